@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// What elements are: the 13 storage types, the logical types laid over them, and how C++ types map to both.
+// SPEC.md §4.1 and §4.2.
+#ifndef ZTENSOR_DTYPE_HPP
+#define ZTENSOR_DTYPE_HPP
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string_view>
+#include <type_traits>
+
+namespace ztensor {
+inline namespace v0 {
+
+/// How an element is stored. The set is closed; `boolean` is written "bool".
+enum class dtype : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+
+enum class dtype_class : std::uint8_t { floating, signed_integer, unsigned_integer, boolean };
+
+struct dtype_facts {
+    dtype id;
+    std::string_view name;      ///< in 1.1 and later
+    std::string_view long_name; ///< in 0.1 and 1.0
+    std::size_t width_bytes;
+    dtype_class category;
+};
+
+/// One row per storage type, in the order of the enumeration.
+inline constexpr std::array<dtype_facts, 13> dtypes = {{
+    {dtype::f64, "f64", "float64", 8, dtype_class::floating},
+    {dtype::f32, "f32", "float32", 4, dtype_class::floating},
+    {dtype::f16, "f16", "float16", 2, dtype_class::floating},
+    {dtype::bf16, "bf16", "bfloat16", 2, dtype_class::floating},
+    {dtype::i64, "i64", "int64", 8, dtype_class::signed_integer},
+    {dtype::i32, "i32", "int32", 4, dtype_class::signed_integer},
+    {dtype::i16, "i16", "int16", 2, dtype_class::signed_integer},
+    {dtype::i8, "i8", "int8", 1, dtype_class::signed_integer},
+    {dtype::u64, "u64", "uint64", 8, dtype_class::unsigned_integer},
+    {dtype::u32, "u32", "uint32", 4, dtype_class::unsigned_integer},
+    {dtype::u16, "u16", "uint16", 2, dtype_class::unsigned_integer},
+    {dtype::u8, "u8", "uint8", 1, dtype_class::unsigned_integer},
+    {dtype::boolean, "bool", "bool", 1, dtype_class::boolean},
+}};
+
+[[nodiscard]] constexpr const dtype_facts& facts(dtype type) noexcept {
+    return dtypes[static_cast<std::size_t>(type)];
+}
+/// The name that 1.1 and later write, such as "bf16".
+[[nodiscard]] constexpr std::string_view name(dtype type) noexcept {
+    return facts(type).name;
+}
+[[nodiscard]] constexpr std::size_t width_bytes(dtype type) noexcept {
+    return facts(type).width_bytes;
+}
+
+/// The storage type of that (short) name; nothing for an unknown word. Case counts.
+[[nodiscard]] constexpr std::optional<dtype> find_dtype(std::string_view name) noexcept {
+    for (const dtype_facts& row : dtypes) {
+        if (row.name == name) {
+            return row.id;
+        }
+    }
+    return std::nullopt;
+}
+
+/// The same for the long names of 0.1 and 1.0, such as "bfloat16".
+[[nodiscard]] constexpr std::optional<dtype> find_dtype_by_long_name(std::string_view name) noexcept {
+    for (const dtype_facts& row : dtypes) {
+        if (row.long_name == name) {
+            return row.id;
+        }
+    }
+    return std::nullopt;
+}
+
+inline std::ostream& operator<<(std::ostream& out, dtype type) {
+    return out << name(type);
+}
+
+/// A logical type that the 1.2 text defines: what the stored elements mean.
+struct logical_type_facts {
+    std::string_view name;
+    dtype storage;                            ///< the only storage type it may stand over
+    std::uint64_t storage_elements;           ///< per logical element: 2 for complex numbers, stored [real, imag]
+    std::string_view name_as_dtype;           ///< the word 1.1 puts where the storage type stands; empty if it has none
+};
+
+inline constexpr std::array<logical_type_facts, 6> logical_types = {{
+    {"f8_e4m3fn", dtype::u8, 1, "f8_e4m3"},
+    {"f8_e5m2", dtype::u8, 1, "f8_e5m2"},
+    {"f8_e4m3fnuz", dtype::u8, 1, ""},
+    {"f8_e5m2fnuz", dtype::u8, 1, ""},
+    {"complex64", dtype::f32, 2, "complex64"},
+    {"complex128", dtype::f64, 2, "complex128"},
+}};
+
+/// The row of that logical type, or nullptr for a word the text does not define.
+[[nodiscard]] constexpr const logical_type_facts* find_logical_type(std::string_view name) noexcept {
+    for (const logical_type_facts& row : logical_types) {
+        if (row.name == name) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+/// Maps a C++ type to what it is in a file. Specialise it for your own types; for another half type:
+///
+///     template <>
+///     struct ztensor::element_traits<Eigen::half> : ztensor::stored_as<ztensor::dtype::f16> {};
+///
+/// and for a logical type of your own, stored as i16:
+///
+///     template <>
+///     struct ztensor::element_traits<fixed_8_8> : ztensor::stored_as<ztensor::dtype::i16> {
+///         static constexpr std::string_view type = "q8.8_fixed";
+///     };
+///
+/// The C++ type must be trivially copyable and as large as the stored elements that make up one of it, which are in
+/// the host's byte order once read.
+template <class T, class Enable = void>
+struct element_traits {};
+
+/// What a specialisation of element_traits says: the storage type, and the logical type or "" for none.
+template <dtype Storage>
+struct stored_as {
+    static constexpr dtype storage = Storage;
+    static constexpr std::string_view type = {};
+};
+
+template <>
+struct element_traits<float> : stored_as<dtype::f32> {};
+template <>
+struct element_traits<double> : stored_as<dtype::f64> {};
+template <>
+struct element_traits<bool> : stored_as<dtype::boolean> {};
+template <>
+struct element_traits<std::complex<float>> : stored_as<dtype::f32> {
+    static constexpr std::string_view type = "complex64";
+};
+template <>
+struct element_traits<std::complex<double>> : stored_as<dtype::f64> {
+    static constexpr std::string_view type = "complex128";
+};
+
+namespace detail {
+
+/// The integer types proper: `char` is text, `bool` and the wide characters are not numbers.
+template <class T>
+inline constexpr bool is_integer_element_v =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t> && sizeof(T) <= 8;
+
+template <class T>
+constexpr dtype integer_dtype() noexcept {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+    case 1:
+        return is_signed ? dtype::i8 : dtype::u8;
+    case 2:
+        return is_signed ? dtype::i16 : dtype::u16;
+    case 4:
+        return is_signed ? dtype::i32 : dtype::u32;
+    default:
+        return is_signed ? dtype::i64 : dtype::u64;
+    }
+}
+
+} // namespace detail
+
+/// By width and sign, so that `long` and `long long` both work wherever either is 64 bits wide.
+template <class T>
+struct element_traits<T, std::enable_if_t<detail::is_integer_element_v<T>>> : stored_as<detail::integer_dtype<T>()> {};
+
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool has_storage_v = false;
+template <class T>
+inline constexpr bool has_storage_v<T, std::void_t<decltype(element_traits<T>::storage)>> = true;
+
+} // namespace detail
+
+/// True for every type that element_traits describes.
+template <class T>
+inline constexpr bool is_element_v = detail::has_storage_v<std::remove_cv_t<T>>;
+
+} // namespace v0
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+//
+// What can go wrong: one code per broken rule, and an error value that says where, what was found and what was
+// expected. Knows nothing of the format beyond the names of its rules.
+#ifndef ZTENSOR_ERROR_HPP
+#define ZTENSOR_ERROR_HPP
+
+#include <ztensor/detail/text.hpp>
+#include <ztensor/version.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace ztensor {
+inline namespace v0 {
+
+/// What an error asks of its reader.
+enum class error_kind : std::uint8_t {
+    io,           ///< the operating system refused; see error::os_error()
+    invalid_file, ///< the file breaks a rule of the format: get another copy of it
+    unsupported,  ///< the file may be fine, but uses a word or feature that this call can't serve
+    limit,        ///< a limit of read_options or of this host was reached; it may be raised
+    not_found,    ///< the file, object, component or attribute asked for is not there
+    usage,        ///< the call does not fit what the object is, or what was passed does not fit together
+};
+
+/// One code per broken rule. The comment says what broke it; SPEC.md has the rules.
+enum class errc : std::uint8_t {
+    // -- the operating system and where bytes come from
+    file_not_found,       ///< no such file
+    io_error,             ///< open, read, write, sync or rename failed
+    not_regular_file,     ///< a directory, FIFO or device
+    unmappable,           ///< mapping was asked for and the system can't
+    file_changed,         ///< the file became shorter, or a source returned fewer bytes than it promised
+    not_durable,          ///< the new file is published, but syncing its directory failed
+    out_of_memory,        ///< a checked size could not be allocated
+    too_large_for_host,   ///< more bytes or elements than this host can address
+    // -- container, SPEC.md §2
+    file_too_small,       ///< empty, or too short for anything
+    bad_magic,            ///< starts with nothing that is known
+    foreign_file,         ///< recognised as another format: pickle, safetensors, GGUF, HTML, …
+    unsupported_container,///< zTensor of a generation that this library does not read
+    truncated,            ///< starts as a .zt file and lacks its footer: cut off, or bytes appended
+    manifest_empty,       ///< the footer gives a manifest of 0 bytes
+    manifest_too_large,   ///< larger than read_options::max_manifest_bytes
+    manifest_out_of_bounds,///< the manifest would start before the first byte that may hold it
+    // -- CBOR, SPEC.md §3.1
+    cbor_truncated,       ///< an item claims more bytes or items than are left
+    cbor_malformed,       ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
+    cbor_depth,           ///< nested deeper than the limit
+    cbor_trailing,        ///< bytes after the root item
+    cbor_utf8,            ///< text that is not UTF-8
+    // -- manifest schema, SPEC.md §3.2–3.7
+    schema_type,          ///< a field has the wrong CBOR type
+    schema_range,         ///< a negative number where only unsigned ones make sense
+    schema_key,           ///< a key that is not text
+    schema_missing,       ///< a required field, or every component, is absent
+    duplicate_key,        ///< a key or name stands twice in one map
+    name_invalid,         ///< a name is empty, too long, not UTF-8, or holds U+0000
+    unsupported_version,  ///< `version` is not 1.x
+    limit_exceeded,       ///< a limit of read_options or write_options
+    // -- shapes, types and blobs, SPEC.md §2.3 and §4
+    shape_overflow,       ///< element count or byte count needs more than 64 bits
+    type_mismatch,        ///< a logical type over the wrong storage type, or not the type asked for
+    misaligned_offset,    ///< a blob's offset is not a multiple of 64
+    out_of_bounds,        ///< a blob, row or range reaches outside what holds it
+    blob_overlap,         ///< two blobs share some bytes but not all
+    size_mismatch,        ///< a length that contradicts shape and type
+    layout_components,    ///< a role that the format requires is missing
+    sparse_shape,         ///< a sparse object of the wrong rank
+    sparse_size,          ///< parts of a sparse object whose lengths don't fit each other
+    sparse_dtype,         ///< an index component that is not of the required integer type
+    sparse_indptr,        ///< row pointers that do not start at 0, fall, or do not end at the number of values
+    sparse_index,         ///< a row, column or coordinate outside the shape, or negative
+    quant_bits,           ///< `bits` is missing, no integer, or not from 1 to 64
+    quant_group,          ///< `group_size` is missing, 0, or does not divide the last dimension
+    quant_packing,        ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
+    // -- encodings, SPEC.md §6
+    decode_limit,         ///< a claimed decoded size that no zstd frame could hold, or above the limit
+    decode_size,          ///< decoded to fewer or more bytes than declared
+    decode_failed,        ///< zstd refused the bytes
+    encode_failed,        ///< zstd could not compress
+    // -- digests, SPEC.md §7
+    digest_format,        ///< the text of a known algorithm is malformed
+    digest_mismatch,      ///< the stored bytes are not those that were digested
+    // -- unknown words, refused only when used
+    unknown_dtype,        ///< a storage type that is not one of the 13
+    unsupported_type,     ///< a logical type that this call does not know
+    unsupported_format,   ///< this call can't serve the object's format
+    unsupported_encoding, ///< neither raw nor zstd
+    // -- what was asked
+    object_not_found,     ///< no object of that name
+    component_not_found,  ///< no component of that role
+    attribute_not_found,  ///< no attribute of that key
+    attribute_type,       ///< the attribute holds a value of another kind
+    not_viewable,         ///< no zero-copy view: compressed, or not in memory
+    misaligned_memory,    ///< no zero-copy view: the bytes lie at an odd address
+    needs_byteswap,       ///< no zero-copy view: foreign byte order
+    bad_bool,             ///< a bool byte other than 0 and 1
+    invalid_argument,     ///< an option or argument outside its range
+    not_expressible,      ///< the format version being written has no way to say this
+    cancelled,            ///< the caller's own callback asked to stop
+    writer_closed,        ///< the writer has finished, failed, or has an unfinished stream
+};
+
+namespace detail {
+
+struct errc_facts {
+    errc code;
+    std::string_view name;
+    error_kind kind;
+};
+
+/// In the order of the enumeration, so that a code is its own index.
+inline constexpr errc_facts errc_table[] = {
+    {errc::file_not_found, "file_not_found", error_kind::not_found},
+    {errc::io_error, "io_error", error_kind::io},
+    {errc::not_regular_file, "not_regular_file", error_kind::io},
+    {errc::unmappable, "unmappable", error_kind::io},
+    {errc::file_changed, "file_changed", error_kind::io},
+    {errc::not_durable, "not_durable", error_kind::io},
+    {errc::out_of_memory, "out_of_memory", error_kind::limit},
+    {errc::too_large_for_host, "too_large_for_host", error_kind::limit},
+    {errc::file_too_small, "file_too_small", error_kind::invalid_file},
+    {errc::bad_magic, "bad_magic", error_kind::invalid_file},
+    {errc::foreign_file, "foreign_file", error_kind::unsupported},
+    {errc::unsupported_container, "unsupported_container", error_kind::unsupported},
+    {errc::truncated, "truncated", error_kind::invalid_file},
+    {errc::manifest_empty, "manifest_empty", error_kind::invalid_file},
+    {errc::manifest_too_large, "manifest_too_large", error_kind::limit},
+    {errc::manifest_out_of_bounds, "manifest_out_of_bounds", error_kind::invalid_file},
+    {errc::cbor_truncated, "cbor_truncated", error_kind::invalid_file},
+    {errc::cbor_malformed, "cbor_malformed", error_kind::invalid_file},
+    {errc::cbor_depth, "cbor_depth", error_kind::invalid_file},
+    {errc::cbor_trailing, "cbor_trailing", error_kind::invalid_file},
+    {errc::cbor_utf8, "cbor_utf8", error_kind::invalid_file},
+    {errc::schema_type, "schema_type", error_kind::invalid_file},
+    {errc::schema_range, "schema_range", error_kind::invalid_file},
+    {errc::schema_key, "schema_key", error_kind::invalid_file},
+    {errc::schema_missing, "schema_missing", error_kind::invalid_file},
+    {errc::duplicate_key, "duplicate_key", error_kind::invalid_file},
+    {errc::name_invalid, "name_invalid", error_kind::invalid_file},
+    {errc::unsupported_version, "unsupported_version", error_kind::unsupported},
+    {errc::limit_exceeded, "limit_exceeded", error_kind::limit},
+    {errc::shape_overflow, "shape_overflow", error_kind::invalid_file},
+    {errc::type_mismatch, "type_mismatch", error_kind::usage},
+    {errc::misaligned_offset, "misaligned_offset", error_kind::invalid_file},
+    {errc::out_of_bounds, "out_of_bounds", error_kind::invalid_file},
+    {errc::blob_overlap, "blob_overlap", error_kind::invalid_file},
+    {errc::size_mismatch, "size_mismatch", error_kind::invalid_file},
+    {errc::layout_components, "layout_components", error_kind::invalid_file},
+    {errc::sparse_shape, "sparse_shape", error_kind::invalid_file},
+    {errc::sparse_size, "sparse_size", error_kind::invalid_file},
+    {errc::sparse_dtype, "sparse_dtype", error_kind::invalid_file},
+    {errc::sparse_indptr, "sparse_indptr", error_kind::invalid_file},
+    {errc::sparse_index, "sparse_index", error_kind::invalid_file},
+    {errc::quant_bits, "quant_bits", error_kind::invalid_file},
+    {errc::quant_group, "quant_group", error_kind::invalid_file},
+    {errc::quant_packing, "quant_packing", error_kind::unsupported},
+    {errc::decode_limit, "decode_limit", error_kind::limit},
+    {errc::decode_size, "decode_size", error_kind::invalid_file},
+    {errc::decode_failed, "decode_failed", error_kind::invalid_file},
+    {errc::encode_failed, "encode_failed", error_kind::usage},
+    {errc::digest_format, "digest_format", error_kind::invalid_file},
+    {errc::digest_mismatch, "digest_mismatch", error_kind::invalid_file},
+    {errc::unknown_dtype, "unknown_dtype", error_kind::unsupported},
+    {errc::unsupported_type, "unsupported_type", error_kind::unsupported},
+    {errc::unsupported_format, "unsupported_format", error_kind::unsupported},
+    {errc::unsupported_encoding, "unsupported_encoding", error_kind::unsupported},
+    {errc::object_not_found, "object_not_found", error_kind::not_found},
+    {errc::component_not_found, "component_not_found", error_kind::not_found},
+    {errc::attribute_not_found, "attribute_not_found", error_kind::not_found},
+    {errc::attribute_type, "attribute_type", error_kind::usage},
+    {errc::not_viewable, "not_viewable", error_kind::usage},
+    {errc::misaligned_memory, "misaligned_memory", error_kind::usage},
+    {errc::needs_byteswap, "needs_byteswap", error_kind::usage},
+    {errc::bad_bool, "bad_bool", error_kind::invalid_file},
+    {errc::invalid_argument, "invalid_argument", error_kind::usage},
+    {errc::not_expressible, "not_expressible", error_kind::usage},
+    {errc::cancelled, "cancelled", error_kind::usage},
+    {errc::writer_closed, "writer_closed", error_kind::usage},
+};
+
+constexpr bool errc_table_is_in_order() noexcept {
+    std::size_t index = 0;
+    for (const errc_facts& row : errc_table) {
+        if (static_cast<std::size_t>(row.code) != index++) {
+            return false;
+        }
+    }
+    return index == static_cast<std::size_t>(errc::writer_closed) + 1;
+}
+static_assert(errc_table_is_in_order(), "one row per code, in the order of the enumeration");
+
+} // namespace detail
+
+/// The code as it is spelled in the source, for logs and tests.
+[[nodiscard]] constexpr std::string_view name(errc code) noexcept {
+    return detail::errc_table[static_cast<std::size_t>(code)].name;
+}
+
+[[nodiscard]] constexpr error_kind kind(errc code) noexcept {
+    return detail::errc_table[static_cast<std::size_t>(code)].kind;
+}
+
+inline std::ostream& operator<<(std::ostream& out, errc code) {
+    return out << name(code);
+}
+
+/// Why a call failed. Copying shares the text.
+class error {
+public:
+    /// `sentence` says what was found and what was expected; the in_…() calls add where.
+    error(errc code, std::string sentence) : details_(std::make_shared<details>()) {
+        details_->code = code;
+        details_->sentence = std::move(sentence);
+        compose();
+    }
+
+    [[nodiscard]] errc code() const noexcept { return details_->code; }
+    [[nodiscard]] error_kind kind() const noexcept { return v0::kind(code()); }
+
+    /// The file's path as it was given; empty for memory and user-defined sources.
+    [[nodiscard]] const std::string& path() const noexcept { return details_->path; }
+    /// The object's name as it stands in the file: hostile text, not escaped. Empty if no object is concerned.
+    [[nodiscard]] const std::string& object() const noexcept { return details_->object; }
+    /// The component's role, likewise.
+    [[nodiscard]] const std::string& component() const noexcept { return details_->component; }
+    /// Absolute position in the file, in bytes, where it is known.
+    [[nodiscard]] std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
+    /// What the operating system said; tests false where it was not asked.
+    [[nodiscard]] std::error_code os_error() const noexcept { return details_->os_error; }
+    /// What was found and expected, without the place.
+    [[nodiscard]] const std::string& sentence() const noexcept { return details_->sentence; }
+    /// The whole message in one line, safe to print: text from the file is escaped and cut.
+    [[nodiscard]] const std::string& what() const noexcept { return details_->what; }
+
+    // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there.
+    [[nodiscard]] error in_file(std::string_view path) && { return std::move(*this).with(&details::path, path); }
+    [[nodiscard]] error in_object(std::string_view name) && { return std::move(*this).with(&details::object, name); }
+    [[nodiscard]] error in_component(std::string_view role) && {
+        return std::move(*this).with(&details::component, role);
+    }
+    [[nodiscard]] error at(std::uint64_t offset) && {
+        if (!details_->offset) {
+            own_details().offset = offset;
+            compose();
+        }
+        return std::move(*this);
+    }
+    [[nodiscard]] error because(std::error_code os_error) && {
+        own_details().os_error = os_error;
+        compose();
+        return std::move(*this);
+    }
+
+private:
+    struct details {
+        errc code = errc::io_error;
+        std::string path;
+        std::string object;
+        std::string component;
+        std::string sentence;
+        std::string what;
+        std::optional<std::uint64_t> offset;
+        std::error_code os_error;
+    };
+
+    error with(std::string details::*field, std::string_view value) && {
+        if ((*details_.*field).empty() && !value.empty()) {
+            own_details().*field = std::string(value);
+            compose();
+        }
+        return std::move(*this);
+    }
+
+    /// Another copy of this error may share the details: change only our own.
+    details& own_details() {
+        if (details_.use_count() != 1) {
+            details_ = std::make_shared<details>(*details_);
+        }
+        return *details_;
+    }
+
+    void compose() {
+        details& d = *details_;
+        d.what.clear();
+        if (!d.path.empty()) {
+            d.what += d.path + ": ";
+        }
+        if (!d.object.empty()) {
+            d.what += "object " + detail::quote(d.object) + (d.component.empty() ? ": " : ", ");
+        }
+        if (!d.component.empty()) {
+            d.what += "component " + detail::quote(d.component) + ": ";
+        }
+        d.what += d.sentence;
+        if (d.offset) {
+            d.what += " (at byte " + std::to_string(*d.offset) + ")";
+        }
+        if (d.os_error) {
+            d.what += ": " + d.os_error.message();
+        }
+    }
+
+    std::shared_ptr<details> details_;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const error& e) {
+    return out << e.what();
+}
+
+} // namespace v0
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything a caller may choose: structs of defaulted fields with fluent setters. Each limit says what it stops.
+#ifndef ZTENSOR_OPTIONS_HPP
+#define ZTENSOR_OPTIONS_HPP
+
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace v0 {
+
+/// How a file's bytes are reached.
+enum class io_mode : std::uint8_t {
+    automatic,  ///< mapped where the system can, else positional reads; reader::is_mapped() says which
+    mapped,     ///< mapped, or errc::unmappable. A file truncated while mapped faults the process when viewed
+    positional, ///< positional reads only: no views, but I/O errors and truncation are ordinary errors
+};
+
+/// Options of reader::open and its siblings.
+struct read_options {
+    io_mode mode_ = io_mode::automatic;
+    bool verify_digests_ = true;
+    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
+    std::uint64_t max_objects_ = std::uint64_t{1} << 24;
+    std::uint64_t max_components_per_object_ = 4096;
+    std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
+
+    read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
+    /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
+    read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
+    /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB.
+    read_options& max_manifest_bytes(std::uint64_t value) noexcept { return max_manifest_bytes_ = value, *this; }
+    /// Objects in a file: stops an index of millions of empty things.
+    read_options& max_objects(std::uint64_t value) noexcept { return max_objects_ = value, *this; }
+    /// Components of one object, likewise.
+    read_options& max_components_per_object(std::uint64_t value) noexcept {
+        return max_components_per_object_ = value, *this;
+    }
+    /// Bytes that one component may decode to, 32 GiB unless changed. Stops an honest decompression bomb (4 KiB can hold 128 MiB of zeros)
+    /// and a sparse file that claims exabytes. Checked before anything is allocated.
+    read_options& max_decoded_bytes(std::uint64_t value) noexcept { return max_decoded_bytes_ = value, *this; }
+};
+
+/// The format version to write. What a version can't express is refused by name, before anything of it is written.
+enum class format_version : std::uint8_t { v0_1, v1_1, v1_2 };
+
+/// How the target of a writer comes to be.
+enum class publish_mode : std::uint8_t {
+    replace,  ///< a temporary file beside the target, renamed over it by finish(): all or nothing
+    in_place, ///< written under its own name, for file systems without rename: a crash leaves a torn file
+};
+
+/// Options of writer::create and its siblings.
+struct write_options {
+    format_version version_ = format_version::v1_2;
+    std::uint64_t alignment_bytes_ = blob_alignment;
+    publish_mode publish_ = publish_mode::replace;
+    bool sync_ = true;
+
+    write_options& version(format_version value) noexcept { return version_ = value, *this; }
+    /// Alignment of every blob: a power of two, 64 (the format's own) to 1 GiB. 4096 lets consumers map or advise
+    /// single tensors.
+    write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }
+    write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
+    /// Whether finish() waits until file and directory are on the disk. Off: atomic, but not yet durable.
+    write_options& sync(bool value) noexcept { return sync_ = value, *this; }
+};
+
+/// How one tensor or component is to be stored.
+struct store {
+    ztensor::encoding encoding_ = ztensor::encoding::raw;
+    int zstd_level_ = 0;
+    ztensor::digest digest_ = ztensor::digest::none;
+    std::string_view type_ = {};
+    bool is_big_endian_ = false;
+
+    /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default.
+    store& zstd(int level = 1) noexcept { return encoding_ = ztensor::encoding::zstd, zstd_level_ = level, *this; }
+    /// With a digest of the stored bytes.
+    store& digest(ztensor::digest algorithm) noexcept { return digest_ = algorithm, *this; }
+    /// With this logical type instead of the element type's own; borrowed for the length of the call.
+    store& type(std::string_view name) noexcept { return type_ = name, *this; }
+    /// Most significant byte first: raw data of version 0.1 only.
+    store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
+};
+
+} // namespace v0
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// A borrowed, contiguous run of elements. One type in every language mode; where the standard library has
+// std::span the two convert into each other without ceremony.
+#ifndef ZTENSOR_SPAN_HPP
+#define ZTENSOR_SPAN_HPP
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#if __cplusplus >= 202002L || (defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#include <version>
+#endif
+#if defined(__cpp_lib_span)
+#include <span>
+#endif
+
+namespace ztensor {
+inline namespace v0 {
+
+template <class T>
+class span;
+
+namespace detail {
+
+template <class From, class To>
+inline constexpr bool points_to_same_v = std::is_convertible_v<From (*)[], To (*)[]>;
+
+template <class C>
+using data_pointer_t = decltype(std::declval<C&>().data());
+
+/// True for containers (vector, array, std::span, …) whose data() points to T and that have a size().
+template <class C, class T, class = void>
+inline constexpr bool is_contiguous_of_v = false;
+template <class C, class T>
+inline constexpr bool
+    is_contiguous_of_v<C, T, std::void_t<data_pointer_t<C>, decltype(std::declval<C&>().size())>> =
+        points_to_same_v<std::remove_pointer_t<data_pointer_t<C>>, T>;
+
+template <class C>
+inline constexpr bool is_span_v = false;
+template <class T>
+inline constexpr bool is_span_v<span<T>> = true;
+
+} // namespace detail
+
+/// A pointer and a count. Owns nothing: it is valid for as long as what it was taken from.
+/// Element access is unchecked, as with std::span; first(), last() and subspan() expect ranges inside the span.
+template <class T>
+class span {
+public:
+    using element_type = T;
+    using value_type = std::remove_cv_t<T>;
+    using size_type = std::size_t;
+    using iterator = T*;
+
+    constexpr span() noexcept = default;
+    constexpr span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+
+    template <std::size_t N>
+    constexpr span(T (&array)[N]) noexcept : data_(array), size_(N) {}
+
+    /// Any contiguous container; a temporary one only for reading, for the length of the full expression.
+    template <class C,
+              std::enable_if_t<!detail::is_span_v<std::remove_cv_t<std::remove_reference_t<C>>> &&
+                                   detail::is_contiguous_of_v<C, T> &&
+                                   (std::is_lvalue_reference_v<C> || std::is_const_v<T>),
+                               int> = 0>
+    constexpr span(C&& container) noexcept : data_(container.data()), size_(container.size()) {}
+
+    /// span<float> → span<const float>.
+    template <class U, std::enable_if_t<!std::is_same_v<U, T> && detail::points_to_same_v<U, T>, int> = 0>
+    constexpr span(span<U> other) noexcept : data_(other.data()), size_(other.size()) {}
+
+#if defined(__cpp_lib_span)
+    constexpr operator std::span<T>() const noexcept { return {data_, size_}; }
+#endif
+
+    [[nodiscard]] constexpr T* data() const noexcept { return data_; }
+    [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+    [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] constexpr T* begin() const noexcept { return data_; }
+    [[nodiscard]] constexpr T* end() const noexcept { return data_ + size_; }
+    [[nodiscard]] constexpr T& operator[](std::size_t i) const noexcept { return data_[i]; }
+    [[nodiscard]] constexpr T& front() const noexcept { return data_[0]; }
+    [[nodiscard]] constexpr T& back() const noexcept { return data_[size_ - 1]; }
+    [[nodiscard]] constexpr span first(std::size_t count) const noexcept { return {data_, count}; }
+    [[nodiscard]] constexpr span last(std::size_t count) const noexcept { return {data_ + (size_ - count), count}; }
+    [[nodiscard]] constexpr span subspan(std::size_t from) const noexcept { return {data_ + from, size_ - from}; }
+    [[nodiscard]] constexpr span subspan(std::size_t from, std::size_t count) const noexcept {
+        return {data_ + from, count};
+    }
+
+private:
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+template <class C>
+span(C&) -> span<std::remove_pointer_t<detail::data_pointer_t<C>>>;
+template <class C>
+span(const C&) -> span<std::remove_pointer_t<detail::data_pointer_t<const C>>>;
+template <class T, std::size_t N>
+span(T (&)[N]) -> span<T>;
+
+/// Bytes as they lie in a file or in memory.
+using bytes_view = span<const std::byte>;
+
+} // namespace v0
+} // namespace ztensor
+
+#endif

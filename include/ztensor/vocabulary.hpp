@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// The words of the format besides types: object formats and the roles they require, encodings, digests.
+// A word that is not here never stops a file from opening; only the call that needs it fails. SPEC.md §5–7.
+#ifndef ZTENSOR_VOCABULARY_HPP
+#define ZTENSOR_VOCABULARY_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace v0 {
+
+/// The layouts that the specification defines.
+enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_group };
+
+/// How a blob is stored.
+enum class encoding : std::uint8_t { raw, zstd };
+
+/// The digest algorithms that can be computed; `none` asks the writer for no digest.
+enum class digest : std::uint8_t { none, crc32c, sha256 };
+
+struct format_facts {
+    format id;
+    std::string_view name;
+    std::array<std::string_view, 3> required_roles; ///< unused places are empty
+};
+
+/// One row per format, in the order of the enumeration.
+inline constexpr std::array<format_facts, 4> formats = {{
+    {format::dense, "dense", {"data", "", ""}},
+    {format::sparse_csr, "sparse_csr", {"values", "indices", "indptr"}},
+    {format::sparse_coo, "sparse_coo", {"values", "coords", ""}},
+    {format::quantized_group, "quantized_group", {"packed_weight", "scales", "zeros"}},
+}};
+
+[[nodiscard]] constexpr const format_facts& facts(format id) noexcept {
+    return formats[static_cast<std::size_t>(id)];
+}
+[[nodiscard]] constexpr std::string_view name(format id) noexcept {
+    return facts(id).name;
+}
+[[nodiscard]] constexpr std::optional<format> find_format(std::string_view name) noexcept {
+    for (const format_facts& row : formats) {
+        if (row.name == name) {
+            return row.id;
+        }
+    }
+    return std::nullopt;
+}
+
+[[nodiscard]] constexpr std::string_view name(encoding id) noexcept {
+    return id == encoding::raw ? "raw" : "zstd";
+}
+[[nodiscard]] constexpr std::optional<encoding> find_encoding(std::string_view name) noexcept {
+    if (name == "raw") {
+        return encoding::raw;
+    }
+    if (name == "zstd") {
+        return encoding::zstd;
+    }
+    return std::nullopt;
+}
+
+[[nodiscard]] constexpr std::string_view name(digest id) noexcept {
+    constexpr std::string_view names[] = {"none", "crc32c", "sha256"};
+    return names[static_cast<std::size_t>(id)];
+}
+
+/// Every blob starts at a multiple of this (SPEC.md §2.2).
+inline constexpr std::uint64_t blob_alignment = 64;
+
+/// No zstd blob decodes to more than this many times its size: a block of at most 128 KiB takes at least 4 bytes
+/// (SPEC.md §6.2).
+inline constexpr std::uint64_t max_zstd_ratio = 32768;
+
+/// No object, component or attribute name is longer (SPEC.md §3.5).
+inline constexpr std::size_t max_name_bytes = 4096;
+
+} // namespace v0
+} // namespace ztensor
+
+#endif
