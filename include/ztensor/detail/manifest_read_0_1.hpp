@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+//
+// CBOR → the model, for 0.1: an array of maps in which the fields of a tensor stand beside its custom keys.
+// SPEC.md §8.3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
+#define ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
+
+#include <ztensor/detail/fields_0_1.hpp>
+#include <ztensor/detail/manifest_read.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace v0 {
+namespace detail {
+
+inline result<void> manifest_reader::read_0_1() {
+    into_.generation = generation::v0_1;
+    if (into_.index_bytes == 0) {
+        return {};
+    }
+    reserve_records();
+    cbor_sequence tensors;
+    for (scan_.cursor().enter_array(tensors); scan_.cursor().next(tensors);) {
+        if (!read_tensor_0_1()) {
+            return fault();
+        }
+    }
+    if (!scan_.finish()) {
+        return fault();
+    }
+    return finish();
+}
+
+/// Twice over the map: as attributes, which checks it and makes its text definite, then for the fields it holds. The
+/// object's attributes are the whole map; a view leaves the fields out.
+inline bool manifest_reader::read_tensor_0_1() {
+    object_record object;
+    object.first_component = static_cast<std::uint32_t>(into_.components.size());
+    object.component_count = 1;
+    const bool is_well_formed = scan_.read_attributes(object.attributes, [](std::string_view key) {
+        return std::find(fields_0_1.begin(), fields_0_1.end(), key) != fields_0_1.end();
+    });
+    if (!is_well_formed) {
+        return false;
+    }
+    component_record component;
+    component.any_nonzero_is_true = true;
+    tensor_words_0_1 words;
+    std::uint32_t seen = 0;
+    constexpr std::size_t enclosing_arrays = 1;
+    const bool read = scan_.read_again(object.attributes, enclosing_arrays, [&] {
+        return scan_.read_fields(fields_0_1, seen, [&](std::size_t field) {
+            return read_field_0_1(fields_0_1[field], object, component, words);
+        });
+    });
+    constexpr std::uint32_t required =
+        field_bits(fields_0_1, {"name", "offset", "size", "dtype", "shape", "encoding"});
+    if (!read || !require(seen, fields_0_1, required) ||
+        !interpret_words_0_1(words, object, component)) {
+        return false;
+    }
+    object.has_attributes = !attributes_of(into_, object).empty();
+    into_.components.push_back(component);
+    return add_object(object);
+}
+
+inline bool manifest_reader::read_field_0_1(std::string_view field, object_record& object, component_record& component,
+                                            tensor_words_0_1& words) {
+    if (field == "name") {
+        const std::size_t position = scan_.cursor().position();
+        const bool read = scan_.read_text(object.name) && scan_.check_name(object.name, position);
+        object_name_ = object.name;
+        return read;
+    }
+    if (field == "offset") {
+        return scan_.cursor().read_unsigned(component.offset);
+    }
+    if (field == "size") {
+        return scan_.cursor().read_unsigned(component.length);
+    }
+    if (field == "shape") {
+        return read_shape(object);
+    }
+    index_range* const word = field == "dtype"             ? &component.dtype_word
+                              : field == "encoding"        ? &component.encoding_word
+                              : field == "checksum"        ? &component.digest_text
+                              : field == "layout"          ? &object.format_word
+                              : field == "data_endianness" ? &words.data_endianness
+                              : field == "sparse_format"   ? &words.sparse_format
+                                                           : nullptr;
+    return word != nullptr ? scan_.read_text(*word) : scan_.cursor().skip(); // index arrays: read when they are used
+}
+
+/// The layout in the words of later versions, and the byte order, which only raw data of several bytes has.
+inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, object_record& object,
+                                                 component_record& component) {
+    const std::string_view layout = object.format_word.is_present() ? scan_.text(object.format_word) : "dense";
+    const std::string_view sparse_format = scan_.text(words.sparse_format);
+    if (layout == spelled_sparse_0_1 && !words.sparse_format.is_present()) {
+        missing_field_ = "sparse_format";
+        return fail_missing("a required field is missing");
+    }
+    if (layout == "dense") {
+        object.format = format::dense;
+    } else if (layout == "sparsecsr" || (layout == spelled_sparse_0_1 && sparse_format == "csr")) {
+        object.format = format::sparse_csr;
+    } else if (layout == "sparsecoo" || (layout == spelled_sparse_0_1 && sparse_format == "coo")) {
+        object.format = format::sparse_coo;
+    }
+    if (!words.data_endianness.is_present() || scan_.text(component.encoding_word) != name(encoding::raw)) {
+        return true;
+    }
+    const std::string_view order = scan_.text(words.data_endianness);
+    component.is_big_endian = order == "big";
+    return order == "big" || order == "little" ||
+           scan_.cursor().fail(errc::schema_type, words.data_endianness.offset,
+                               "data_endianness is neither \"little\" nor \"big\"");
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+//
+// The model against the file it came from: every structural rule that needs no data. After this, views may trust
+// offsets, lengths and sizes. SPEC.md §2.3, §4.3, §5, §6, §7.1.
+#ifndef ZTENSOR_DETAIL_VALIDATE_HPP
+#define ZTENSOR_DETAIL_VALIDATE_HPP
+
+#include <ztensor/detail/checked.hpp>
+#include <ztensor/detail/text.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/manifest.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace v0 {
+namespace detail {
+
+/// Checks one manifest. Where a size is not stated but follows from shape and type, it is put into the record.
+class manifest_validator {
+public:
+    /// `blobs_end` is where the manifest starts: no blob may reach beyond.
+    manifest_validator(manifest& index, std::uint64_t blobs_end) noexcept : index_(index), blobs_end_(blobs_end) {}
+
+    /// Errors: out_of_bounds, misaligned_offset, blob_overlap, schema_missing, shape_overflow, size_mismatch,
+    /// type_mismatch, decode_limit, digest_format, layout_components, sparse_shape, sparse_size, sparse_dtype.
+    [[nodiscard]] result<void> validate() {
+        for (const object_record& object : index_.objects) {
+            if (result<void> valid = validate_object(object); !valid) {
+                return std::move(valid).error().in_object(index_.text(object.name));
+            }
+        }
+        return check_overlap();
+    }
+
+private:
+    [[nodiscard]] result<void> validate_object(const object_record& object) {
+        for (std::size_t i = 0; i < object.component_count; ++i) {
+            component_record& component = index_.components[object.first_component + i];
+            if (result<void> valid = validate_component(object, component); !valid) {
+                return std::move(valid).error().in_component(role_name(index_, component));
+            }
+        }
+        if (!object.format || index_.generation == generation::v0_1) { // 0.1 has one blob, whatever the layout
+            return {};
+        }
+        if (result<void> valid = check_roles(object); !valid) {
+            return valid;
+        }
+        switch (*object.format) {
+        case format::sparse_csr:
+            return check_csr(object);
+        case format::sparse_coo:
+            return check_coo(object);
+        default:
+            return {};
+        }
+    }
+
+    [[nodiscard]] result<void> validate_component(const object_record& object, component_record& component) {
+        result<void> valid = check_place(component);
+        if (valid) {
+            valid = check_type(component);
+        }
+        if (valid) {
+            valid = check_digest_text(component);
+        }
+        if (valid && object.format == format::dense && role_name(index_, component) == "data") {
+            valid = check_dense_size(object, component);
+        }
+        return valid ? check_length(component) : valid;
+    }
+
+    [[nodiscard]] result<void> check_place(const component_record& component) const {
+        if (component.offset % blob_alignment != 0) {
+            return error(errc::misaligned_offset,
+                         "the blob's offset is " + std::to_string(component.offset) + ", not a multiple of 64");
+        }
+        if (component.offset < blob_alignment) {
+            return error(errc::out_of_bounds, "the blob's offset is 0, where the file's magic stands");
+        }
+        if (!fits(component.offset, component.length, blobs_end_)) {
+            return error(errc::out_of_bounds, "the blob of " + std::to_string(component.length) + " bytes at offset " +
+                                                  std::to_string(component.offset) + " reaches past byte " +
+                                                  std::to_string(blobs_end_) + ", where the manifest starts");
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_type(const component_record& component) const {
+        if (component.logical_type >= logical_types.size() || !component.dtype) {
+            return {};
+        }
+        const logical_type_facts& type = logical_types[component.logical_type];
+        if (type.storage == *component.dtype) {
+            return {};
+        }
+        return error(errc::type_mismatch, "the logical type " + quote(type.name) + " is stored as " +
+                                              std::string(name(type.storage)) + ", not as " +
+                                              std::string(name(*component.dtype)));
+    }
+
+    [[nodiscard]] result<void> check_digest_text(const component_record& component) const {
+        const std::string_view text = index_.text(component.digest_text);
+        if (!component.digest_text.is_present() || parse_digest(text)) {
+            return {};
+        }
+        return error(errc::digest_format, "the digest " + quote(text) +
+                                              " is not \"crc32c:\" and 8 hex digits, \"sha256:\" and 64, or another "
+                                              "algorithm's name, a colon and its text");
+    }
+
+    /// A dense blob decodes to element count × bytes per element, if both are known. SPEC.md §4.3.
+    [[nodiscard]] result<void> check_dense_size(const object_record& object, component_record& component) const {
+        if (!component.dtype) {
+            return {};
+        }
+        const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
+        const std::optional<std::uint64_t> expected = checked_multiply(object.element_count, element_bytes);
+        if (!expected) {
+            return error(errc::shape_overflow, "shape " + to_string(index_.shape_of(object)) + " of elements of " +
+                                                   std::to_string(element_bytes) + " bytes needs more than 2^64 bytes");
+        }
+        if (component.logical_type == unknown_type) {
+            return {};
+        }
+        if (component.encoding == encoding::zstd && !component.knows_uncompressed_length && is_unsized_generation()) {
+            component.knows_uncompressed_length = true;
+            component.uncompressed_length = *expected;
+        }
+        const std::optional<std::uint64_t> found = component.decoded_length();
+        if (found && *found != *expected) {
+            return error(errc::size_mismatch, "the data takes " + std::to_string(*found) + " bytes, but shape " +
+                                                  to_string(index_.shape_of(object)) + " of " + describe_type(component) +
+                                                  " takes " + std::to_string(*expected));
+        }
+        return {};
+    }
+
+    /// What the two lengths must be to each other and to the element, and what zstd can do at most. SPEC.md §6.2.
+    [[nodiscard]] result<void> check_length(const component_record& component) const {
+        if (component.encoding == encoding::raw && component.states_uncompressed_length &&
+            component.uncompressed_length != component.length) {
+            return error(errc::size_mismatch, "a raw blob has a length of " + std::to_string(component.length) +
+                                                  " and an uncompressed length of " +
+                                                  std::to_string(component.uncompressed_length));
+        }
+        if (component.encoding == encoding::zstd && !component.knows_uncompressed_length && !is_unsized_generation()) {
+            return error(errc::schema_missing, "a zstd blob without \"uncompressed_length\"");
+        }
+        if (component.encoding == encoding::zstd && component.knows_uncompressed_length &&
+            component.uncompressed_length / max_zstd_ratio +
+                    (component.uncompressed_length % max_zstd_ratio != 0 ? 1 : 0) > component.length) {
+            return error(errc::decode_limit, "a zstd blob of " + std::to_string(component.length) +
+                                                 " bytes can't decode to the claimed " +
+                                                 std::to_string(component.uncompressed_length));
+        }
+        const std::optional<std::uint64_t> decoded = component.decoded_length();
+        if (component.dtype && decoded && index_.generation != generation::v0_1 &&
+            *decoded % width_bytes(*component.dtype) != 0) {
+            return error(errc::size_mismatch, "the data takes " + std::to_string(*decoded) +
+                                                  " bytes, which is no whole number of " +
+                                                  std::string(name(*component.dtype)) + " elements");
+        }
+        return {};
+    }
+
+    /// The generations whose manifests do not state the decoded size of a zstd blob.
+    [[nodiscard]] bool is_unsized_generation() const noexcept { return index_.generation < generation::v1_2; }
+
+    [[nodiscard]] std::string describe_type(const component_record& component) const {
+        const std::string_view type = type_name(index_, component);
+        return std::string(type.empty() ? dtype_name(index_, component) : type);
+    }
+
+    // -- objects of several components
+
+    [[nodiscard]] const component_record* find(const object_record& object, std::string_view role) const noexcept {
+        for (const component_record& component : index_.components_of(object)) {
+            if (role_name(index_, component) == role) {
+                return &component;
+            }
+        }
+        return nullptr;
+    }
+
+    [[nodiscard]] result<void> check_roles(const object_record& object) const {
+        for (const std::string_view role : facts(*object.format).required_roles) {
+            if (!role.empty() && find(object, role) == nullptr) {
+                return error(errc::layout_components, "an object of format " + std::string(name(*object.format)) +
+                                                          " needs a component " + quote(role));
+            }
+        }
+        return {};
+    }
+
+    /// Elements in a component, if its type is known and its decoded size is.
+    [[nodiscard]] static std::optional<std::uint64_t> count_elements(const component_record& component) noexcept {
+        const std::optional<std::uint64_t> bytes = component.decoded_length();
+        if (!bytes || !component.dtype || component.logical_type == unknown_type) {
+            return std::nullopt;
+        }
+        return *bytes / (width_bytes(*component.dtype) * storage_elements(component));
+    }
+
+    /// u64 in 1.0 and from 1.2 on, any integer in 1.1. An unknown word is refused only when it is used.
+    [[nodiscard]] result<void> check_index_dtype(const component_record& component) const {
+        if (!component.dtype || component.dtype == dtype::u64) {
+            return {};
+        }
+        const dtype_class category = facts(*component.dtype).category;
+        if (index_.generation == generation::v1_1 && component.logical_type == plain_type &&
+            (category == dtype_class::unsigned_integer || category == dtype_class::signed_integer)) {
+            return {};
+        }
+        return error(errc::sparse_dtype, std::string("indices are stored as ") + std::string(name(*component.dtype)) +
+                                             (index_.generation == generation::v1_1 ? ", which is no integer type"
+                                                                                    : ", but must be u64"))
+            .in_component(role_name(index_, component));
+    }
+
+    [[nodiscard]] static result<void> check_count(std::optional<std::uint64_t> found, std::uint64_t expected,
+                                                  std::string_view role, const char* why) {
+        if (!found || *found == expected) {
+            return {};
+        }
+        return error(errc::sparse_size, "there are " + std::to_string(*found) + " elements, but " +
+                                            std::to_string(expected) + why)
+            .in_component(role);
+    }
+
+    [[nodiscard]] result<void> check_csr(const object_record& object) const {
+        const shape dimensions = index_.shape_of(object);
+        if (dimensions.rank() != 2) {
+            return error(errc::sparse_shape, "a sparse_csr object has 2 dimensions, not " + std::to_string(dimensions.rank()));
+        }
+        const component_record& indices = *find(object, "indices");
+        const component_record& indptr = *find(object, "indptr");
+        const std::optional<std::uint64_t> pointers = checked_add(dimensions[0], 1);
+        if (!pointers) {
+            return error(errc::shape_overflow, "rows + 1 needs more than 64 bits");
+        }
+        result<void> valid = check_index_dtype(indices);
+        if (valid) {
+            valid = check_index_dtype(indptr);
+        }
+        if (valid) {
+            valid = check_count(count_elements(indptr), *pointers, "indptr", " row pointers belong to the shape (rows + 1)");
+        }
+        const std::optional<std::uint64_t> values = count_elements(*find(object, "values"));
+        if (valid && values) {
+            valid = check_count(count_elements(indices), *values, "indices", " belong to the values");
+        }
+        return valid;
+    }
+
+    [[nodiscard]] result<void> check_coo(const object_record& object) const {
+        const std::uint64_t rank = index_.shape_of(object).rank();
+        if (rank == 0) {
+            return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
+        }
+        const component_record& coords = *find(object, "coords");
+        if (result<void> valid = check_index_dtype(coords); !valid) {
+            return valid;
+        }
+        const std::optional<std::uint64_t> values = count_elements(*find(object, "values"));
+        if (!values) {
+            return {};
+        }
+        const std::optional<std::uint64_t> expected = checked_multiply(*values, rank);
+        if (!expected) {
+            return error(errc::shape_overflow, "values × dimensions needs more than 64 bits");
+        }
+        return check_count(count_elements(coords), *expected, "coords", " belong to the values (one for each dimension)");
+    }
+
+    // -- blobs among each other
+
+    struct blob {
+        std::uint64_t offset;
+        std::uint64_t length;
+
+        [[nodiscard]] friend bool operator<(const blob& a, const blob& b) noexcept {
+            return a.offset != b.offset ? a.offset < b.offset : a.length < b.length;
+        }
+    };
+
+    /// Two blobs are the same bytes or share none; an empty one shares none. SPEC.md §2.3.
+    [[nodiscard]] result<void> check_overlap() const {
+        std::vector<blob> blobs;
+        blobs.reserve(index_.components.size());
+        for (const component_record& component : index_.components) {
+            if (component.length != 0) {
+                blobs.push_back({component.offset, component.length});
+            }
+        }
+        if (!std::is_sorted(blobs.begin(), blobs.end())) { // written in the order of their names, mostly
+            std::sort(blobs.begin(), blobs.end());
+        }
+        const auto overlap = [](const blob& a, const blob& b) {
+            return b.offset - a.offset < a.length && (a.offset != b.offset || a.length != b.length);
+        };
+        const auto found = std::adjacent_find(blobs.begin(), blobs.end(), overlap);
+        return found == blobs.end() ? result<void>() : describe_overlap(found[0], found[1]);
+    }
+
+    [[nodiscard]] error describe_overlap(const blob& first, const blob& second) const {
+        error overlap(errc::blob_overlap, "two blobs share bytes without being the same: " + describe(first) + " and " +
+                                              describe(second));
+        for (const object_record& object : index_.objects) {
+            for (const component_record& component : index_.components_of(object)) {
+                if (component.offset == second.offset && component.length == second.length) {
+                    return std::move(overlap)
+                        .in_object(index_.text(object.name))
+                        .in_component(role_name(index_, component))
+                        .at(second.offset);
+                }
+            }
+        }
+        return overlap;
+    }
+
+    [[nodiscard]] static std::string describe(const blob& each) {
+        return std::to_string(each.length) + " bytes at offset " + std::to_string(each.offset);
+    }
+
+    manifest& index_;
+    std::uint64_t blobs_end_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace ztensor
+
+#endif

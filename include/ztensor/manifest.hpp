@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+//
+// The manifest in memory: one plain model for every version. Flat records over a private copy of the index; all text
+// is a range of that copy, so opening a file allocates nothing per object. SPEC.md §3.
+#ifndef ZTENSOR_MANIFEST_HPP
+#define ZTENSOR_MANIFEST_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/cast.hpp>
+#include <ztensor/detail/cbor.hpp>
+#include <ztensor/detail/fields_0_1.hpp>
+#include <ztensor/detail/name_table.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace v0 {
+
+/// The generations of the format that exist, by the version that wrote the file. 1.3 and later count as v1_2: minor
+/// versions only add.
+enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2 };
+
+[[nodiscard]] constexpr std::string_view name(generation id) noexcept {
+    constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2"};
+    return names[static_cast<std::size_t>(id)];
+}
+
+namespace detail {
+
+/// A run of bytes of the index, which is at most 1 GiB. Only the root item starts at 0, so no field's range does.
+struct index_range {
+    std::uint32_t offset = 0;
+    std::uint32_t length = 0;
+
+    [[nodiscard]] constexpr bool is_present() const noexcept { return offset != 0; }
+};
+
+/// What is known of a component's logical type: a row of `logical_types`, or one of these.
+inline constexpr std::uint8_t plain_type = 0xff;   ///< none, or the storage type's own name
+inline constexpr std::uint8_t unknown_type = 0xfe; ///< a word the specification does not define
+
+/// One blob. Words stand beside what they were found to mean.
+struct component_record {
+    index_range role;
+    index_range dtype_word; ///< as the file spells it
+    index_range type_word;
+    index_range encoding_word;
+    index_range digest_text;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::uint64_t uncompressed_length = 0; ///< as the file states it, or as shape and type give it; see the flags
+    std::optional<ztensor::dtype> dtype;
+    std::optional<ztensor::encoding> encoding;
+    std::uint8_t logical_type = plain_type;
+    bool states_uncompressed_length = false; ///< the field stands in the file
+    bool knows_uncompressed_length = false;  ///< stated or derived
+    bool is_big_endian = false;
+    bool any_nonzero_is_true = false; ///< how bool bytes are to be read
+
+    /// Size in bytes after decoding, where it is known before decoding.
+    [[nodiscard]] std::optional<std::uint64_t> decoded_length() const noexcept {
+        if (encoding == ztensor::encoding::raw) {
+            return length;
+        }
+        return encoding && knows_uncompressed_length ? std::optional(uncompressed_length) : std::nullopt;
+    }
+};
+
+/// One object; its components are consecutive.
+struct object_record {
+    index_range name;
+    index_range format_word; ///< as the file spells it
+    index_range shape;       ///< an encoded array of unsigned integers
+    index_range attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
+    std::uint32_t first_component = 0;
+    std::uint32_t component_count = 0;
+    std::uint64_t element_count = 0;
+    std::optional<ztensor::format> format;
+    bool has_attributes = false;
+};
+
+/// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
+class manifest {
+public:
+    manifest() = default;
+    manifest(const manifest&) = delete;
+    manifest& operator=(const manifest&) = delete;
+    ~manifest() { delete name_table_.load(std::memory_order_acquire); }
+
+    std::unique_ptr<std::byte[]> index; ///< private copy of the encoded manifest
+    std::size_t index_bytes = 0;
+    ztensor::generation generation = ztensor::generation::v1_2;
+    index_range version;    ///< the file's own text; absent in 0.1
+    index_range attributes; ///< as in object_record
+    bool has_attributes = false;
+    bool names_are_sorted = true;
+    std::vector<object_record> objects;
+    std::vector<component_record> components;
+
+    [[nodiscard]] bytes_view bytes(index_range range) const noexcept { return {index.get() + range.offset, range.length}; }
+    [[nodiscard]] std::string_view text(index_range range) const noexcept { return as_text(bytes(range)); }
+    [[nodiscard]] std::string_view name_of(std::size_t object) const noexcept { return text(objects[object].name); }
+    [[nodiscard]] span<const component_record> components_of(const object_record& object) const noexcept {
+        return {components.data() + object.first_component, object.component_count};
+    }
+
+    [[nodiscard]] ztensor::shape shape_of(const object_record& object) const noexcept {
+        ztensor::shape dimensions;
+        cbor_cursor cursor(bytes(object.shape));
+        cbor_sequence items;
+        std::uint64_t dimension = 0;
+        for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(dimension);) {
+            dimensions.push_back(dimension);
+        }
+        return dimensions;
+    }
+
+    /// Position of the object of that name. The table is built by the first call that needs it: a caller that only
+    /// iterates does not pay for it. Threads that meet here build one each, and all but the first drop theirs.
+    [[nodiscard]] std::optional<std::uint32_t> find(std::string_view name) const {
+        const auto name_at = [this](std::size_t object) { return name_of(object); };
+        const name_table* table = name_table_.load(std::memory_order_acquire);
+        if (table == nullptr) {
+            auto built = std::make_unique<name_table>(objects.size());
+            for (std::uint32_t object = 0; object < objects.size(); ++object) {
+                static_cast<void>(built->insert(object, name_at)); // distinct: checked when the file was opened
+            }
+            table = publish(std::move(built));
+        }
+        return table->find(name, name_at);
+    }
+
+    /// Makes `built` the table, unless another one is already; returns the one that is.
+    const name_table* publish(std::unique_ptr<name_table> built) const noexcept {
+        const name_table* expected = nullptr;
+        if (name_table_.compare_exchange_strong(expected, built.get(), std::memory_order_acq_rel)) {
+            return built.release();
+        }
+        return expected;
+    }
+
+private:
+    mutable std::atomic<const name_table*> name_table_{nullptr};
+};
+
+/// The component's storage type in the words of 1.2, or the file's own word for one that is unknown.
+[[nodiscard]] inline std::string_view dtype_name(const manifest& index, const component_record& component) noexcept {
+    return component.dtype ? name(*component.dtype) : index.text(component.dtype_word);
+}
+
+/// The component's logical type in the words of 1.2; "" for none.
+[[nodiscard]] inline std::string_view type_name(const manifest& index, const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() ? logical_types[component.logical_type].name
+                                                         : index.text(component.type_word);
+}
+
+/// What the component is in its object. The one component of a 0.1 tensor has no name of its own.
+[[nodiscard]] inline std::string_view role_name(const manifest& index, const component_record& component) noexcept {
+    return component.role.is_present() ? index.text(component.role) : "data";
+}
+
+/// The object's format in the words of 1.2, or the file's own word for one that is unknown.
+[[nodiscard]] inline std::string_view format_name(const manifest& index, const object_record& object) noexcept {
+    return object.format ? name(*object.format) : index.text(object.format_word);
+}
+
+/// The object's attributes; in 0.1 what is left of its map without the fields.
+[[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
+    if (index.generation == generation::v0_1) {
+        return attributes_view(index.bytes(object.attributes), field_keys_0_1(index.text(object.format_word)));
+    }
+    return object.has_attributes ? attributes_view(index.bytes(object.attributes)) : attributes_view();
+}
+
+/// Elements of storage that make up one element of the object's shape.
+[[nodiscard]] inline std::uint64_t storage_elements(const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() ? logical_types[component.logical_type].storage_elements : 1;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace ztensor
+
+#endif
