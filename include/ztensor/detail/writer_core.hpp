@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+//
+// A file being written: position, objects so far, and whether it is still whole. SPEC.md §10.
+#ifndef ZTENSOR_DETAIL_WRITER_CORE_HPP
+#define ZTENSOR_DETAIL_WRITER_CORE_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/blob_writer.hpp>
+#include <ztensor/detail/checked.hpp>
+#include <ztensor/detail/draft_check.hpp>
+#include <ztensor/detail/manifest_write.hpp>
+#include <ztensor/footer.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace v0 {
+namespace detail {
+
+class writer_core {
+public:
+    /// `memory` is the sink itself where it is one in memory, else null.
+    writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
+        : sink_(std::move(sink)), memory_(memory), options_(options) {}
+
+    /// Writes what stands before the first blob.
+    [[nodiscard]] result<void> begin() {
+        if (!is_power_of_two(options_.alignment_bytes_) || options_.alignment_bytes_ < blob_alignment ||
+            options_.alignment_bytes_ > max_alignment_bytes) {
+            return error(errc::invalid_argument, "an alignment of " + std::to_string(options_.alignment_bytes_) +
+                                                     " bytes is not a power of two from 64 to 1 GiB");
+        }
+        return write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
+    }
+
+    [[nodiscard]] result<void> set_attributes(attributes values) {
+        result<void> valid = check_open();
+        if (valid) {
+            valid = check_attributes(values);
+        }
+        if (valid && options_.version_ == format_version::v0_1) {
+            valid = not_expressible(options_.version_, "attributes of the file");
+        }
+        if (valid) {
+            attributes_ = std::move(values);
+        }
+        return valid;
+    }
+
+    [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft) {
+        object_entry object = entry_of(name, draft);
+        for (const component_source& source : draft.components()) {
+            if (result<void> valid = check_store(source.how); !valid) {
+                return std::move(valid).error().in_object(name).in_component(source.role);
+            }
+        }
+        if (result<void> valid = check_new(object); !valid) {
+            return valid;
+        }
+        return unless_broken([&] { return write_object(draft, object); });
+    }
+
+    /// Runs `write() → result<T>`, which puts bytes into the file. If it fails nothing more can come of the writer:
+    /// what was written is dropped.
+    template <class Write>
+    [[nodiscard]] std::invoke_result_t<Write> unless_broken(Write&& write) {
+        std::invoke_result_t<Write> written = guard_memory(std::forward<Write>(write));
+        if (!written) {
+            sink_.reset();
+        }
+        return written;
+    }
+
+    [[nodiscard]] static result<void> check_store(const store& how) {
+        return how.encoding_ == encoding::zstd ? check_zstd_level(how.zstd_level_) : result<void>();
+    }
+
+    /// Everything that can be known to be wrong before a byte is written. The lengths of the entries are those of
+    /// the decoded components.
+    [[nodiscard]] result<void> check_new(const object_entry& object) const {
+        result<void> valid = check_open();
+        if (valid) {
+            valid = check_name(object.name);
+        }
+        if (valid && objects_.by_name.find(object.name) != objects_.by_name.end()) {
+            valid = error(errc::duplicate_key, "an object of this name has been written already");
+        }
+        if (valid) {
+            valid = check_entry(options_.version_, object);
+        }
+        return std::move(valid).transform_error([&](error why) { return std::move(why).in_object(object.name); });
+    }
+
+    /// Pads to where the next blob starts, and returns that.
+    [[nodiscard]] result<std::uint64_t> begin_blob() {
+        const std::optional<std::uint64_t> offset = checked_align(position_, options_.alignment_bytes_);
+        if (!offset) {
+            return error(errc::too_large_for_host, "the file would take more than 2^64 bytes");
+        }
+        static constexpr std::byte zeros[4096] = {};
+        while (position_ < *offset) {
+            const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(*offset - position_, sizeof zeros));
+            if (result<void> written = write({zeros, piece}); !written) {
+                return std::move(written).error();
+            }
+        }
+        return *offset;
+    }
+
+
+    /// Takes a written object into the manifest.
+    void keep(object_entry& object) {
+        const auto [at, inserted] =
+            objects_.by_name.emplace(object.name, encode_object(options_.version_, object));
+        static_cast<void>(inserted); // distinct: check_new() looked
+        objects_.in_order.push_back(at);
+    }
+
+    /// What is known of a blob once it is written.
+    void complete(component_entry& entry, std::uint64_t offset, const store& how, const blob_writer& blob) {
+        entry.offset = offset;
+        entry.length = blob.stored_bytes();
+        entry.encoding = name(how.encoding_);
+        entry.digest = blob.digest_text();
+        if (how.encoding_ != encoding::raw) {
+            entry.uncompressed_length = blob.decoded_bytes();
+        }
+        position_ += blob.stored_bytes();
+    }
+
+    [[nodiscard]] result<void> finish() {
+        if (result<void> open = check_open(); !open) {
+            return open;
+        }
+        result<void> done = unless_broken([this] { return write_manifest(); });
+        if (done && memory_ != nullptr) {
+            bytes_ = memory_->take();
+        }
+        sink_.reset();
+        return done;
+    }
+
+    [[nodiscard]] format_version version() const noexcept { return options_.version_; }
+    [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
+
+    // -- a dense tensor in pieces
+
+    /// Until finish_stream() nothing else may be written.
+    [[nodiscard]] result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                            const store& how) {
+        if (result<void> valid = check_store(how); !valid) {
+            return std::move(valid).error().in_object(name);
+        }
+        open_stream stream;
+        stream.name = name;
+        stream.dimensions = dimensions;
+        stream.storage = storage;
+        stream.how = how;
+        stream.how.type_ = {}; // borrowed by the caller's store; the entry has a copy
+        stream.entry.role = "data";
+        stream.entry.dtype = v0::name(storage);
+        stream.entry.type = how.type_;
+        const logical_type_facts* const type = find_logical_type(how.type_);
+        const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
+        // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
+        stream.entry.length = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
+        if (result<void> valid = check_new(stream.object()); !valid) {
+            return valid;
+        }
+        return unless_broken([&]() -> result<void> {
+            result<blob_writer> blob = blob_writer::create(*sink_, how, stream.entry.length);
+            const result<std::uint64_t> offset = begin_blob();
+            if (!blob || !offset) {
+                return !blob ? std::move(blob).error() : offset.error();
+            }
+            stream.blob.emplace(*std::move(blob));
+            stream.offset = *offset;
+            stream_.emplace(std::move(stream));
+            return {};
+        });
+    }
+
+    /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
+    [[nodiscard]] result<void> append_to_stream(bytes_view piece, std::size_t width) {
+        if (!stream_) {
+            return closed();
+        }
+        if (piece.size() > stream_missing_bytes()) {
+            return error(errc::size_mismatch, "a piece of " + std::to_string(piece.size()) + " bytes, where only " +
+                                                  std::to_string(stream_missing_bytes()) + " are missing")
+                .in_object(stream_->name);
+        }
+        return unless_broken([&] { return stream_->blob->append_host_order(piece, width); });
+    }
+
+    [[nodiscard]] result<void> finish_stream() {
+        if (!stream_) {
+            return closed();
+        }
+        if (stream_missing_bytes() != 0) {
+            return error(errc::size_mismatch, "of the tensor's " + std::to_string(stream_->entry.length) + " bytes " +
+                                                  std::to_string(stream_missing_bytes()) + " are missing")
+                .in_object(stream_->name);
+        }
+        result<void> done = unless_broken([this]() -> result<void> {
+            if (result<void> ended = stream_->blob->finish(); !ended) {
+                return ended;
+            }
+            complete(stream_->entry, stream_->offset, stream_->how, *stream_->blob);
+            object_entry object = stream_->object();
+            keep(object);
+            return {};
+        });
+        stream_.reset();
+        return done;
+    }
+
+    /// A stream that is dropped leaves half a tensor behind: the file is lost.
+    void abandon_stream() noexcept {
+        if (stream_) {
+            stream_.reset();
+            sink_.reset();
+        }
+    }
+
+    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept {
+        return stream_ ? stream_->entry.length - stream_->blob->decoded_bytes() : 0;
+    }
+    [[nodiscard]] std::optional<dtype> stream_dtype() const noexcept {
+        return stream_ ? std::optional(stream_->storage) : std::nullopt;
+    }
+
+    [[nodiscard]] static error closed() {
+        return error(errc::writer_closed, "nothing more can be written: it has been finished, or failed before");
+    }
+
+    [[nodiscard]] result<void> check_open() const {
+        if (!sink_) {
+            return closed();
+        }
+        if (stream_) {
+            return error(errc::writer_closed, "a stream of this writer is not finished");
+        }
+        return {};
+    }
+
+private:
+    struct open_stream {
+        std::string name;
+        shape dimensions;
+        dtype storage = dtype::u8;
+        store how;
+        component_entry entry; ///< its length is the decoded one until the stream is finished
+        std::uint64_t offset = 0;
+        std::optional<blob_writer> blob;
+
+        [[nodiscard]] object_entry object() const {
+            object_entry object;
+            object.name = name;
+            object.shape = &dimensions;
+            object.format = v0::name(format::dense);
+            object.components.push_back(entry);
+            return object;
+        }
+    };
+
+    static constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
+    static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
+
+    [[nodiscard]] result<void> write_component(const component_source& source, component_entry& entry) {
+        return source.stored ? copy_stored(*source.stored, entry) : encode_component(source, entry);
+    }
+
+    /// The blob as it is, in pieces of 1 MiB. Read, not mapped: a source that shrinks is an error here, no fault.
+    [[nodiscard]] result<void> copy_stored(const component_view& stored, component_entry& entry) {
+        const result<std::uint64_t> offset = begin_blob();
+        if (!offset) {
+            return offset.error();
+        }
+        entry.offset = *offset;
+        constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+        std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(entry.length, piece_bytes)));
+        for (std::uint64_t at = 0; at < entry.length; at += buffer.size()) {
+            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(entry.length - at, buffer.size()));
+            const span<std::byte> piece = span<std::byte>(buffer).first(size);
+            result<void> copied = stored.read_stored_into(piece, at);
+            if (copied) {
+                copied = write(piece);
+            }
+            if (!copied) {
+                return copied;
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> encode_component(const component_source& source, component_entry& entry) {
+        result<blob_writer> blob = blob_writer::create(*sink_, source.how, source.bytes.size());
+        if (!blob) {
+            return std::move(blob).error();
+        }
+        const result<std::uint64_t> offset = begin_blob();
+        if (!offset) {
+            return offset.error();
+        }
+        result<void> written = blob->append_host_order(source.bytes, source.swap_width);
+        if (written) {
+            written = blob->finish();
+        }
+        if (written) {
+            complete(entry, *offset, source.how, *blob);
+        }
+        return written;
+    }
+
+    [[nodiscard]] result<void> write_object(const object_draft& draft, object_entry& object) {
+        for (std::size_t i = 0; i < object.components.size(); ++i) {
+            if (result<void> written = write_component(draft.components()[i], object.components[i]); !written) {
+                return std::move(written).error().in_object(object.name).in_component(object.components[i].role);
+            }
+        }
+        keep(object);
+        return {};
+    }
+
+    [[nodiscard]] result<void> write_manifest() {
+        const std::vector<std::byte> manifest =
+            encode_manifest(options_.version_, attributes_ ? &*attributes_ : nullptr, objects_);
+        if (manifest.size() > max_manifest_bytes) {
+            return error(errc::manifest_too_large, "the manifest takes " + std::to_string(manifest.size()) +
+                                                       " bytes, more than the 1 GiB that a reader takes");
+        }
+        result<void> done = write(manifest);
+        if (done) {
+            done = write(encode_footer(options_.version_, manifest.size()));
+        }
+        return done ? sink_->finish() : done;
+    }
+
+    [[nodiscard]] result<void> write(bytes_view bytes) {
+        position_ += bytes.size();
+        return sink_->write(bytes);
+    }
+
+    std::unique_ptr<byte_sink> sink_; ///< null once the writer has finished or failed
+    memory_sink* memory_;
+    std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
+    write_options options_;
+    std::uint64_t position_ = 0;
+    std::optional<attributes> attributes_;
+    encoded_objects objects_;
+    std::optional<open_stream> stream_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// What the caller wants written: an object of any format with any components. Borrows the elements. SPEC.md §3.3.
+#ifndef ZTENSOR_OBJECT_DRAFT_HPP
+#define ZTENSOR_OBJECT_DRAFT_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/cast.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace v0 {
+
+namespace detail {
+
+/// One component to be written.
+struct component_source {
+    std::string role;
+    dtype storage = dtype::u8;
+    std::string type;              ///< logical type; "": none
+    bytes_view bytes;              ///< decoded
+    std::size_t swap_width = 1;    ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    ztensor::store how;
+    std::optional<component_view> stored; ///< to be copied as it is; then `bytes` and `how` say nothing
+    std::optional<std::uint64_t> decoded_bytes; ///< of `stored`, if it is compressed
+};
+
+template <class Elements>
+using element_of_t = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
+
+} // namespace detail
+
+/// An object to be written: writer::add_object takes it. The elements given to it must live until then; everything
+/// else is copied. Nothing is checked here: the writer checks all of it before it writes a byte.
+class object_draft {
+public:
+    object_draft(std::string_view format, const ztensor::shape& dimensions) : format_(format), shape_(dimensions) {}
+    object_draft(ztensor::format format, const ztensor::shape& dimensions) : object_draft(name(format), dimensions) {}
+
+    /// A component of elements in memory: a span, vector or array of any type that element_traits describes. The
+    /// logical type is the element type's own, unless `how` names one.
+    template <class Elements>
+    object_draft& component(std::string_view role, const Elements& elements, const store& how = {}) {
+        using T = detail::element_of_t<Elements>;
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        using traits = element_traits<T>;
+        const span<const T> borrowed(elements);
+        components_.push_back({std::string(role), traits::storage, std::string(how.type_.empty() ? traits::type : how.type_),
+                               detail::as_bytes(borrowed), width_bytes(traits::storage), how, {}, {}});
+        return *this;
+    }
+
+    /// A component of bytes that are already as the file will hold them, decoded: little-endian, unless `how` says
+    /// otherwise.
+    object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {}) {
+        components_.push_back({std::string(role), storage, std::string(how.type_), bytes, 1, how, {}, {}});
+        return *this;
+    }
+
+    /// A component of an open file, copied as it is stored: compression, digest and types stay what they are. The
+    /// reader must live until the object is written. `decoded_bytes` is needed only where only decoding tells it.
+    object_draft& component_stored(std::string_view role, const component_view& stored,
+                                   std::optional<std::uint64_t> decoded_bytes = std::nullopt) {
+        components_.push_back({std::string(role), dtype::u8, {}, {}, 1, {}, stored,
+                               decoded_bytes ? decoded_bytes : stored.decoded_bytes()});
+        return *this;
+    }
+
+    /// Attributes of the object; an empty set is written as an empty map.
+    object_draft& attributes(ztensor::attributes values) {
+        attributes_ = std::move(values);
+        return *this;
+    }
+
+    [[nodiscard]] const std::string& format() const noexcept { return format_; }
+    [[nodiscard]] const ztensor::shape& shape() const noexcept { return shape_; }
+    [[nodiscard]] const std::optional<ztensor::attributes>& attributes() const noexcept { return attributes_; }
+    /// In the order in which the blobs will be written.
+    [[nodiscard]] const std::vector<detail::component_source>& components() const noexcept { return components_; }
+
+private:
+    std::string format_;
+    ztensor::shape shape_;
+    std::optional<ztensor::attributes> attributes_;
+    std::vector<detail::component_source> components_;
+};
+
+} // namespace v0
+} // namespace ztensor
+
+#endif
