@@ -270,13 +270,16 @@ private:
         const std::size_t part_elements = parts == 0 ? 0 : static_cast<std::size_t>(count->value_or(0) / parts);
         const auto begin = static_cast<std::size_t>(first) * part_elements;
         const auto end = static_cast<std::size_t>(last) * part_elements;
-        if (record_->encoding != ztensor::encoding::raw || std::is_same_v<T, bool>) {
-            return read_elements<T>().transform([&](std::vector<T> all) {
-                return std::vector<T>(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      all.begin() + static_cast<std::ptrdiff_t>(end));
-            });
-        }
-        if constexpr (!std::is_same_v<T, bool>) {
+        const auto cut = [&](const std::vector<T>& all) {
+            return std::vector<T>(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  all.begin() + static_cast<std::ptrdiff_t>(end));
+        };
+        if constexpr (std::is_same_v<T, bool>) {
+            return read_elements<T>().transform(cut);
+        } else {
+            if (record_->encoding != ztensor::encoding::raw) {
+                return read_elements<T>().transform(cut);
+            }
             std::vector<T> elements(end - begin);
             const span<std::byte> bytes = detail::as_writable_bytes(span<T>(elements));
             if (result<void> read = file_->source->read_at(record_->offset + begin * sizeof(T), bytes); !read) {

@@ -8,6 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/cast.hpp>
+#include <ztensor/detail/quantized_rules.hpp>
 #include <ztensor/detail/writer_core.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
@@ -152,6 +153,14 @@ public:
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
                                        const Coords& coords, const store& how = {});
 
+    /// Adds weights quantized in groups along the last dimension: the packed integers, and a scale and a zero point for
+    /// each group, all row-major. Unlike add_object(), refuses parameters that are missing or unknown.
+    /// Errors: as add_object(); quant_bits, quant_group, quant_packing, size_mismatch.
+    template <class Words, class Scales, class Zeros>
+    [[nodiscard]] result<void> add_quantized(std::string_view name, const shape& dimensions,
+                                             const quantization& parameters, const Words& packed_weight,
+                                             const Scales& scales, const Zeros& zeros, const store& how = {});
+
     /// Starts a dense tensor that is written in pieces, for what is larger than memory. Errors: as add().
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
                                                const store& how = {}) & {
@@ -211,6 +220,30 @@ result<void> writer::add_coo(std::string_view name, const shape& dimensions, con
     return add_object(name, object_draft(format::sparse_coo, dimensions)
                                 .component("values", coo->values(), how)
                                 .component("coords", coo->coords(), store(how).type({})));
+}
+
+template <class Words, class Scales, class Zeros>
+result<void> writer::add_quantized(std::string_view name, const shape& dimensions, const quantization& parameters,
+                                   const Words& packed_weight, const Scales& scales, const Zeros& zeros,
+                                   const store& how) {
+    if (parameters.bits == 0 || parameters.bits > 64) {
+        return error(errc::quant_bits, "weights of " + std::to_string(parameters.bits) + " bits").in_object(name);
+    }
+    if (parameters.group_size == 0) {
+        return error(errc::quant_group, "groups of no weights").in_object(name);
+    }
+    if (!detail::parse_packing(parameters.packing_name)) {
+        return error(errc::quant_packing, "the packing " + detail::quote(parameters.packing_name) +
+                                              " is not of the form \"8_per_i32\"")
+            .in_object(name);
+    }
+    ztensor::attributes attributes;
+    attributes.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
+    return add_object(name, object_draft(format::quantized_group, dimensions)
+                                .component("packed_weight", packed_weight, how)
+                                .component("scales", scales, how)
+                                .component("zeros", zeros, how)
+                                .attributes(std::move(attributes)));
 }
 
 } // namespace v0

@@ -27,6 +27,7 @@
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 
+#include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>

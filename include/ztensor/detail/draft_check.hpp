@@ -11,6 +11,7 @@
 #include <ztensor/detail/manifest_read_0_1.hpp>
 #include <ztensor/detail/manifest_write.hpp>
 #include <ztensor/detail/names.hpp>
+#include <ztensor/detail/quantized_rules.hpp>
 #include <ztensor/detail/text.hpp>
 #include <ztensor/detail/validate.hpp>
 #include <ztensor/manifest.hpp>
@@ -65,6 +66,7 @@ namespace detail {
     object.attributes = draft.attributes() ? &*draft.attributes() : nullptr;
     for (const component_source& source : draft.components()) {
         object.components.push_back(source.stored ? entry_of_stored(source) : entry_of_decoded(source));
+        object.is_copy = object.is_copy || source.stored;
     }
     return object;
 }
@@ -131,6 +133,45 @@ namespace detail {
     return {};
 }
 
+[[nodiscard]] inline const component_entry* find_role(const object_entry& object, std::string_view role) noexcept {
+    for (const component_entry& component : object.components) {
+        if (component.role == role) {
+            return &component;
+        }
+    }
+    return nullptr;
+}
+
+/// The parts of quantized weights fit each other, as far as their parameters are understood. What is copied as it is
+/// stored was not written by us and may follow habits of its own. Errors: quant_group, quant_packing, size_mismatch.
+[[nodiscard]] inline result<void> check_quantized(const object_entry& object) {
+    const component_entry* const packed = find_role(object, "packed_weight");
+    if (object.format != name(format::quantized_group) || object.attributes == nullptr || packed == nullptr) {
+        return {};
+    }
+    cbor_encoder encoded;
+    encode_attributes(encoded, *object.attributes);
+    const result<quantization> parameters = read_quantization(attributes_view(encoded.bytes()));
+    if (!parameters) {
+        return {};
+    }
+    const auto counts = count_quantized_parts(*parameters, *object.shape, find_dtype(packed->dtype));
+    if (!counts || !*counts) {
+        return counts ? result<void>() : counts.error();
+    }
+    for (const std::string_view role : facts(format::quantized_group).required_roles) {
+        const component_entry* const part = find_role(object, role);
+        const std::optional<dtype> storage = part != nullptr ? find_dtype(part->dtype) : std::nullopt;
+        const std::uint64_t expected = part == packed ? (*counts)->words : (*counts)->groups;
+        const result<void> fits =
+            storage ? check_part_count(part->length / width_bytes(*storage), expected, role) : result<void>();
+        if (!fits) {
+            return fits;
+        }
+    }
+    return {};
+}
+
 /// One object, as far as it can be judged alone. The lengths of its entries are those of the decoded components, or of
 /// the blobs that are copied as they are stored. Errors: those of writer::add_object.
 [[nodiscard]] inline result<void> check_entry(format_version version, const object_entry& object) {
@@ -143,6 +184,9 @@ namespace detail {
     }
     if (valid) {
         valid = check_expressible(version, object);
+    }
+    if (valid && !object.is_copy) {
+        valid = check_quantized(object);
     }
     return valid ? check_readable(version, object) : valid;
 }

@@ -49,6 +49,7 @@ struct object_entry {
     std::string_view format;
     const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
     std::vector<component_entry> components;         ///< in any order
+    bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
 };
 
 [[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {

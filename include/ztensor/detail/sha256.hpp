@@ -42,12 +42,12 @@ public:
     /// The digest of all bytes so far; the hash may go on.
     [[nodiscard]] std::array<std::byte, digest_bytes> value() const noexcept {
         sha256 last = *this;
-        std::array<std::byte, 2 * block_bytes> tail{};
-        tail[0] = std::byte{0x80};
+        std::array<std::byte, 2 * block_bytes> padding{};
+        padding[0] = std::byte{0x80};
         // 0x80, zeros, then the length in bits: as many zeros as end it on a whole block.
-        const std::size_t tail_bytes = (pending_ < block_bytes - 8 ? 1 : 2) * block_bytes - pending_;
-        store_big(total_bytes_ * 8, tail.data() + tail_bytes - 8, 8);
-        last.update({tail.data(), tail_bytes});
+        const std::size_t padding_bytes = (pending_ < block_bytes - 8 ? 1 : 2) * block_bytes - pending_;
+        store_big(total_bytes_ * 8, padding.data() + padding_bytes - 8, 8);
+        last.update({padding.data(), padding_bytes});
         std::array<std::byte, digest_bytes> digest;
         for (std::size_t i = 0; i < 8; ++i) {
             store_big(last.state_[i], digest.data() + 4 * i, 4);
