@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// What is in a file, as JSON: `inspect --json` prints it. Reads every byte of the file.
+#ifndef ZTENSOR_EXAMPLES_DESCRIBE_HPP
+#define ZTENSOR_EXAMPLES_DESCRIBE_HPP
+
+#include <ztensor/ztensor.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace describe {
+
+using json = nlohmann::ordered_json;
+
+inline std::string hex(ztensor::bytes_view bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string out;
+    for (const std::byte byte : bytes) {
+        out += {digits[std::to_integer<unsigned>(byte) >> 4], digits[std::to_integer<unsigned>(byte) & 15]};
+    }
+    return out;
+}
+
+/// 64 digits, without the name of the algorithm.
+inline std::string sha256(ztensor::bytes_view bytes) {
+    return ztensor::digest_text(ztensor::digest::sha256, bytes).substr(std::string_view("sha256:").size());
+}
+
+/// Of the numbers as little-endian u64, whatever the host.
+inline std::string sha256(ztensor::span<const std::uint64_t> numbers) {
+    std::vector<std::byte> bytes;
+    for (const std::uint64_t number : numbers) {
+        for (unsigned shift = 0; shift < 64; shift += 8) {
+            bytes.push_back(static_cast<std::byte>(number >> shift));
+        }
+    }
+    return sha256(ztensor::bytes_view(bytes));
+}
+
+inline json attributes(const ztensor::attributes_view& source) {
+    constexpr std::size_t longest_hex_bytes = 256;
+    json list = json::array();
+    for (const ztensor::attribute& each : source) {
+        json entry = {{"key", each.key}};
+        if (each.cbor.size() <= longest_hex_bytes) {
+            entry["cbor"] = hex(each.cbor);
+        } else {
+            entry["cbor_length"] = each.cbor.size();
+            entry["cbor_sha256"] = sha256(each.cbor);
+        }
+        list.push_back(entry);
+    }
+    return list;
+}
+
+inline json component(const ztensor::component_view& source) {
+    json out = {{"dtype", source.dtype_name()}};
+    if (source.original_dtype() != source.dtype_name()) {
+        out["original_dtype"] = source.original_dtype();
+    }
+    if (source.has_type()) {
+        out["type"] = source.type();
+    }
+    out["offset"] = source.offset();
+    out["length"] = source.stored_bytes();
+    out["encoding"] = source.encoding_name();
+    if (source.uncompressed_length()) {
+        out["uncompressed_length"] = *source.uncompressed_length();
+    }
+    if (!source.digest().empty()) {
+        out["digest"] = source.digest();
+    }
+    out["digest_state"] = ztensor::name(source.verify().value());
+    std::vector<std::byte> stored(static_cast<std::size_t>(source.stored_bytes()));
+    source.read_stored_into(stored).value();
+    out["stored_sha256"] = sha256(ztensor::bytes_view(stored));
+    if (!source.encoding()) {
+        return out;
+    }
+    const std::vector<std::byte> decoded = source.read<std::byte>().value();
+    out["decoded_length"] = decoded.size();
+    out["decoded_sha256"] = sha256(ztensor::bytes_view(decoded));
+    if (source.is_big_endian()) {
+        out["byte_order"] = "big";
+        out["decoded_little_endian_sha256"] = sha256(ztensor::bytes_view(source.read_little_endian().value()));
+    }
+    return out;
+}
+
+/// A view that the library does not offer (an unknown word, an order it does not know) is left out; damage throws.
+template <class View>
+ztensor::result<View> unless_damaged(ztensor::result<View> view) {
+    if (!view && view.error().kind() != ztensor::error_kind::unsupported &&
+        view.error().kind() != ztensor::error_kind::usage) {
+        view.value();
+    }
+    return view;
+}
+
+/// "major.minor": of the version that the file states, or of the generation that states none.
+inline std::string generation(const ztensor::reader& source) {
+    const std::string_view version = source.version();
+    const std::size_t second_dot = version.find('.', version.find('.') + 1);
+    return std::string(version.empty() ? ztensor::name(source.generation()) : version.substr(0, second_dot));
+}
+
+inline json object(const ztensor::object_view& source, ztensor::generation generation) {
+    json out = {{"name", source.name()}, {"shape", source.shape()}, {"format", source.format()}};
+    if (generation == ztensor::generation::v0_1 && !source.original_format().empty()) {
+        out["original_layout"] = source.original_format();
+    }
+    out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
+    for (const ztensor::component_view each : source) {
+        out["components"][std::string(each.role())] = component(each);
+    }
+    if (source.known_format() == ztensor::format::sparse_csr) {
+        if (const auto csr = unless_damaged(ztensor::csr_view<std::byte>::from(source))) {
+            out["csr"] = {{"nnz", csr->entry_count()},
+                          {"indptr_u64_sha256", sha256(csr->indptr())},
+                          {"indices_u64_sha256", sha256(csr->indices())},
+                          {"values_sha256", sha256(csr->values())}};
+        }
+    }
+    if (source.known_format() == ztensor::format::sparse_coo) {
+        if (const auto coo = unless_damaged(ztensor::coo_view<std::byte>::from(source))) {
+            out["coo"] = {{"nnz", coo->entry_count()},
+                          {"coords_u64_soa_sha256", sha256(coo->coords())},
+                          {"values_sha256", sha256(coo->values())}};
+        }
+    }
+    return out;
+}
+
+/// Throws ztensor::exception where the file's content, or a word that it uses, keeps a part from being described.
+inline json file(const ztensor::reader& source) {
+    json out = {{"file_length", source.file_bytes()}, {"generation", generation(source)}};
+    if (!source.version().empty()) {
+        out["version"] = source.version();
+    }
+    out["index_length"] = source.manifest_bytes();
+    out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
+    out["objects"] = json::array();
+    for (const ztensor::object_view each : source) {
+        out["objects"].push_back(object(each, source.generation()));
+    }
+    return out;
+}
+
+} // namespace describe
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// inspect [--json] [--verify] FILE: what is in a .zt file, for people or for programs.
+#include "describe.hpp"
+
+#include <ztensor/ztensor.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using row = std::vector<std::string>;
+
+std::string human(std::uint64_t bytes) {
+    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    auto size = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
+        size /= 1024;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+    return text;
+}
+
+/// Names come from the file: whatever is not printable is shown as it is escaped in JSON.
+std::string printable(std::string_view text) {
+    const std::string quoted = nlohmann::json(text).dump(-1, ' ', true);
+    return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string digest_column(const ztensor::component_view& component, bool verify) {
+    if (verify) {
+        return std::string(ztensor::name(component.verify().value()));
+    }
+    return component.digest().empty() ? "-" : printable(component.digest().substr(0, component.digest().find(':')));
+}
+
+void print_table(const std::vector<row>& rows) {
+    std::vector<std::size_t> widths(rows.front().size());
+    for (const row& each : rows) {
+        for (std::size_t i = 0; i < each.size(); ++i) {
+            widths[i] = std::max(widths[i], each[i].size());
+        }
+    }
+    for (const row& each : rows) {
+        for (std::size_t i = 0; i < each.size(); ++i) {
+            std::cout << each[i] << (i + 1 < each.size() ? std::string(widths[i] - each[i].size() + 2, ' ') : "\n");
+        }
+    }
+}
+
+void print_attributes(const ztensor::attributes_view& attributes, const char* indent) {
+    for (const ztensor::attribute& each : attributes) {
+        const auto value = ztensor::to_json(each.cbor);
+        std::cout << indent << printable(each.key) << ": "
+                  << (value ? value->dump(-1, ' ', true) : "CBOR " + describe::hex(each.cbor)) << '\n';
+    }
+}
+
+void print_for_people(const ztensor::reader& file, bool verify) {
+    std::uint64_t stored = 0, decoded = 0, components = 0;
+    std::vector<row> rows = {{"NAME", "FORMAT", "TYPE", "SHAPE", "ENCODING", "STORED", "DECODED", "DIGEST"}};
+    for (const ztensor::object_view object : file) {
+        for (const ztensor::component_view part : object) {
+            const bool is_alone = object.known_format() == ztensor::format::dense && part.role() == "data";
+            rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
+                            printable(object.format()), printable(part.type().empty() ? part.dtype_name() : part.type()),
+                            to_string(object.shape()), printable(part.encoding_name()), human(part.stored_bytes()),
+                            part.decoded_bytes() ? human(*part.decoded_bytes()) : "?", digest_column(part, verify)});
+            stored += part.stored_bytes();
+            decoded += part.decoded_bytes().value_or(0);
+            ++components;
+        }
+    }
+    print_table(rows);
+    std::cout << '\n'
+              << file.size() << " objects, " << components << " components, " << human(stored) << " stored, "
+              << human(decoded) << " decoded; version " << ztensor::name(file.generation()) << ", file of "
+              << human(file.file_bytes()) << '\n';
+    if (file.has_attributes()) {
+        std::cout << "attributes of the file:\n";
+        print_attributes(file.attributes(), "  ");
+    }
+    for (const ztensor::object_view object : file) {
+        if (object.has_attributes()) {
+            std::cout << "attributes of " << printable(object.name()) << ":\n";
+            print_attributes(object.attributes(), "  ");
+        }
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Shows what is in a .zt file.");
+    std::string path;
+    bool as_json = false, verify = false;
+    app.add_option("FILE", path, "the file")->required();
+    app.add_flag("--json", as_json, "print the description for programs");
+    app.add_flag("--verify", verify, "check every digest; a mismatch makes the exit status 1");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        const auto file = ztensor::reader::open(path).value();
+        if (as_json) {
+            const std::string description = describe::file(file).dump(1);
+            std::cout << description << '\n';
+        } else {
+            print_for_people(file, verify);
+        }
+        if (verify && !file.verify().value().ok()) {
+            std::cerr << path << ": a digest does not match\n";
+            return 1;
+        }
+    } catch (const ztensor::exception& e) {
+        std::cerr << e.what() << '\n';
+        return 1;
+    }
+    return 0;
+}
