@@ -144,7 +144,8 @@ public:
         return at->cbor;
     }
 
-    // Typed values. Errors: attribute_not_found; attribute_type if the value is of another kind or out of range.
+    // Typed values. Errors: attribute_not_found; attribute_type if the value is of another kind or out of range;
+    // cbor_utf8 for text that is not UTF-8.
 
     /// An integer of either sign.
     [[nodiscard]] result<std::int64_t> integer(std::string_view key) const {
@@ -206,7 +207,8 @@ private:
         detail::cbor_cursor value(*encoded);
         T out{};
         if (!read(value, out)) {
-            return error(errc::attribute_type, "attribute " + detail::quote(key) + " is not " + expected);
+            const bool is_damaged = value.failed() && value.fault().code == errc::cbor_utf8;
+            return error(is_damaged ? errc::cbor_utf8 : errc::attribute_type, "attribute " + detail::quote(key) + " is not " + expected);
         }
         return out;
     }
@@ -226,7 +228,8 @@ public:
         }
     }
 
-    // Each replaces the value of a key that is there already. Keys are checked by the writer.
+    // Each replaces the value of a key that is there already. Keys are checked by the writer; that text is UTF-8 is the
+    // caller's business.
 
     template <class Integer, std::enable_if_t<detail::is_integer_element_v<Integer>, int> = 0>
     attributes& set(std::string_view key, Integer value) {

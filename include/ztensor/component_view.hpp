@@ -81,6 +81,8 @@ public:
     }
     /// The text of the digest, "algorithm:hex"; "" if there is none.
     [[nodiscard]] std::string_view digest() const noexcept { return file_->index.text(record_->digest_text); }
+    /// Which generation of the format its file is of.
+    [[nodiscard]] ztensor::generation generation() const noexcept { return file_->index.generation; }
     /// True for data of 0.1 stored most significant byte first. Everything else is little-endian.
     [[nodiscard]] bool is_big_endian() const noexcept { return record_->is_big_endian; }
 
@@ -196,13 +198,8 @@ private:
             return count.error();
         }
         if constexpr (std::is_same_v<T, bool>) {
-            result<std::vector<std::uint8_t>> stored = read_elements<std::uint8_t>();
-            return std::move(stored).and_then([this](std::vector<std::uint8_t> bools) -> result<std::vector<bool>> {
-                if (result<void> valid = detail::normalise_bools(*record_, bools); !valid) {
-                    return std::move(valid).error();
-                }
-                return std::vector<bool>(bools.begin(), bools.end());
-            });
+            return read_elements<std::uint8_t>().and_then(
+                [this](std::vector<std::uint8_t> bools) { return as_bools(std::move(bools)); });
         } else if (*count) {
             std::vector<T> elements(**count);
             result<void> read = read_elements_into(span<T>(elements));
@@ -210,6 +207,13 @@ private:
         } else {
             return read_unsized<T>();
         }
+    }
+
+    [[nodiscard]] result<std::vector<bool>> as_bools(std::vector<std::uint8_t> bools) const {
+        if (result<void> valid = detail::normalise_bools(*record_, bools); !valid) {
+            return std::move(valid).error();
+        }
+        return std::vector<bool>(bools.begin(), bools.end());
     }
 
     /// For a decoded size that only decoding tells.
@@ -263,26 +267,28 @@ private:
         if (!count) {
             return count.error();
         }
-        if (first > last || last > parts || (parts != 0 && count->value_or(0) % parts != 0)) {
-            return error(errc::out_of_bounds, "parts " + std::to_string(first) + " to " + std::to_string(last) + " of " +
-                                                  std::to_string(parts) + " are not in the component");
-        }
-        const std::size_t part_elements = parts == 0 ? 0 : static_cast<std::size_t>(count->value_or(0) / parts);
-        const auto begin = static_cast<std::size_t>(first) * part_elements;
-        const auto end = static_cast<std::size_t>(last) * part_elements;
-        const auto cut = [&](const std::vector<T>& all) {
-            return std::vector<T>(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  all.begin() + static_cast<std::ptrdiff_t>(end));
+        const auto cut = [&](const std::vector<T>& all) -> result<std::vector<T>> {
+            const result<detail::element_range> part = detail::part_of(all.size(), first, last, parts);
+            if (!part) {
+                return part.error();
+            }
+            return std::vector<T>(all.begin() + static_cast<std::ptrdiff_t>(part->begin),
+                                  all.begin() + static_cast<std::ptrdiff_t>(part->end));
         };
         if constexpr (std::is_same_v<T, bool>) {
-            return read_elements<T>().transform(cut);
+            return read_elements_of_part<std::uint8_t>(first, last, parts)
+                .and_then([this](std::vector<std::uint8_t> bools) { return as_bools(std::move(bools)); });
         } else {
             if (record_->encoding != ztensor::encoding::raw) {
-                return read_elements<T>().transform(cut);
+                return read_elements<T>().and_then(cut);
             }
-            std::vector<T> elements(end - begin);
+            const result<detail::element_range> part = detail::part_of(**count, first, last, parts);
+            if (!part) {
+                return part.error();
+            }
+            std::vector<T> elements(part->end - part->begin);
             const span<std::byte> bytes = detail::as_writable_bytes(span<T>(elements));
-            if (result<void> read = file_->source->read_at(record_->offset + begin * sizeof(T), bytes); !read) {
+            if (result<void> read = file_->source->read_at(record_->offset + part->begin * sizeof(T), bytes); !read) {
                 return std::move(read).error();
             }
             detail::to_host_order(*record_, request, bytes);

@@ -145,13 +145,10 @@ private:
         }
         const auto inline_coords = detail::inline_array_0_1(object, "coords");
         if (!inline_coords) {
-            return inline_coords.error();
-        }
-        if (!*inline_coords) {
             return load_one_blob(*blob, object.shape());
         }
         const result<array> values = detail::load_elements<T>(*blob);
-        const result<std::vector<Index>> coords = detail::convert_indices<Index, std::uint64_t>(**inline_coords);
+        const result<std::vector<Index>> coords = detail::convert_indices<Index, std::uint64_t>(*inline_coords);
         if (!values || !coords) {
             return !values ? values.error() : coords.error();
         }

@@ -163,20 +163,17 @@ private:
 
     [[nodiscard]] static result<csr_view> load_components(const object_view& object, const ztensor::shape& dimensions,
                                                           const component_view& values) {
-        const std::optional<std::uint64_t> pointers = detail::checked_add(dimensions[0], 1);
-        const result<index_array> indptr = object.component("indptr").and_then(
-            [&](const component_view& part) { return detail::load_indices<Index>(part, pointers); });
+        const auto load_part = [](const component_view& part) { return detail::load_indices<Index>(part); };
+        const result<index_array> indptr =
+            object.component("indptr").and_then(load_part).transform_error(detail::of_row_pointers);
         if (!indptr) {
             return indptr.error();
         }
-        const std::uint64_t entries =
-            indptr->elements.empty() ? 0 : detail::index_value(indptr->elements.back());
-        const result<index_array> indices = object.component("indices").and_then(
-            [&](const component_view& part) { return detail::load_indices<Index>(part, entries); });
+        const result<index_array> indices = object.component("indices").and_then(load_part);
         if (!indices) {
             return indices.error();
         }
-        const result<array> elements = load_values(values, entries);
+        const result<array> elements = detail::load_elements<T>(values);
         if (!elements) {
             return elements.error();
         }
@@ -189,31 +186,22 @@ private:
         if (!blob) {
             return blob.error();
         }
-        auto indptr = detail::inline_array_0_1(object, "indptr");
-        auto indices = detail::inline_array_0_1(object, "indices");
+        const auto indptr = detail::inline_array_0_1(object, "indptr");
+        const auto indices = detail::inline_array_0_1(object, "indices");
         if (!indptr || !indices) {
-            return !indptr ? std::move(indptr).error() : std::move(indices).error();
-        }
-        if (!*indptr || !*indices) {
             return load_one_blob(*blob, dimensions);
         }
-        const result<array> values = load_values(*blob, (*indices)->size());
+        const result<array> values = detail::load_elements<T>(*blob);
         if (!values) {
             return values.error();
         }
-        const result<std::vector<Index>> columns = detail::convert_indices<Index, std::uint64_t>(**indices);
-        const result<std::vector<Index>> pointers = detail::convert_indices<Index, std::uint64_t>(**indptr);
+        const result<std::vector<Index>> columns = detail::convert_indices<Index, std::uint64_t>(*indices);
+        const result<std::vector<Index>> pointers = detail::convert_indices<Index, std::uint64_t>(*indptr).transform_error(detail::of_row_pointers);
         if (!columns || !pointers) {
             return !columns ? columns.error() : pointers.error();
         }
         return checked(csr_view(dimensions, *values, detail::own(*columns), detail::own(*pointers),
                                 detail::elements_per_value<T>(*blob, values->elements.size(), columns->size())));
-    }
-
-    /// `entries` counts where only decoding would tell how many there are.
-    [[nodiscard]] static result<array> load_values(const component_view& values, std::uint64_t entries) {
-        const std::size_t per_value = detail::elements_per_value<T>(values, 0, 0);
-        return detail::load_elements<T>(values, detail::checked_multiply(entries, per_value).value_or(~std::uint64_t{0}));
     }
 
     /// 0.1: indptr u64[rows + 1], indices u64[entries], then the values.
@@ -236,9 +224,12 @@ private:
         const std::size_t per_entry = width + per_value * sizeof(T);
         const std::uint64_t entries = detail::load_little(blob->elements.data() + (pointers - 1) * width, width);
         const std::uint64_t rest = size - pointers * width;
-        if (rest % per_entry != 0 || entries != rest / per_entry) {
-            return detail::wrong_blob_size(size, "its row pointers end at " + std::to_string(entries) + " entries of " +
-                                                     std::to_string(per_entry) + " bytes");
+        if (rest % per_entry != 0) {
+            return detail::wrong_blob_size(size, "an entry takes " + std::to_string(per_entry));
+        }
+        if (entries != rest / per_entry) {
+            return error(errc::sparse_indptr, "the last row pointer is " + std::to_string(entries) + ", but there are " +
+                                                  std::to_string(rest / per_entry) + " entries");
         }
         const auto count = static_cast<std::size_t>(entries);
         const auto indptr = detail::elements_within<std::uint64_t>(*blob, 0, pointers, width);
@@ -288,13 +279,16 @@ private:
             return [&part](error why) { return std::move(why).in_component(part->role()); };
         };
         result<std::vector<Index>> pointers =
-            detail::load_index_range<Index>(*indptr, first, last + 1, dimensions[0] + 1).transform_error(in(indptr));
+            detail::load_index_range<Index>(*indptr, first, last + 1, dimensions[0] + 1)
+                .transform_error(in(indptr))
+                .transform_error(detail::of_row_pointers);
         if (!pointers) {
             return std::move(pointers).error();
         }
         const std::uint64_t from = detail::index_value(pointers->front());
         const std::uint64_t to = detail::index_value(pointers->back());
-        if (from > to || to > entries) {
+        const bool misses_an_end = (first == 0 && from != 0) || (last == dimensions[0] && to != entries);
+        if (from > to || to > entries || misses_an_end) {
             return error(errc::sparse_indptr, "the rows claim entries " + std::to_string(from) + " to " +
                                                   std::to_string(to) + " of " + std::to_string(entries));
         }

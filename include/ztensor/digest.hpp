@@ -100,11 +100,12 @@ struct digest_parts {
     std::string_view digits;         ///< in either case, without 0x
 };
 
-/// Nothing if `text` is not "algorithm:…" or breaks the grammar of an algorithm that is known.
+/// Nothing if `text` names an algorithm that is known and then breaks its grammar. Anything else, even without a
+/// colon, is of an algorithm that is not known.
 [[nodiscard]] constexpr std::optional<digest_parts> parse_digest(std::string_view text) noexcept {
     const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos || colon == 0) {
-        return std::nullopt;
+    if (colon == std::string_view::npos) {
+        return digest_parts{std::nullopt, {}};
     }
     const std::string_view algorithm = text.substr(0, colon);
     std::string_view digits = text.substr(colon + 1);

@@ -119,6 +119,11 @@ inline constexpr signature foreign_signatures[] = {
         return error(errc::unsupported_container,
                      "this is a zTensor 2 file, another container than the .zt of 0.1 to 1.2 that this library reads");
     }
+    constexpr std::string_view family = "ZTEN";
+    if (start.size() == magic_bytes && start.substr(0, family.size()) == family) {
+        return error(errc::unsupported_container, "a zTensor file of an unknown generation: it starts with " +
+                                                      quote(start) + ", where \"ZTEN1000\" and \"ZTEN0001\" are known");
+    }
     if (start.size() < magic_bytes && (magic_1.substr(0, start.size()) == start ||
                                        magic_0_1.substr(0, start.size()) == start)) {
         return error(errc::truncated, "the file is cut off after " + std::to_string(file_bytes) +

@@ -44,12 +44,18 @@ public:
             return error(errc::limit_exceeded, "a value of " + std::to_string(item_.size()) +
                                                    " bytes is too large to become JSON");
         }
-        result<void> valid;
-        do {
-            valid = check_value();
-        } while (valid && !open_.empty() && (valid = to_next_value()) && !open_.empty());
+        result<void> valid = check_value();
+        while (valid && !open_.empty() && !cursor_.failed()) {
+            valid = to_next_value();
+            if (valid && !open_.empty()) {
+                valid = check_value();
+            }
+        }
         if (cursor_.failed()) {
             return error(cursor_.fault().code, cursor_.fault().sentence);
+        }
+        if (valid && cursor_.remaining() != 0) {
+            return error(errc::cbor_trailing, "bytes follow the value");
         }
         return valid;
     }
@@ -91,13 +97,22 @@ private:
                        ? result<void>()
                        : result<void>(not_json("undefined or another simple value"));
         case cbor_major::bytes:
-        case cbor_major::text:
             cursor_ = before;
             cursor_.skip();
+            return {};
+        case cbor_major::text:
+            cursor_ = before;
+            pass_text();
             return {};
         default:
             return {};
         }
+    }
+
+    /// nlohmann takes any bytes for text, and throws when it is to print them.
+    bool pass_text() noexcept {
+        cbor_text text;
+        return cursor_.read_text(text);
     }
 
     /// Leaves the containers that end here; of a map, reads the next key.
@@ -197,8 +212,8 @@ private:
     return object;
 }
 
-/// Attributes to write, one for each key of `object`. Errors: attribute_type if it is no object; cbor_depth;
-/// cbor_utf8; the sentence names the attribute.
+/// Attributes to write, one for each key of `object`. Errors: attribute_type if it is no object, or a value holds
+/// binary data with a subtype; cbor_depth; cbor_utf8; limit_exceeded; the sentence names the attribute.
 [[nodiscard]] inline result<attributes> to_attributes(const nlohmann::json& object) {
     constexpr std::size_t max_value_depth = detail::max_cbor_depth - 4; // root, objects, object, attributes
     if (!object.is_object()) {
@@ -212,6 +227,9 @@ private:
         }
         const std::vector<std::uint8_t> encoded = nlohmann::json::to_cbor(value);
         const bytes_view item = detail::as_bytes(span<const std::uint8_t>(encoded));
+        if (result<void> valid = detail::json_gate(item).check(); !valid) {
+            return error(valid.error().code(), "attribute " + detail::quote(key) + ": " + valid.error().sentence());
+        }
         if (result<void> set = out.set_cbor(key, detail::with_shortest_floats(item)); !set) {
             return std::move(set).error();
         }

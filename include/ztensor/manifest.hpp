@@ -37,12 +37,42 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2 };
 
 namespace detail {
 
-/// A run of bytes of the index, which is at most 1 GiB. Only the root item starts at 0, so no field's range does.
-struct index_range {
-    std::uint32_t offset = 0;
-    std::uint32_t length = 0;
+/// Where an item of the index starts: the index is at most 1 GiB. Only the root item starts at 0, so no field's does.
+struct index_item {
+    std::uint32_t position = 0;
 
-    [[nodiscard]] constexpr bool is_present() const noexcept { return offset != 0; }
+    [[nodiscard]] constexpr bool is_present() const noexcept { return position != 0; }
+};
+
+/// The text at `item`, which was validated and is definite; "" for an absent one.
+[[nodiscard]] inline std::string_view text_at(bytes_view index, index_item item) noexcept {
+    cbor_head head;
+    cbor_cursor cursor(index, 0, item.position);
+    if (!item.is_present() || !cursor.read_head(head)) {
+        return {};
+    }
+    return as_text(index.subspan(cursor.position(), static_cast<std::size_t>(head.argument)));
+}
+
+/// std::optional<Enum> in one byte: there may be a record for every 18 bytes of index.
+template <class Enum>
+class known_word {
+public:
+    constexpr known_word() noexcept = default;
+    constexpr known_word(Enum value) noexcept : value_(static_cast<std::uint8_t>(value)) {}
+    constexpr known_word(std::optional<Enum> value) noexcept : known_word(value ? known_word(*value) : known_word()) {}
+
+    [[nodiscard]] constexpr explicit operator bool() const noexcept { return value_ != unknown; }
+    [[nodiscard]] constexpr Enum operator*() const noexcept { return static_cast<Enum>(value_); }
+    constexpr operator std::optional<Enum>() const noexcept {
+        return *this ? std::optional<Enum>(**this) : std::nullopt;
+    }
+    friend constexpr bool operator==(known_word a, Enum b) noexcept { return a.value_ == static_cast<std::uint8_t>(b); }
+    friend constexpr bool operator!=(known_word a, Enum b) noexcept { return !(a == b); }
+
+private:
+    static constexpr std::uint8_t unknown = 0xff;
+    std::uint8_t value_ = unknown;
 };
 
 /// What is known of a component's logical type: a row of `logical_types`, or one of these.
@@ -51,21 +81,25 @@ inline constexpr std::uint8_t unknown_type = 0xfe; ///< a word the specification
 
 /// One blob. Words stand beside what they were found to mean.
 struct component_record {
-    index_range role;
-    index_range dtype_word; ///< as the file spells it
-    index_range type_word;
-    index_range encoding_word;
-    index_range digest_text;
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     std::uint64_t uncompressed_length = 0; ///< as the file states it, or as shape and type give it; see the flags
-    std::optional<ztensor::dtype> dtype;
-    std::optional<ztensor::encoding> encoding;
+    index_item role;
+    index_item dtype_word; ///< as the file spells it
+    index_item type_word;
+    index_item encoding_word;
+    index_item digest_text;
+    known_word<ztensor::dtype> dtype;
+    known_word<ztensor::encoding> encoding;
     std::uint8_t logical_type = plain_type;
-    bool states_uncompressed_length = false; ///< the field stands in the file
-    bool knows_uncompressed_length = false;  ///< stated or derived
-    bool is_big_endian = false;
-    bool any_nonzero_is_true = false; ///< how bool bytes are to be read
+    bool states_uncompressed_length : 1; ///< the field stands in the file
+    bool knows_uncompressed_length : 1;  ///< stated or derived
+    bool is_big_endian : 1;
+    bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
+
+    component_record() noexcept
+        : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
+          any_nonzero_is_true(false) {}
 
     /// Size in bytes after decoding, where it is known before decoding.
     [[nodiscard]] std::optional<std::uint64_t> decoded_length() const noexcept {
@@ -76,12 +110,14 @@ struct component_record {
     }
 };
 
+static_assert(sizeof(component_record) == 48, "what an open file holds is at most four times its index");
+
 /// One object; its components are consecutive.
 struct object_record {
-    index_range name;
-    index_range format_word; ///< as the file spells it
-    index_range shape;       ///< an encoded array of unsigned integers
-    index_range attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
+    index_item name;
+    index_item format_word; ///< as the file spells it
+    index_item shape;       ///< an encoded array of unsigned integers
+    index_item attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
     std::uint32_t first_component = 0;
     std::uint32_t component_count = 0;
     std::uint64_t element_count = 0;
@@ -100,15 +136,17 @@ public:
     std::unique_ptr<std::byte[]> index; ///< private copy of the encoded manifest
     std::size_t index_bytes = 0;
     ztensor::generation generation = ztensor::generation::v1_2;
-    index_range version;    ///< the file's own text; absent in 0.1
-    index_range attributes; ///< as in object_record
+    index_item version;    ///< the file's own text; absent in 0.1
+    index_item attributes; ///< as in object_record
     bool has_attributes = false;
     bool names_are_sorted = true;
     std::vector<object_record> objects;
     std::vector<component_record> components;
 
-    [[nodiscard]] bytes_view bytes(index_range range) const noexcept { return {index.get() + range.offset, range.length}; }
-    [[nodiscard]] std::string_view text(index_range range) const noexcept { return as_text(bytes(range)); }
+    [[nodiscard]] bytes_view bytes() const noexcept { return {index.get(), index_bytes}; }
+    [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(bytes(), item); }
+    /// The index from that item on.
+    [[nodiscard]] bytes_view from(index_item item) const noexcept { return bytes().subspan(item.position); }
     [[nodiscard]] std::string_view name_of(std::size_t object) const noexcept { return text(objects[object].name); }
     [[nodiscard]] span<const component_record> components_of(const object_record& object) const noexcept {
         return {components.data() + object.first_component, object.component_count};
@@ -116,7 +154,7 @@ public:
 
     [[nodiscard]] ztensor::shape shape_of(const object_record& object) const noexcept {
         ztensor::shape dimensions;
-        cbor_cursor cursor(bytes(object.shape));
+        cbor_cursor cursor(from(object.shape));
         cbor_sequence items;
         std::uint64_t dimension = 0;
         for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(dimension);) {
@@ -177,9 +215,9 @@ private:
 /// The object's attributes; in 0.1 what is left of its map without the fields.
 [[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
     if (index.generation == generation::v0_1) {
-        return attributes_view(index.bytes(object.attributes), field_keys_0_1(index.text(object.format_word)));
+        return attributes_view(index.from(object.attributes), field_keys_0_1(index.text(object.format_word)));
     }
-    return object.has_attributes ? attributes_view(index.bytes(object.attributes)) : attributes_view();
+    return object.has_attributes ? attributes_view(index.from(object.attributes)) : attributes_view();
 }
 
 /// Elements of storage that make up one element of the object's shape.

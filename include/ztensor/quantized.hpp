@@ -146,8 +146,11 @@ private:
         if (!words) {
             return words.error();
         }
-        if (result<void> fits = detail::check_part_count(words->size() / width, count / packed->per_word, packed_.role());
-            !fits) {
+        result<void> fits = detail::check_whole_elements(words->size(), width);
+        if (fits) {
+            fits = detail::check_part_count(words->size() / width, count / packed->per_word, packed_.role());
+        }
+        if (!fits) {
             return std::move(fits).error();
         }
         const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits());

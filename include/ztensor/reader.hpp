@@ -88,7 +88,7 @@ public:
     [[nodiscard]] bool has_attributes() const noexcept { return file_->index.has_attributes; }
     /// The attributes of the file itself.
     [[nodiscard]] attributes_view attributes() const& noexcept {
-        return file_->index.has_attributes ? attributes_view(file_->index.bytes(file_->index.attributes))
+        return file_->index.has_attributes ? attributes_view(file_->index.from(file_->index.attributes))
                                            : attributes_view();
     }
 

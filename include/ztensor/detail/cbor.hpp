@@ -133,27 +133,25 @@ public:
     /// The key of a schema map: text and nothing else.
     bool read_key(cbor_text& key) noexcept { return read_text(key, errc::schema_key, "a key that is not text"); }
 
-    /// A byte or text string, its chunks joined. The only call that allocates.
+    /// A byte or text string, its chunks joined; text is UTF-8. The only call that allocates.
     bool read_joined(cbor_major major, std::string& out) {
+        cbor_cursor again = *this;
         cbor_head head;
-        if (!read_head(head) || head.major != major) {
+        cbor_text text;
+        if (!again.read_head(head) || head.major != major ||
+            !(major == cbor_major::text ? read_text(text) : skip())) {
             return false;
         }
         out.clear();
-        cbor_head chunk = head;
-        while (!head.is_indefinite() || !take_break()) {
-            if (head.is_indefinite() && !read_head(chunk)) {
-                return false;
-            }
-            const std::size_t content = position();
-            if (chunk.major != major || !pass_chunk(chunk, content)) {
-                return false;
-            }
-            out += as_text(passed_since(content));
-            if (!head.is_indefinite()) {
+        cbor_head chunk = head; // all has been checked: the second walk only leaves the heads of chunks out
+        do {
+            if (head.is_indefinite() && (again.take_break() || !again.read_head(chunk))) {
                 break;
             }
-        }
+            const std::size_t content = again.position();
+            again.pass_chunk(chunk, content);
+            out += as_text(again.passed_since(content));
+        } while (head.is_indefinite());
         return true;
     }
 
@@ -181,8 +179,7 @@ public:
         return false;
     }
 
-    /// Passes over one item of any kind, with all it contains: checks that it is well-formed, UTF-8 where it is text,
-    /// and not nested too deep.
+    /// Passes over one item of any kind, with all it contains: checks that it is well-formed and not nested too deep.
     bool skip() noexcept {
         struct frame {
             std::uint64_t items; ///< still to come, or, of indefinite length, come so far
@@ -313,7 +310,23 @@ private:
         }
         const std::size_t break_bytes = head.is_indefinite() ? 1 : 0;
         text = {start, as_text({begin_ + content, position() - content - break_bytes}), head.is_indefinite()};
-        return true;
+        return are_chunks_utf8(text) || fail(errc::cbor_utf8, start, "text that is not UTF-8");
+    }
+
+    /// Every chunk is UTF-8 by itself. The chunks have been passed over before.
+    [[nodiscard]] static bool are_chunks_utf8(const cbor_text& text) noexcept {
+        if (!text.is_chunked) {
+            return is_utf8(text.text);
+        }
+        cbor_cursor chunks(as_bytes(text.text));
+        cbor_head head;
+        while (chunks.remaining() != 0 && chunks.read_head(head)) {
+            const std::size_t content = chunks.position();
+            if (!chunks.pass_chunk(head, content) || !is_utf8(as_text(chunks.passed_since(content)))) {
+                return false;
+            }
+        }
+        return !chunks.failed();
     }
 
     /// Passes over what follows the head of a byte or text string; does nothing for other items.
@@ -344,11 +357,7 @@ private:
         if (head.argument > remaining()) {
             return fail(errc::cbor_truncated, start, "a string claims more bytes than are left");
         }
-        const bytes_view content(at_, static_cast<std::size_t>(head.argument));
-        if (head.major == cbor_major::text && !is_utf8(as_text(content))) {
-            return fail(errc::cbor_utf8, start, "text that is not UTF-8");
-        }
-        at_ += content.size();
+        at_ += static_cast<std::size_t>(head.argument);
         return true;
     }
 

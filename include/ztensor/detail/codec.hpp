@@ -59,7 +59,9 @@ namespace detail {
         }
         return *blob;
     }
-    if (result<void> allowed = check_memory_limit(component.length, file.options); !allowed) {
+    const std::uint64_t most_growth = file.options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
+    const std::uint64_t shrunk = component.length - std::min(component.length, most_growth);
+    if (result<void> allowed = check_memory_limit(shrunk, file.options); !allowed) {
         return std::move(allowed).error();
     }
     buffer.resize(static_cast<std::size_t>(component.length));

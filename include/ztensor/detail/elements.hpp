@@ -112,6 +112,23 @@ template <class T>
     return std::optional<std::size_t>(static_cast<std::size_t>(*bytes / request.size_bytes));
 }
 
+struct element_range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+
+/// The elements of parts [first, last) of `parts` equal ones. Errors: out_of_bounds.
+[[nodiscard]] inline result<element_range> part_of(std::size_t elements, std::uint64_t first, std::uint64_t last,
+                                                   std::uint64_t parts) {
+    if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
+        return error(errc::out_of_bounds, "parts " + std::to_string(first) + " to " + std::to_string(last) + " of " +
+                                              std::to_string(parts) + " were asked for, of " + std::to_string(elements) +
+                                              " elements");
+    }
+    const std::size_t each = parts == 0 ? 0 : static_cast<std::size_t>(elements / parts);
+    return element_range{static_cast<std::size_t>(first) * each, static_cast<std::size_t>(last) * each};
+}
+
 /// True if the bytes of multi-byte elements are in the other order than the host's.
 [[nodiscard]] constexpr bool is_foreign_order(const component_record& component) noexcept {
     return component.is_big_endian == host_is_little_endian;

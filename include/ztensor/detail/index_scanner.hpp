@@ -48,9 +48,7 @@ public:
 
     [[nodiscard]] cbor_cursor& cursor() noexcept { return cursor_; }
     [[nodiscard]] const cbor_cursor& cursor() const noexcept { return cursor_; }
-    [[nodiscard]] std::string_view text(index_range range) const noexcept {
-        return as_text(index_.subspan(range.offset, range.length));
-    }
+    [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(index_, item); }
 
     /// Everything has been read and nothing follows.
     bool finish() noexcept {
@@ -60,7 +58,7 @@ public:
         return cursor_.fail(errc::cbor_trailing, cursor_.position(), "bytes follow the manifest's root item");
     }
 
-    bool read_text(index_range& out) noexcept {
+    bool read_text(index_item& out) noexcept {
         cbor_text found;
         if (!cursor_.read_text(found)) {
             return false;
@@ -70,7 +68,11 @@ public:
     }
 
     /// An optional field: an explicit null stands for its absence.
-    bool read_text_or_null(index_range& out) noexcept { return take_null() || read_text(out); }
+    bool read_text_or_null(index_item& out) noexcept { return take_null() || read_text(out); }
+
+    [[nodiscard]] bool next_is_text() const noexcept {
+        return cursor_.remaining() != 0 && std::to_integer<unsigned>(index_[cursor_.position()]) >> 5 == 3;
+    }
 
     /// True, and passed over, if the next item is null.
     bool take_null() noexcept {
@@ -111,7 +113,7 @@ public:
         return check_distinct(own_keys);
     }
 
-    /// A map whose keys are names: `on_entry(name, position) → bool` reads each value. The caller sees to it that no
+    /// A map whose keys are names: `on_entry(name) → bool` reads each value. The caller sees to it that no
     /// name stands twice.
     template <class OnEntry>
     bool read_entries(OnEntry&& on_entry) {
@@ -124,8 +126,8 @@ public:
             if (!cursor_.read_key(key)) {
                 return false;
             }
-            const index_range name = joined_in_place(key);
-            if (!check_name(name, key.position) || !on_entry(name, key.position)) {
+            const index_item name = joined_in_place(key);
+            if (!check_name(name) || !on_entry(name)) {
                 return false;
             }
         }
@@ -136,18 +138,18 @@ public:
     template <class OnEntry>
     bool read_named(OnEntry&& on_entry) {
         const std::size_t own_keys = keys_.size();
-        return read_entries([&](index_range name, std::size_t position) {
-                   keys_.push_back(static_cast<std::uint32_t>(position));
+        return read_entries([&](index_item name) {
+                   keys_.push_back(name.position);
                    return on_entry(name);
                }) &&
                check_distinct(own_keys);
     }
 
-    /// Passes over a map of attributes and gives its range. Its keys are made definite on the way, as are the values
+    /// Passes over a map of attributes and gives its place. Its keys are made definite on the way, as are the values
     /// of keys for which `joins_value(key)`; all other values stay as they are. Joined text takes fewer bytes, so what
     /// follows moves forward within the index, never past the cursor.
     template <class JoinsValue>
-    bool read_attributes(index_range& out, JoinsValue&& joins_value) {
+    bool read_attributes(index_item& out, JoinsValue&& joins_value) {
         const std::size_t start = cursor_.position();
         cbor_sequence pairs;
         if (!cursor_.enter_map(pairs)) {
@@ -161,13 +163,13 @@ public:
                 return false;
             }
             const std::size_t key_end = cursor_.position();
-            const index_range name = joined_in_place(key);
-            if (!check_name(name, key.position)) {
+            const index_item name = joined_in_place(key);
+            if (!check_name(name)) {
                 return false;
             }
             const bool joins = joins_value(text(name));
             keys_.push_back(static_cast<std::uint32_t>(end));
-            end = key.is_chunked ? keep(key.position, name, end) : keep(key.position, key_end, end);
+            end = keep(key.position, key.is_chunked ? end_of(name) : key_end, end);
             const std::size_t value = cursor_.position();
             if (!cursor_.skip()) {
                 return false;
@@ -176,7 +178,7 @@ public:
                 cbor_text word;
                 cbor_cursor(index_.subspan(value)).read_text(word);
                 word.position += value;
-                end = keep(value, joined_in_place(word), end);
+                end = keep(value, end_of(joined_in_place(word)), end);
             } else {
                 end = keep(value, cursor_.position(), end);
             }
@@ -184,18 +186,18 @@ public:
         if (pairs.is_indefinite) {
             end = keep(cursor_.position() - 1, cursor_.position(), end); // the break
         }
-        out = {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end - start)};
+        out = {static_cast<std::uint32_t>(start)};
         return check_distinct(own_keys);
     }
-    bool read_attributes(index_range& out) {
+    bool read_attributes(index_item& out) {
         return read_attributes(out, [](std::string_view) { return false; });
     }
 
-    /// Reads `range`, an item inside `enclosing` others that was passed before, with `read() → bool`, and comes back.
+    /// Reads `item`, which lies inside `enclosing` others and was passed before, with `read() → bool`, and comes back.
     template <class Read>
-    bool read_again(index_range range, std::size_t enclosing, Read&& read) {
-        cbor_cursor rest = cursor_;
-        cursor_ = cbor_cursor(index_.first(range.offset + range.length), enclosing, range.offset);
+    bool read_again(index_item item, std::size_t enclosing, Read&& read) {
+        const cbor_cursor rest = cursor_;
+        cursor_ = cbor_cursor(index_, enclosing, item.position);
         if (!read()) {
             return false;
         }
@@ -203,9 +205,9 @@ public:
         return true;
     }
 
-    bool check_name(index_range name, std::size_t position) noexcept {
+    bool check_name(index_item name) noexcept {
         const char* const problem = name_problem(text(name));
-        return problem == nullptr || cursor_.fail(errc::name_invalid, position, problem);
+        return problem == nullptr || cursor_.fail(errc::name_invalid, name.position, problem);
     }
 
     bool fail_duplicate(std::size_t position) noexcept {
@@ -226,16 +228,17 @@ private:
         if (!cursor_.read_key(key)) {
             return false;
         }
-        const std::string_view word = text(joined_in_place(key));
+        const std::string_view word = key.is_chunked ? text(joined_in_place(key)) : key.text;
         field = static_cast<std::size_t>(std::find(names.begin(), names.end(), word) - names.begin());
         return true;
     }
 
-    /// The text's place in the index. Chunks are joined where they stand, behind a definite head: that never takes
+    /// The text's place in the index, where it is definite from now on. Chunks are joined where they stand, behind a definite head: that never takes
     /// more bytes than the chunks did.
-    index_range joined_in_place(const cbor_text& found) noexcept {
+    index_item joined_in_place(const cbor_text& found) noexcept {
+        const index_item item = {static_cast<std::uint32_t>(found.position)};
         if (!found.is_chunked) {
-            return range_of(found.text);
+            return item;
         }
         const bytes_view chunks = as_bytes(found.text);
         std::size_t length = 0;
@@ -256,7 +259,7 @@ private:
         const std::size_t head = encoded_head_bytes(length);
         std::memmove(index_.data() + found.position + head, front, length);
         write_text_head(found.position, length);
-        return {static_cast<std::uint32_t>(found.position + head), static_cast<std::uint32_t>(length)};
+        return item;
     }
 
     [[nodiscard]] static std::size_t encoded_head_bytes(std::size_t length) noexcept {
@@ -271,11 +274,6 @@ private:
         store_big(length, index_.data() + position + 1, size - 1);
     }
 
-    [[nodiscard]] index_range range_of(std::string_view text) const noexcept {
-        const auto offset = static_cast<std::size_t>(as_bytes(text).data() - index_.data());
-        return {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(text.size())};
-    }
-
     [[nodiscard]] bool is_chunked_text(std::size_t position) const noexcept {
         constexpr std::byte indefinite_text{0x7f};
         return index_[position] == indefinite_text;
@@ -288,15 +286,10 @@ private:
         }
         return end + (to - from);
     }
-    /// The same for text that was joined at `from`.
-    std::size_t keep(std::size_t from, index_range joined, std::size_t end) noexcept {
-        return keep(from, std::size_t{joined.offset} + joined.length, end);
-    }
-
-    [[nodiscard]] std::string_view text_at(std::uint32_t position) const noexcept {
-        cbor_text found;
-        cbor_cursor(index_.subspan(position)).read_text(found);
-        return found.text;
+    /// Where a text ends.
+    [[nodiscard]] std::size_t end_of(index_item item) const noexcept {
+        const bytes_view content = as_bytes(text(item));
+        return static_cast<std::size_t>(content.end() - index_.data());
     }
 
     /// The keys noted since `own_keys` are distinct. Names mostly come sorted; only others are sorted here.
@@ -309,7 +302,7 @@ private:
             return true;
         }
         const auto first = keys_.begin() + static_cast<std::ptrdiff_t>(own_keys);
-        const auto less = [this](std::uint32_t a, std::uint32_t b) { return text_at(a) < text_at(b); };
+        const auto less = [this](std::uint32_t a, std::uint32_t b) { return text({a}) < text({b}); };
         const auto not_less = [&](std::uint32_t a, std::uint32_t b) { return !less(a, b); };
         if (std::adjacent_find(first, keys_.end(), not_less) != keys_.end()) {
             std::sort(first, keys_.end(), less);

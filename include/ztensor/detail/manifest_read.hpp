@@ -83,14 +83,15 @@ public:
     [[nodiscard]] result<void> read_0_1();
 
 private:
-    static constexpr std::array<std::string_view, 5> object_fields = {"shape", "format", "attributes", "components",
-                                                                      "dtype"};
+    static constexpr std::array<std::string_view, 4> object_fields = {"shape", "format", "components", "attributes"};
+    static constexpr std::array<std::string_view, 4> tensor_fields_1_0 = {"shape", "format", "components", "dtype"};
     static constexpr std::array<std::string_view, 7> component_fields = {
         "dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest"};
+    static constexpr std::array<std::string_view, 4> component_fields_1_0 = {"offset", "length", "encoding", "digest"};
 
     bool read_objects() {
         reserve_records();
-        return scan_.read_entries([&](index_range name, std::size_t) { return read_object(name); });
+        return scan_.read_entries([&](index_item name) { return read_object(name); });
     }
 
     /// Room for as many objects as the next map or array announces (none, if its length is indefinite), within what
@@ -106,37 +107,41 @@ private:
         }
     }
 
-    bool read_object(index_range name) {
+    bool read_object(index_item name) {
         object_record object;
         object.name = object_name_ = name;
         object.first_component = static_cast<std::uint32_t>(into_.components.size());
-        index_range dtype_of_all;
+        index_item dtype_of_all;
+        const bool is_1_0 = into_.generation == generation::v1_0;
+        const auto& fields = is_1_0 ? tensor_fields_1_0 : object_fields;
         std::uint32_t seen = 0;
-        const bool read = scan_.read_fields(object_fields, seen, [&](std::size_t field) {
+        const bool read = scan_.read_fields(fields, seen, [&](std::size_t field) {
             switch (field) {
             case 0:
                 return read_shape(object);
             case 1:
                 return scan_.read_text(object.format_word);
             case 2:
+                return read_components();
+            default:
+                if (is_1_0) {
+                    return scan_.read_text(dtype_of_all);
+                }
                 object.has_attributes = !scan_.take_null();
                 return !object.has_attributes || scan_.read_attributes(object.attributes);
-            case 3:
-                return read_components();
-            default: // 1.0 only; an unknown field later
-                return into_.generation == generation::v1_0 ? scan_.read_text(dtype_of_all) : scan_.cursor().skip();
             }
         });
         constexpr std::uint32_t required = field_bits(object_fields, {"shape", "format", "components"});
-        if (!read || !require(seen, object_fields, required)) {
+        constexpr std::uint32_t required_in_1_0 = field_bits(tensor_fields_1_0, {"shape", "format", "components", "dtype"});
+        if (!read || !require(seen, fields, is_1_0 ? required_in_1_0 : required)) {
             return false;
         }
         object.component_count = static_cast<std::uint32_t>(into_.components.size()) - object.first_component;
         if (object.component_count == 0) {
             return fail_missing("an object has no components");
         }
-        if (into_.generation == generation::v1_0 && !spread_dtype(object, dtype_of_all)) {
-            return false;
+        if (is_1_0) {
+            spread_dtype(object, dtype_of_all);
         }
         return add_object(object);
     }
@@ -169,14 +174,14 @@ private:
                                    "the product of the dimensions of a shape needs more than 64 bits");
             }
         }
-        object.shape = {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(cursor.position() - start)};
+        object.shape = {static_cast<std::uint32_t>(start)};
         object.element_count = counter.count();
         return !cursor.failed();
     }
 
     bool read_components() {
         const std::size_t first = into_.components.size();
-        const bool read = scan_.read_named([&](index_range role) {
+        const bool read = scan_.read_named([&](index_item role) {
             component_name_ = role;
             if (into_.components.size() - first >= limits_.max_components_per_object_) {
                 return fail_limit("more components than read_options::max_components_per_object allows");
@@ -195,39 +200,46 @@ private:
 
     bool read_component(component_record& component) {
         std::uint32_t seen = 0;
-        const bool read = scan_.read_fields(component_fields, seen, [&](std::size_t field) {
-            switch (field) {
-            case 0:
-                return scan_.read_text(component.dtype_word);
-            case 1:
-                return scan_.read_text_or_null(component.type_word);
-            case 2:
-                return scan_.cursor().read_unsigned(component.offset);
-            case 3:
-                return scan_.cursor().read_unsigned(component.length);
-            case 4:
-                if (scan_.take_null()) {
-                    return true;
-                }
-                component.states_uncompressed_length = component.knows_uncompressed_length = true;
-                return scan_.cursor().read_unsigned(component.uncompressed_length);
-            case 5:
-                return scan_.read_text_or_null(component.encoding_word);
-            default:
-                return scan_.read_text_or_null(component.digest_text);
-            }
-        });
+        if (into_.generation == generation::v1_0) {
+            constexpr std::uint32_t required = field_bits(component_fields_1_0, {"offset", "length"});
+            return scan_.read_fields(component_fields_1_0, seen,
+                                     [&](std::size_t field) {
+                                         return read_component_field(component_fields_1_0[field], component);
+                                     }) &&
+                   require(seen, component_fields_1_0, required);
+        }
         constexpr std::uint32_t required = field_bits(component_fields, {"dtype", "offset", "length"});
-        constexpr std::uint32_t required_in_1_0 = field_bits(component_fields, {"offset", "length"});
-        return read && require(seen, component_fields,
-                               into_.generation == generation::v1_0 ? required_in_1_0 : required);
+        return scan_.read_fields(component_fields, seen,
+                                 [&](std::size_t field) {
+                                     return read_component_field(component_fields[field], component);
+                                 }) &&
+               require(seen, component_fields, required);
+    }
+
+    /// The first letters tell the fields apart.
+    bool read_component_field(std::string_view field, component_record& component) {
+        switch (field[0] == 'd' ? field[1] : field[0]) {
+        case 't':
+            return field[0] == 'd' ? scan_.read_text(component.dtype_word) : scan_.read_text_or_null(component.type_word);
+        case 'o':
+            return scan_.cursor().read_unsigned(component.offset);
+        case 'l':
+            return scan_.cursor().read_unsigned(component.length);
+        case 'u':
+            if (scan_.take_null()) {
+                return true;
+            }
+            component.states_uncompressed_length = component.knows_uncompressed_length = true;
+            return scan_.cursor().read_unsigned(component.uncompressed_length);
+        case 'e':
+            return scan_.read_text_or_null(component.encoding_word);
+        default:
+            return scan_.read_text_or_null(component.digest_text);
+        }
     }
 
     /// 1.0 gives the dtype once: of the values. Indices are uint64 and say so nowhere, and of other roles nothing is known.
-    bool spread_dtype(const object_record& object, index_range dtype_of_all) {
-        if (!dtype_of_all.is_present()) {
-            return fail_missing("the required field \"dtype\" is missing");
-        }
+    void spread_dtype(const object_record& object, index_item dtype_of_all) {
         for (std::size_t i = object.first_component; i < into_.components.size(); ++i) {
             component_record& component = into_.components[i];
             const std::string_view role = scan_.text(component.role);
@@ -240,7 +252,6 @@ private:
                 component.dtype_word = {}; // unknown: the bytes alone are there
             }
         }
-        return true;
     }
 
     /// 1.x for any x: minor versions only add.
@@ -248,17 +259,17 @@ private:
         constexpr std::size_t max_version_bytes = 32;
         const std::string_view version = scan_.text(into_.version);
         const std::string_view minor = version.substr(std::min<std::size_t>(2, version.size()));
-        if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || minor.empty() || !is_digit(minor[0])) {
+        const std::size_t digits = std::min(minor.find_first_not_of("0123456789"), minor.size());
+        const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
+        if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
             return error(errc::unsupported_version,
                          "the manifest is of version " + quote(version) + "; this library reads 0.1 and 1.x")
-                .at(index_offset_ + into_.version.offset);
+                .at(index_offset_ + into_.version.position);
         }
-        const bool is_before_1_2 = minor[0] <= '1' && (minor.size() == 1 || !is_digit(minor[1]));
+        const bool is_before_1_2 = digits == 1 && minor[0] <= '1';
         into_.generation = is_before_1_2 ? generation::v1_1 : generation::v1_2;
         return {};
     }
-
-    [[nodiscard]] static constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
     /// After the bytes: what the words mean, and that no name stands twice.
     [[nodiscard]] result<void> finish() {
@@ -323,7 +334,7 @@ private:
             if (!table->insert(object, name_at)) {
                 return error(errc::duplicate_key, "two objects have this name")
                     .in_object(into_.name_of(object))
-                    .at(index_offset_ + into_.objects[object].name.offset);
+                    .at(index_offset_ + into_.objects[object].name.position);
             }
         }
         into_.publish(std::move(table));
@@ -333,8 +344,8 @@ private:
     // -- 0.1, in manifest_read_0_1.hpp
 
     struct tensor_words_0_1 {
-        index_range data_endianness;
-        index_range sparse_format;
+        index_item data_endianness;
+        index_item sparse_format;
     };
 
     bool read_tensor_0_1();
@@ -381,10 +392,18 @@ private:
     const read_options& limits_;
     std::uint64_t index_offset_;
     index_scanner scan_;
-    index_range object_name_;    ///< being read
-    index_range component_name_; ///< being read
+    index_item object_name_;    ///< being read
+    index_item component_name_; ///< being read
     std::string_view missing_field_;
 };
+
+/// Passes over the next item; its text, if it is one.
+[[nodiscard]] inline std::string take_text(cbor_cursor& cursor) {
+    std::string text;
+    cbor_cursor ahead = cursor;
+    static_cast<void>(cursor.skip() && ahead.read_joined(cbor_major::text, text));
+    return text;
+}
 
 /// True if the index is a map with `version` "1.0" or "1.0.…" and `tensors`, and nothing follows it: what tells a file
 /// of 1.0, which has no magic at its end, from a later one that was cut off.
@@ -394,18 +413,10 @@ private:
     bool has_version = false;
     bool has_tensors = false;
     for (cursor.enter_map(pairs); cursor.next(pairs);) {
-        std::string key;
-        if (!cursor.read_joined(cbor_major::text, key)) {
-            return false;
-        }
+        const std::string key = take_text(cursor);
         has_tensors = has_tensors || key == "tensors";
-        if (key != "version") {
-            cursor.skip();
-            continue;
-        }
-        std::string version;
-        has_version = cursor.read_joined(cbor_major::text, version) &&
-                      (version == "1.0" || version.substr(0, 4) == "1.0.");
+        const std::string value = take_text(cursor);
+        has_version = has_version || (key == "version" && (value == "1.0" || value.substr(0, 4) == "1.0."));
     }
     return has_version && has_tensors && !cursor.failed() && cursor.remaining() == 0;
 }

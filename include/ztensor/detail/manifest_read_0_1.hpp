@@ -71,8 +71,7 @@ inline bool manifest_reader::read_tensor_0_1() {
 inline bool manifest_reader::read_field_0_1(std::string_view field, object_record& object, component_record& component,
                                             tensor_words_0_1& words) {
     if (field == "name") {
-        const std::size_t position = scan_.cursor().position();
-        const bool read = scan_.read_text(object.name) && scan_.check_name(object.name, position);
+        const bool read = scan_.read_text(object.name) && scan_.check_name(object.name);
         object_name_ = object.name;
         return read;
     }
@@ -85,13 +84,13 @@ inline bool manifest_reader::read_field_0_1(std::string_view field, object_recor
     if (field == "shape") {
         return read_shape(object);
     }
-    index_range* const word = field == "dtype"             ? &component.dtype_word
+    index_item* const word = field == "dtype"             ? &component.dtype_word
                               : field == "encoding"        ? &component.encoding_word
                               : field == "checksum"        ? &component.digest_text
                               : field == "layout"          ? &object.format_word
                               : field == "data_endianness" ? &words.data_endianness
-                              : field == "sparse_format"   ? &words.sparse_format
-                                                           : nullptr;
+                              : field == "sparse_format" && scan_.next_is_text() ? &words.sparse_format
+                                                           : nullptr; // a custom key, where the layout has no such field
     return word != nullptr ? scan_.read_text(*word) : scan_.cursor().skip(); // index arrays: read when they are used
 }
 
@@ -117,7 +116,7 @@ inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, 
     const std::string_view order = scan_.text(words.data_endianness);
     component.is_big_endian = order == "big";
     return order == "big" || order == "little" ||
-           scan_.cursor().fail(errc::schema_type, words.data_endianness.offset,
+           scan_.cursor().fail(errc::schema_type, words.data_endianness.position,
                                "data_endianness is neither \"little\" nor \"big\"");
 }
 

@@ -50,6 +50,7 @@ struct object_entry {
     const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
     std::vector<component_entry> components;         ///< in any order
     bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
+    bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
 };
 
 [[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {
@@ -251,6 +252,10 @@ struct encoded_objects {
     }
     if (version != format_version::v0_1) {
         return {};
+    }
+    const std::optional<format> known = find_format(object.format);
+    if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
+        return not_expressible(version, "format " + quote(object.format));
     }
     if (object.components.size() != 1 || object.components.front().role != "data") {
         return not_expressible(version, "objects of several components, such as those of format " + quote(object.format));

@@ -8,6 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/cast.hpp>
+#include <ztensor/detail/manifest_write.hpp>
 #include <ztensor/detail/sparse_0_1.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/object_draft.hpp>
@@ -93,10 +94,19 @@ private:
                 return add_little_endian(component.role(), dtype::u64, indices.elements, store_like(component).type({}));
             });
         }
+        const std::string_view word = component.dtype_name();
+        const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
+                                            [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
+        if (!component.dtype() && (find_dtype(word) || find_dtype_by_long_name(word) || is_logical)) {
+            return not_expressible(version_, "storage type " + quote(word) + " of a meaning that is not known");
+        }
+        if (has_loose_bools(component) && reencode_) {
+            return add_bools(component);
+        }
         if (reencode_ || (component.is_big_endian() && version_ != format_version::v0_1)) {
             return add_decoded(component);
         }
-        if (version_ != format_version::v0_1 && component.dtype() == dtype::boolean) {
+        if (has_loose_bools(component) && component.encoding()) {
             return add_bools(component);
         }
         std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
@@ -136,13 +146,19 @@ private:
         return {};
     }
 
-    /// In 0.1 any byte but 0 is true. Bytes that are 0 or 1 already are copied as they are stored.
+    /// In 0.1 any byte but 0 is true, later only 1 is.
+    [[nodiscard]] bool has_loose_bools(const component_view& component) const noexcept {
+        return component.generation() == generation::v0_1 && version_ != format_version::v0_1 &&
+               component.dtype() == dtype::boolean;
+    }
+
+    /// Bytes that are 0 or 1 already are copied as they are stored.
     [[nodiscard]] result<void> add_bools(const component_view& component) {
         result<std::vector<std::uint8_t>> stored = component.read<std::uint8_t>();
         if (!stored) {
             return std::move(stored).error();
         }
-        if (std::all_of(stored->begin(), stored->end(), [](std::uint8_t byte) { return byte <= 1; })) {
+        if (!reencode_ && std::all_of(stored->begin(), stored->end(), [](std::uint8_t byte) { return byte <= 1; })) {
             out_.draft.component_stored(component.role(), component, stored->size());
             return {};
         }
@@ -178,6 +194,11 @@ private:
 
     [[nodiscard]] result<void> add_values(bytes_view values, dtype storage, const store& how) {
         out_.memory.emplace_back(values.begin(), values.end());
+        if (storage == dtype::boolean) { // in 0.1, where these come from, any byte but 0 is true
+            for (std::byte& each : out_.memory.back()) {
+                each = std::byte{each != std::byte{0}};
+            }
+        }
         out_.draft.component_bytes("values", storage, out_.memory.back(), how);
         return {};
     }
@@ -191,6 +212,10 @@ private:
 
     /// Parts, or manifest fields and a blob → the one blob that the reference of 0.1 keeps.
     [[nodiscard]] result<void> add_one_blob() {
+        const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
+        if (object_.component("values") && object_.size() != parts) {
+            return not_expressible(version_, "place for components beside those that the format needs");
+        }
         const result<component_view> values = object_.component(object_.component("values") ? "values" : "data");
         if (!values) {
             return values.error();
@@ -210,9 +235,10 @@ private:
     }
 
     [[nodiscard]] bool has_inline_arrays() const {
-        const char* const field = object_.known_format() == format::sparse_csr ? "indptr" : "coords";
-        const auto found = inline_array_0_1(object_, field);
-        return found && found->has_value();
+        if (object_.known_format() == format::sparse_coo) {
+            return inline_array_0_1(object_, "coords").has_value();
+        }
+        return inline_array_0_1(object_, "indptr") && inline_array_0_1(object_, "indices");
     }
 
     object_view object_;

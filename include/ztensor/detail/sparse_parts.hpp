@@ -45,28 +45,13 @@ template <class T>
     return {all, std::move(owner)};
 }
 
-/// All elements of a component. `expected` is how many there must be where only decoding would tell.
+/// All elements of a component.
 template <class T>
-[[nodiscard]] result<shared_array<T>> load_elements(const component_view& component,
-                                                    std::optional<std::uint64_t> expected = std::nullopt) {
+[[nodiscard]] result<shared_array<T>> load_elements(const component_view& component) {
     if (const result<span<const T>> borrowed = component.view<T>()) {
         return shared_array<T>{*borrowed, nullptr};
     }
-    if (component.decoded_bytes() || !expected) {
-        return component.read<T>().transform([](std::vector<T> elements) { return own(std::move(elements)); });
-    }
-    const std::optional<std::uint64_t> bytes = checked_multiply(*expected, sizeof(T));
-    if (!bytes || *bytes / max_zstd_ratio > component.stored_bytes()) {
-        return error(errc::decode_limit, "a blob of " + std::to_string(component.stored_bytes()) +
-                                             " bytes can't decode to the " + std::to_string(*expected) +
-                                             " elements that the object needs")
-            .in_component(component.role());
-    }
-    std::vector<T> elements(static_cast<std::size_t>(*expected));
-    if (result<void> read = component.read_into(span<T>(elements)); !read) {
-        return std::move(read).error();
-    }
-    return own(std::move(elements));
+    return component.read<T>().transform([](std::vector<T> elements) { return own(std::move(elements)); });
 }
 
 /// One index as another integer type. Errors: sparse_index for what that can't hold.
@@ -84,6 +69,13 @@ template <class To, class From>
         converted.push_back(static_cast<To>(index));
     }
     return converted;
+}
+
+/// The same error, of row pointers.
+[[nodiscard]] inline error of_row_pointers(const error& why) {
+    return why.code() == errc::sparse_index
+               ? error(errc::sparse_indptr, why.sentence()).in_component(why.component())
+               : why;
 }
 
 /// Calls `visit(Integer{})` with the integer type of that storage. Errors: sparse_dtype if it is no integer.
@@ -111,18 +103,17 @@ template <class Visit>
     }
 }
 
-/// Indices [first, last) of a component, or all of them (`expected`, where only decoding tells how many), as Index:
-/// borrowed if they are stored so.
+/// All indices of a component as Index: borrowed if they are stored so. Errors: unknown_dtype, sparse_dtype,
+/// sparse_index.
 template <class Index>
-[[nodiscard]] result<shared_array<Index>> load_indices(const component_view& component,
-                                                       std::optional<std::uint64_t> expected = std::nullopt) {
+[[nodiscard]] result<shared_array<Index>> load_indices(const component_view& component) {
     static_assert(is_integer_element_v<Index>, "an index type is an integer");
-    if (component.dtype() == element_traits<Index>::storage) {
-        return load_elements<Index>(component, expected);
+    if (component.dtype() == element_traits<Index>::storage || !component.dtype()) {
+        return load_elements<Index>(component);
     }
     return visit_integer(component.dtype(), [&](auto zero) -> result<shared_array<Index>> {
         using stored = decltype(zero);
-        const result<shared_array<stored>> indices = load_elements<stored>(component, expected);
+        const result<shared_array<stored>> indices = load_elements<stored>(component);
         if (!indices) {
             return indices.error();
         }
@@ -136,6 +127,9 @@ template <class Index>
 template <class Index>
 [[nodiscard]] result<std::vector<Index>> load_index_range(const component_view& component, std::uint64_t first,
                                                           std::uint64_t last, std::uint64_t count) {
+    if (!component.dtype()) {
+        return component.read_part<Index>(first, last, count); // says that the type is unknown
+    }
     return visit_integer(component.dtype(), [&](auto zero) -> result<std::vector<Index>> {
         using stored = decltype(zero);
         return component.read_part<stored>(first, last, count).and_then([](const std::vector<stored>& indices) {
@@ -191,16 +185,15 @@ template <class T>
 // -- 0.1
 
 /// An array of unsigned integers among the fields of a 0.1 tensor spelled "sparse"; nothing if there is none.
-/// Errors: schema_type, schema_range.
-[[nodiscard]] inline result<std::optional<std::vector<std::uint64_t>>> inline_array_0_1(const object_view& object,
-                                                                                        std::string_view field) {
+[[nodiscard]] inline std::optional<std::vector<std::uint64_t>> inline_array_0_1(const object_view& object,
+                                                                                std::string_view field) {
     const opened_file& file = object_access::file_of(object);
     const object_record& record = object_access::record_of(object);
     std::optional<std::vector<std::uint64_t>> found;
     if (file.index.generation != generation::v0_1 || file.index.text(record.format_word) != spelled_sparse_0_1) {
         return found;
     }
-    const attributes_view fields(file.index.bytes(record.attributes));
+    const attributes_view fields(file.index.from(record.attributes));
     const attributes_view::iterator at = fields.find(field);
     if (at == fields.end()) {
         return found;
@@ -212,8 +205,8 @@ template <class T>
     for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(item);) {
         found->push_back(item);
     }
-    if (cursor.failed()) {
-        return error(cursor.fault().code, "in the field " + quote(field) + ", " + cursor.fault().sentence);
+    if (cursor.failed()) { // of another kind: no field then, and the blob holds everything
+        found.reset();
     }
     return found;
 }

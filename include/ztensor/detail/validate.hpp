@@ -51,8 +51,11 @@ private:
                 return std::move(valid).error().in_component(role_name(index_, component));
             }
         }
-        if (!object.format || index_.generation == generation::v0_1) { // 0.1 has one blob, whatever the layout
+        if (!object.format) {
             return {};
+        }
+        if (index_.generation == generation::v0_1) {
+            return check_sparse_0_1(object);
         }
         if (result<void> valid = check_roles(object); !valid) {
             return valid;
@@ -116,8 +119,7 @@ private:
             return {};
         }
         return error(errc::digest_format, "the digest " + quote(text) +
-                                              " is not \"crc32c:\" and 8 hex digits, \"sha256:\" and 64, or another "
-                                              "algorithm's name, a colon and its text");
+                                              " is not \"crc32c:\" and 8 hex digits, or \"sha256:\" and 64");
     }
 
     /// A dense blob decodes to element count × bytes per element, if both are known. SPEC.md §4.3.
@@ -282,6 +284,21 @@ private:
             return error(errc::shape_overflow, "values × dimensions needs more than 64 bits");
         }
         return check_count(count_elements(coords), *expected, "coords", " belong to the values (one for each dimension)");
+    }
+
+    /// 0.1 has one blob, whatever the layout: what can be said of it without its data.
+    [[nodiscard]] result<void> check_sparse_0_1(const object_record& object) const {
+        const std::uint64_t rank = index_.shape_of(object).rank();
+        if (object.format == format::sparse_csr && rank != 2) {
+            return error(errc::sparse_shape, "a sparse_csr object has 2 dimensions, not " + std::to_string(rank));
+        }
+        if (object.format == format::sparse_coo && rank == 0) {
+            return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
+        }
+        if (object.format == format::sparse_csr && !checked_add(index_.shape_of(object)[0], 1)) {
+            return error(errc::shape_overflow, "rows + 1 needs more than 64 bits");
+        }
+        return {};
     }
 
     // -- blobs among each other

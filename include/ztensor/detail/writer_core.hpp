@@ -63,7 +63,11 @@ public:
     [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft) {
         object_entry object = entry_of(name, draft);
         for (const component_source& source : draft.components()) {
-            if (result<void> valid = check_store(source.how); !valid) {
+            result<void> valid = check_store(source.how);
+            if (valid && source.storage == dtype::boolean) {
+                valid = check_bools(source.bytes);
+            }
+            if (!valid) {
                 return std::move(valid).error().in_object(name).in_component(source.role);
             }
         }
@@ -79,9 +83,20 @@ public:
     [[nodiscard]] std::invoke_result_t<Write> unless_broken(Write&& write) {
         std::invoke_result_t<Write> written = guard_memory(std::forward<Write>(write));
         if (!written) {
+            stream_.reset(); // its blob writes into the sink
             sink_.reset();
         }
         return written;
+    }
+
+    /// From 1.0 on a bool is 0 or 1. Errors: bad_bool.
+    [[nodiscard]] result<void> check_bools(bytes_view bools) const {
+        const auto found = std::find_if(bools.begin(), bools.end(), [](std::byte byte) { return byte > std::byte{1}; });
+        if (options_.version_ == format_version::v0_1 || found == bools.end()) {
+            return {};
+        }
+        return error(errc::bad_bool, "element " + std::to_string(found - bools.begin()) + " is a bool stored as " +
+                                         std::to_string(std::to_integer<unsigned>(*found)) + ", neither 0 nor 1");
     }
 
     [[nodiscard]] static result<void> check_store(const store& how) {
@@ -203,6 +218,9 @@ public:
                                                   std::to_string(stream_missing_bytes()) + " are missing")
                 .in_object(stream_->name);
         }
+        if (result<void> valid = stream_->storage == dtype::boolean ? check_bools(piece) : result<void>(); !valid) {
+            return std::move(valid).error().in_object(stream_->name);
+        }
         return unless_broken([&] { return stream_->blob->append_host_order(piece, width); });
     }
 
@@ -215,17 +233,16 @@ public:
                                                   std::to_string(stream_missing_bytes()) + " are missing")
                 .in_object(stream_->name);
         }
-        result<void> done = unless_broken([this]() -> result<void> {
+        return unless_broken([this]() -> result<void> {
             if (result<void> ended = stream_->blob->finish(); !ended) {
                 return ended;
             }
             complete(stream_->entry, stream_->offset, stream_->how, *stream_->blob);
             object_entry object = stream_->object();
             keep(object);
+            stream_.reset();
             return {};
         });
-        stream_.reset();
-        return done;
     }
 
     /// A stream that is dropped leaves half a tensor behind: the file is lost.
