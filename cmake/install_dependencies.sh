@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Installs what building and testing needs, by apt and only what is missing. Further words on the command line name
+# programs that are needed too, such as clang++ or s390x-linux-gnu-g++.
+set -euo pipefail
+
+packages=()
+
+need_program() { # PROGRAM PACKAGE
+    command -v "$1" >/dev/null || packages+=("$2")
+}
+need_header() { # PACKAGE HEADER...: any of the headers will do
+    local package=$1 header
+    shift
+    if command -v c++ >/dev/null; then
+        for header in "$@"; do
+            if printf '#include <%s>\n' "$header" | c++ -std=c++17 -x c++ -fsyntax-only - 2>/dev/null; then
+                return
+            fi
+        done
+    fi
+    packages+=("$package")
+}
+
+need_program cmake cmake
+need_program make make
+need_program c++ g++
+need_program pkg-config pkg-config
+need_program python3 python3
+if ! python3 -c 'import ensurepip' 2>/dev/null; then # tests/interop makes a virtual environment
+    packages+=(python3-venv)
+fi
+need_header libzstd-dev zstd.h
+need_header nlohmann-json3-dev nlohmann/json.hpp
+need_header catch2 catch2/catch_all.hpp catch2/catch.hpp
+need_header libcli11-dev CLI/CLI.hpp
+for program in "$@"; do
+    case $program in
+        clang++) need_program "$program" clang ;;
+        *-linux-gnu-g++) need_program "$program" "g++-${program%-g++}" ;;
+        qemu-*-static) need_program "$program" qemu-user-static ;;
+        *) need_program "$program" "$program" ;;
+    esac
+done
+
+if ((${#packages[@]} == 0)); then
+    exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+    echo "Please install what Debian calls: ${packages[*]}" >&2
+    exit 1
+fi
+echo "Installing: ${packages[*]}"
+as_root=()
+if ((EUID != 0)); then
+    as_root=(sudo)
+fi
+"${as_root[@]}" apt-get update -qq </dev/null
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null

@@ -1,0 +1,20 @@
+# An overlay port: vcpkg install ztensor --overlay-ports=cmake/packaging/vcpkg/ports
+# It packages the checkout it stands in; a port in a registry replaces the next line by vcpkg_from_github().
+get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../../../.." ABSOLUTE)
+
+set(VCPKG_BUILD_TYPE release) # header-only
+
+vcpkg_cmake_configure(
+    SOURCE_PATH "${SOURCE_PATH}"
+    OPTIONS
+        -DZTENSOR_BUILD_TESTS=OFF
+        -DZTENSOR_BUILD_EXAMPLES=OFF
+        -DZTENSOR_FETCH_DEPENDENCIES=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/ztensor)
+vcpkg_fixup_pkgconfig()
+
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/lib/cmake")
+file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
