@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// Opening a file of many dense objects: ours, which validates and indexes, against nlohmann::json::from_cbor on the
+// same index, which only parses. Both alternate in one run; prints medians, memory and allocations.
+// Usage: open_bench [OBJECTS [ROUNDS]]
+#include <ztensor/ztensor.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::atomic<std::size_t> allocation_count{0};
+std::atomic<std::size_t> live_bytes{0};
+constexpr std::size_t header_bytes = alignof(std::max_align_t);
+
+void* counted_allocation(std::size_t size) noexcept {
+    void* const block = std::malloc(size + header_bytes);
+    if (block == nullptr) {
+        return nullptr;
+    }
+    *static_cast<std::size_t*>(block) = size;
+    ++allocation_count;
+    live_bytes += size;
+    return static_cast<std::byte*>(block) + header_bytes;
+}
+
+void counted_release(void* pointer) noexcept {
+    if (pointer != nullptr) {
+        void* const block = static_cast<std::byte*>(pointer) - header_bytes;
+        live_bytes -= *static_cast<std::size_t*>(block);
+        std::free(block);
+    }
+}
+
+} // namespace
+
+void* operator new(std::size_t size) {
+    if (void* const pointer = counted_allocation(size)) {
+        return pointer;
+    }
+    throw std::bad_alloc();
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_allocation(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return counted_allocation(size);
+}
+void operator delete(void* pointer) noexcept {
+    counted_release(pointer);
+}
+void operator delete(void* pointer, std::size_t) noexcept {
+    counted_release(pointer);
+}
+void operator delete[](void* pointer, const std::nothrow_t&) noexcept {
+    counted_release(pointer);
+}
+
+namespace {
+
+/// A model of many small matrices, named and blob-ordered as real ones are.
+std::vector<std::byte> make_file(std::size_t objects, bool is_sorted) {
+    auto out = ztensor::writer::to_memory().value();
+    const std::vector<float> values(4);
+    for (std::size_t i = 0; i < objects; ++i) {
+        const std::size_t layer = is_sorted ? i + 10'000'000 : i;
+        out.add("model.layers." + std::to_string(layer) + ".self_attn.q_proj.weight", {2, 2}, values).value();
+    }
+    out.finish().value();
+    return out.take_bytes();
+}
+
+template <class Work>
+double microseconds(Work&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+void report(const char* title, const std::vector<std::byte>& file, std::size_t rounds) {
+    const std::uint64_t index_bytes = ztensor::reader::from_bytes(file).value().manifest_bytes();
+    const auto* const index_end = file.data() + file.size() - 16;
+    const std::vector<std::uint8_t> index = [&] {
+        std::vector<std::uint8_t> copy;
+        for (const auto* at = index_end - index_bytes; at != index_end; ++at) {
+            copy.push_back(std::to_integer<std::uint8_t>(*at));
+        }
+        return copy;
+    }();
+    std::vector<double> ours, ours_with_find, theirs;
+    std::size_t allocations = 0, held_bytes = 0, objects = 0;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        ours.push_back(microseconds([&] {
+            const std::size_t allocations_before = allocation_count, bytes_before = live_bytes;
+            const auto model = ztensor::reader::from_bytes(file).value();
+            allocations = allocation_count - allocations_before;
+            held_bytes = live_bytes - bytes_before;
+            objects = model.size();
+        }));
+        ours_with_find.push_back(microseconds([&] {
+            const auto model = ztensor::reader::from_bytes(file).value();
+            if (!model.contains("model.layers.10000007.self_attn.q_proj.weight") && objects == 0) {
+                std::abort();
+            }
+        }));
+        theirs.push_back(microseconds([&] {
+            if (nlohmann::json::from_cbor(index)["objects"].size() != objects) {
+                std::abort();
+            }
+        }));
+    }
+    const double n = static_cast<double>(objects);
+    std::printf("%s: %zu objects, index of %.1f MB\n", title, objects, static_cast<double>(index_bytes) / 1e6);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "open, validate, close", median(ours), median(ours) * 1e3 / n);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "the same with one find()", median(ours_with_find),
+                median(ours_with_find) * 1e3 / n);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "nlohmann::json::from_cbor", median(theirs),
+                median(theirs) * 1e3 / n);
+    std::printf("  ours is %.1f times as fast; memory held is %.2f x the index; %zu allocations\n\n",
+                median(theirs) / median(ours), static_cast<double>(held_bytes) / static_cast<double>(index_bytes),
+                allocations);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::size_t objects = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
+    const std::size_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 9;
+    report("blobs in the order of names", make_file(objects, true), rounds);
+    report("blobs in another order", make_file(objects, false), rounds);
+}

@@ -1,0 +1,1 @@
+"""A second, independent reader and hand encoder of zTensor files, to test the C++ library against."""

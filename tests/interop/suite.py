@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one.
+
+Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... [--seed N]
+The commands are the examples of these names, after an emulator if they need one. DIR/files holds what was written.
+Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Python packages can't be had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).resolve().parent
+GOLDEN = HERE.parent / "corpus" / "golden"
+SKIPPED = 77
+OLDEST_PYTHON = (3, 10)
+
+
+def skip(why: str) -> NoReturn:
+    """End the test as neither passed nor failed."""
+    print(f"SKIPPED: {why}. Nothing was compared with the reference implementation.", flush=True)
+    sys.exit(SKIPPED)
+
+
+def run_or_skip(what: str, command: list[str]) -> None:
+    """Run a step without which nothing can be compared."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode != 0:
+        print(result.stdout)
+        lines = result.stdout.strip().splitlines() or ["no output"]
+        skip(f"{what} failed: {lines[-1]}")
+
+
+def environment(folder: Path) -> str:
+    """A Python with the packages of both requirements files."""
+    if sys.version_info < OLDEST_PYTHON:
+        skip("the second implementation needs Python {}.{}, this is {}.{}".format(*OLDEST_PYTHON, *sys.version_info))
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install += ["--retries", "2", "--timeout", "20"]
+    install += [word for path in sorted(HERE.glob("requirements*.txt")) for word in ("-r", str(path))]
+    run_or_skip("installing Python packages", install)
+    return str(python)
+
+
+def run(title: str, *command: object) -> bool:
+    """Run one step; whether it succeeded."""
+    print(f"\n== {title}", flush=True)
+    status = subprocess.call([str(word) for word in command])
+    if status != 0:
+        print(f"FAILED with status {status}: {title}", flush=True)
+    return status == 0
+
+
+def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
+    """Every comparison; whether each succeeded."""
+    files = arguments.work / "files"
+    shutil.rmtree(files, ignore_errors=True)
+    generated, referenced, written = files / "generated", files / "by_reference", files / "by_examples"
+    written.mkdir(parents=True)
+
+    def script(title: str, name: str, *words: object) -> bool:
+        return run(title, python, "-B", HERE / name, *words)
+
+    seed = ["--seed", arguments.seed]
+    inspect, rewrite = ["--inspect", *arguments.inspect], ["--rewrite", *arguments.rewrite]
+    results = [
+        script("generate files of all generations", "generate.py", generated, *seed),
+        script("write files with the reference", "reference.py", "write", referenced, *seed),
+        script("inspect them and the golden files", "check_inspect.py", GOLDEN, generated, referenced, *inspect),
+        run("save a model", *arguments.save_model, written / "saved_model.zt"),
+        script("rewrite all files", "check_rewrite.py", GOLDEN, generated, referenced, "--out", written, *rewrite),
+        script("inspect what was written", "check_inspect.py", written, *inspect),
+    ]
+    names = sorted(written.glob("*.zt"))
+    results.append(script("read it with the reference", "reference.py", "read", "--known-limits", *names))
+    return results
+
+
+def main() -> int:
+    """Prepare, then compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    for example in ("--inspect", "--rewrite", "--save-model"):
+        parser.add_argument(example, nargs="+", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    results = compare(environment(arguments.work / "environment"), arguments)
+    print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
