@@ -36,10 +36,12 @@ template <class T>
     return std::vector<T>(static_cast<std::size_t>(*count));
 }
 
-/// Several values at one place are summed, as SciPy and PyTorch do.
+/// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around.
 template <class T>
 void accumulate(T& place, const T& value) {
-    if constexpr (std::is_arithmetic_v<T> || std::is_constructible_v<std::complex<float>, T>) {
+    if constexpr (std::is_integral_v<T>) { // as 64-bit unsigned numbers: signed ones must not overflow
+        place = static_cast<T>(static_cast<std::uint64_t>(place) + static_cast<std::uint64_t>(value));
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_constructible_v<std::complex<float>, T>) {
         place = place == T{} ? value : static_cast<T>(place + value);
     } else {
         const auto sum = static_cast<float>(place) + static_cast<float>(value);
