@@ -6,9 +6,11 @@
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/copy.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -390,6 +392,23 @@ TEST_CASE("0.1: sparse_format and index arrays of a dense tensor are custom keys
     CHECK(object.attributes().size() == 3);
     CHECK(object.attributes().text("sparse_format").value() == "csr");
     CHECK(object.read<float>().value() == std::vector<float>{1, 2});
+}
+
+TEST_CASE("0.1: a sparse_format that is unknown is listed as an attribute, and survives a copy") {
+    sample file(generation::v0_1);
+    file.object("format", cbor::text("sparse")).object("sparse_format", cbor::text("ell")).object("indptr", cbor::null);
+    const reader from = opened(file.file());
+    const object_view object = from.find("w").value();
+    CHECK(object.format() == "sparse");
+    CHECK_FALSE(object.known_format().has_value());
+    CHECK(object.attributes().size() == 2);
+    CHECK(object.attributes().text("sparse_format").value() == "ell");
+    ztensor::writer to = ztensor::writer::to_memory(ztensor::write_options().version(ztensor::format_version::v0_1)).value();
+    ztensor::copy(from, to).value();
+    to.finish().value();
+    const reader copied = reader::from_bytes(to.take_bytes()).value();
+    CHECK(copied.find("w").value().format() == "sparse");
+    CHECK(copied.find("w").value().attributes().text("sparse_format").value() == "ell");
 }
 
 TEST_CASE("0.1: the fields are no attributes, the custom keys are, in the order of the file") {

@@ -871,6 +871,9 @@ TEST_CASE("a required field that is missing is refused") {
         {"name", without("name"), errc::schema_missing, "", in_0_1},
         {"attributes, which may be missing", without("attributes"), accepted},
         {"sparse_format", object("format", cbor::text("sparse")), errc::schema_missing, "w", in_0_1},
+        {"sparse_format that is no text",
+         [](sample& file) { file.object("format", cbor::text("sparse")).object("sparse_format", cbor::number(1)); },
+         errc::schema_type, "w", in_0_1},
         {"no object at all",
          [](sample& file) { file.objects(file.is_0_1() ? cbor::array({}) : cbor::map().encoded()); }, accepted},
     });

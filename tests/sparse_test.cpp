@@ -461,6 +461,8 @@ TEMPLATE_TEST_CASE("a matrix by rows is read as it was written, in every version
             std::vector<bytes> files = {
                 written<TestType, std::uint64_t>(expected, format_version::v1_2, stored(is_zstd)), in_1_1};
             if (is_in_0_1<TestType>) {
+                files.push_back(written<TestType, std::uint64_t>(expected, format_version::v0_1, stored(is_zstd)));
+                CHECK((is_zstd || files.back() == copied(in_1_1, format_version::v0_1)));
                 files.push_back(copied(in_1_1, format_version::v0_1));
             }
             for (const bytes& file : files) {
@@ -488,6 +490,8 @@ TEMPLATE_TEST_CASE("a tensor by coordinates is read as it was written, in every 
             std::vector<bytes> files = {
                 written<TestType, std::uint64_t>(expected, format_version::v1_2, stored(is_zstd)), in_1_1};
             if (is_in_0_1<TestType>) {
+                files.push_back(written<TestType, std::uint64_t>(expected, format_version::v0_1, stored(is_zstd)));
+                CHECK((is_zstd || files.back() == copied(in_1_1, format_version::v0_1)));
                 files.push_back(copied(in_1_1, format_version::v0_1));
             }
             for (const bytes& file : files) {
@@ -989,12 +993,20 @@ TEST_CASE("H4: row pointers that do not end at the number of values are refused 
     }
 }
 
-TEST_CASE("H4, H7: parts whose sizes only decoding tells are checked against each other") {
+TEST_CASE("H3, H4, H7: parts whose sizes stand nowhere are decoded to what the row pointers say, and to nothing else") {
+    const std::vector<broken<csr_content>> rows = {
+        {"H3: one pointer less than rows + 1", [](csr_content& m) { m.dimensions = {3, 3}; }, errc::decode_size},
+        {"H3: one pointer more", [](csr_content& m) { m.dimensions = {1, 3}; }, errc::decode_size},
+        {"H4: pointers that end before the last value", [](csr_content& m) { m.indptr = {0, 1, 1}; }, errc::decode_size},
+        {"H4: pointers that end behind the last value", [](csr_content& m) { m.indptr = {0, 1, 3}; }, errc::decode_size},
+        {"H4: pointers that end where no blob of this size can", [](csr_content& m) { m.indptr = {0, 1, 10'000'000}; }, errc::sparse_indptr},
+        {"H4: pointers that end at 2^63", [](csr_content& m) { m.indptr = {0, 1, std::uint64_t{1} << 63}; }, errc::sparse_indptr},
+        {"H4: pointers that end at the largest number", [](csr_content& m) { m.indptr = {0, 1, largest}; }, errc::sparse_indptr},
+        {"H7: more values than indices", [](csr_content& m) { m.values = {5, 6, 7}; }, errc::decode_size},
+        {"H7: fewer values than indices", [](csr_content& m) { m.values = {5}; }, errc::decode_size},
+        {"H7: fewer indices than values", [](csr_content& m) { m.indices = {0}; }, errc::decode_size},
+    };
     const temp_dir directory;
-    std::vector<broken<csr_content>> rows = wrong_ends;
-    rows.push_back({"H7: more values than indices", [](csr_content& m) { m.values = {5, 6, 7}; }, errc::sparse_size});
-    rows.push_back({"H7: fewer values than indices", [](csr_content& m) { m.values = {5}; }, errc::sparse_size});
-    rows.push_back({"H7: fewer indices than values", [](csr_content& m) { m.indices = {0}; }, errc::sparse_size});
     for (const broken<csr_content>& each : rows) {
         csr_content content;
         each.change(content);
@@ -1003,6 +1015,18 @@ TEST_CASE("H4, H7: parts whose sizes only decoding tells are checked against eac
                 CAPTURE(each.rule, how.what);
                 check_outcome(file_of(how, content), csr_of<float>(), {true, each.refusal, {}}, directory);
             }
+        }
+    }
+}
+
+TEST_CASE("H3: a zstd blob that can't decode to so many row pointers is refused when the file is opened") {
+    const temp_dir directory;
+    for (const holding& how : holdings) {
+        if (how.how == layout::parts && !how.states_sizes()) {
+            CAPTURE(how.what);
+            csr_content content;
+            content.dimensions = {std::uint64_t{1} << 40, 3};
+            check_outcome(file_of(how, content), csr_of<float>(), {false, errc::decode_limit, {}}, directory);
         }
     }
 }
@@ -1287,47 +1311,69 @@ TEST_CASE("values of an unknown type are had as bytes alone") {
 
 // -- 0.1
 
-TEST_CASE("0.1: a blob that can't hold the parts is refused at the latest when it is used") {
-    for (const std::size_t size : {0U, 1U, 8U, 16U, 23U, 25U, 35U, 37U, 47U}) {
-        for (const holding& how : holdings) {
-            if (how.how == layout::one_blob || how.how == layout::one_blob_as_specified) {
-                CAPTURE(how.what, size);
-                const bytes file = file_of_blob(how, "csr", {2, 3}, bytes(size, '\0'), {});
-                const outcome found = use_file(reader::from_bytes(support::to_vector(file)), csr_of<float>());
-                CHECK(found.refusal == errc::sparse_size);
-            }
+TEST_CASE("0.1: a blob that can't hold the parts is refused when the file is opened, or when it is decoded") {
+    const temp_dir directory;
+    for (const holding& how : holdings) {
+        if (how.how != layout::one_blob && how.how != layout::one_blob_as_specified) {
+            continue;
         }
-    }
-    for (const integers& dimensions : {integers{largest, 1}, integers{largest - 1, 1}, integers{std::uint64_t{1} << 61, 1}}) {
-        for (const holding& how : holdings) {
-            if (how.from == generation::v0_1) {
-                CAPTURE(how.what, dimensions);
-                csr_content content;
-                content.dimensions = dimensions;
-                const outcome found = use_file(reader::from_bytes(support::to_vector(file_of(how, content))), csr_of<float>());
-                CHECK((found.refusal == errc::sparse_size || found.refusal == errc::shape_overflow));
-            }
+        CAPTURE(how.what);
+        const outcome refused = {how.is_zstd, errc::sparse_size, {}};
+        for (const std::size_t size : {0U, 1U, 8U, 16U, 23U, 25U, 35U, 37U, 47U}) {
+            CAPTURE(size);
+            check_outcome(file_of_blob(how, "csr", {2, 3}, bytes(size, '\0'), {}), csr_of<float>(), refused, directory);
         }
+        for (const std::size_t size : {1U, 4U, 19U, 21U, 39U}) {
+            CAPTURE(size);
+            check_outcome(file_of_blob(how, "coo", {2, 3}, bytes(size, '\0'), {}), coo_of<float>(), refused, directory);
+        }
+        csr_content content;
+        content.dimensions = {std::uint64_t{1} << 61, 1};
+        check_outcome(file_of(how, content), csr_of<float>(), refused, directory);
+        content.dimensions = {largest - 1, 1};
+        check_outcome(file_of(how, content), csr_of<float>(), refused, directory);
+        content.dimensions = {largest, 1};
+        check_outcome(file_of(how, content), csr_of<float>(), {false, errc::shape_overflow, {}}, directory);
     }
 }
 
-TEST_CASE("0.1: index arrays that can't belong to the values are refused at the latest when they are used") {
+TEST_CASE("0.1: index arrays that can't belong to the values are refused when the file is opened, or when it is decoded") {
+    const temp_dir directory;
+    const auto check = [&](const auto& content, const use& call, errc refusal) {
+        for (const holding& how : holdings) {
+            if (how.how == layout::inline_arrays) {
+                CAPTURE(how.what);
+                const bool only_decoding_tells = how.is_zstd && refusal == errc::decode_size;
+                const errc expected = !how.is_zstd && refusal == errc::decode_size ? errc::sparse_size : refusal;
+                check_outcome(file_of(how, content), call, {only_decoding_tells, expected, {}}, directory);
+            }
+        }
+    };
     const std::vector<broken<csr_content>> rows = {
+        {"H1: one dimension", [](csr_content& m) { m.dimensions = {2}; }, errc::sparse_shape},
+        {"H2: 2^64 - 1 rows", [](csr_content& m) { m.dimensions = {largest, 1}; }, errc::shape_overflow},
         {"H3: one pointer less", [](csr_content& m) { m.dimensions = {3, 3}; }, errc::sparse_size},
         {"H3: no pointer", [](csr_content& m) { m.indptr = {}; }, errc::sparse_size},
-        {"H7: one value more", [](csr_content& m) { m.values = {1, 2, 3}; }, errc::sparse_size},
-        {"H7: one index more", [](csr_content& m) { m.indices = {0, 1, 2}; }, errc::sparse_size},
-        {"H1: one dimension", [](csr_content& m) { m.dimensions = {2}; }, errc::sparse_shape},
+        {"H7: one value more", [](csr_content& m) { m.values = {1, 2, 3}; }, errc::decode_size},
+        {"H7: one index more", [](csr_content& m) { m.indices = {0, 1, 2}; }, errc::decode_size},
     };
-    const holding how = {"", generation::v0_1, layout::inline_arrays, false};
     for (const broken<csr_content>& each : rows) {
         csr_content content;
         each.change(content);
         CAPTURE(each.rule);
-        CHECK(use_file(reader::from_bytes(support::to_vector(file_of(how, content))), csr_of<float>()).refusal == each.refusal);
+        check(content, csr_of<float>(), *each.refusal);
     }
-    const coo_content odd = {{2, 3}, {0, 1, 0}, {5, 7}};
-    CHECK(use_file(reader::from_bytes(support::to_vector(file_of(how, odd))), coo_of<float>()).refusal == errc::sparse_size);
+    const std::vector<broken<coo_content>> rows_of_coo = {
+        {"H12: no dimension", [](coo_content& t) { t.dimensions = {}; }, errc::sparse_shape},
+        {"a coordinate more", [](coo_content& t) { t.coords.push_back(0); }, errc::sparse_size},
+        {"an entry more", [](coo_content& t) { t.coords = {0, 1, 0, 1, 2, 0}; }, errc::decode_size},
+    };
+    for (const broken<coo_content>& each : rows_of_coo) {
+        coo_content content;
+        each.change(content);
+        CAPTURE(each.rule);
+        check(content, coo_of<float>(), *each.refusal);
+    }
 }
 
 namespace {
@@ -1350,6 +1396,73 @@ TEST_CASE("0.1: index arrays that are complete are no attributes") {
         const reader from = reader::from_bytes(support::to_vector(file)).value();
         CHECK(from.find("w").value().attributes().empty());
         CHECK_FALSE(from.find("w").value().has_attributes());
+    }
+}
+
+TEST_CASE("0.1: the one blob is no array of its dtype") {
+    const temp_dir directory;
+    for (const holding& how : holdings) {
+        if (how.how != layout::one_blob && how.how != layout::one_blob_as_specified) {
+            continue;
+        }
+        CAPTURE(how.what);
+        for (const bytes& file : {file_of(how, csr_content()), file_of(how, coo_content())}) {
+            for (const opening& opened : open_every_way(file, directory)) {
+                CAPTURE(opened.way);
+                const auto blob = opened.file.value().find("w").value().component("data").value();
+                CHECK(blob.dtype() == ztensor::dtype::f32);
+                CHECK(refusal(blob.check<float>()) == errc::type_mismatch);
+                CHECK(refusal(blob.view<float>()) == errc::type_mismatch);
+                CHECK(refusal(blob.read<float>()) == errc::type_mismatch);
+                CHECK(refusal(blob.read_as<float>()) == errc::type_mismatch);
+                CHECK(refusal(blob.read_part<float>(0, 1, 1)) == errc::type_mismatch);
+                CHECK(blob.read<std::byte>().has_value());
+            }
+        }
+    }
+    const holding how = {"", generation::v0_1, layout::inline_arrays, false};
+    const reader from = reader::from_bytes(support::to_vector(file_of(how, csr_content()))).value();
+    CHECK(from.find("w")->component("data")->read<float>().value() == std::vector<float>{5, 7}); // the values alone
+}
+
+TEST_CASE("0.1: a blob of an unknown type can't be taken apart") {
+    sample file = one_blob();
+    file.dtype("float24");
+    const reader from = reader::from_bytes(support::to_vector(file.file())).value();
+    CHECK(refusal(csr_view<std::byte>::from(*from.find("w"))) == errc::unknown_dtype);
+    CHECK(refusal(csr_view<float>::from(*from.find("w"))) == errc::unknown_dtype);
+}
+
+TEST_CASE("0.1: keys that are no complete set of index arrays are custom keys, and the blob holds the indices") {
+    const struct {
+        const char* what;
+        const char* layout;
+        std::vector<std::pair<const char*, bytes>> keys;
+    } rows[] = {
+        {"row pointers alone", "csr", {{"indptr", cbor::numbers({0, 1, 2})}}},
+        {"columns alone", "csr", {{"indices", cbor::numbers({0, 2})}}},
+        {"a negative column", "csr", {{"indptr", cbor::numbers({0, 1, 2})}, {"indices", cbor::array({cbor::minus_one_minus(0)})}}},
+        {"columns as text", "csr", {{"indptr", cbor::numbers({0, 1, 2})}, {"indices", cbor::text("0 2")}}},
+        {"columns in an array of arrays", "csr", {{"indptr", cbor::numbers({0, 1, 2})}, {"indices", cbor::array({cbor::numbers({0, 2})})}}},
+        {"the arrays of the other layout", "csr", {{"coords", cbor::numbers({0, 1, 0, 2})}}},
+        {"the arrays of the other layout", "coo", {{"indptr", cbor::numbers({0, 1, 2})}, {"indices", cbor::numbers({0, 2})}}},
+        {"coordinates as a float", "coo", {{"coords", cbor::array({cbor::half_one})}}},
+    };
+    for (const auto& each : rows) {
+        CAPTURE(each.what, each.layout);
+        sample file = one_blob(each.layout);
+        for (const auto& [key, value] : each.keys) {
+            file.object(key, value);
+        }
+        const reader from = reader::from_bytes(support::to_vector(file.file())).value();
+        const object_view object = from.find("w").value();
+        const auto dense = std::string_view(each.layout) == "csr" ? csr_view<float>::from(object).value().to_dense()
+                                                                  : coo_view<float>::from(object).value().to_dense();
+        CHECK(dense.value() == std::vector<float>{5, 0, 0, 0, 0, 7});
+        CHECK(object.attributes().size() == each.keys.size());
+        for (const auto& [key, value] : each.keys) {
+            CHECK(object.attributes().contains(key));
+        }
     }
 }
 
@@ -1541,6 +1654,18 @@ TEST_CASE("0.1: the writer refuses sparse parts that break a rule, and writes no
     check_refused(version, errc::sparse_index, "H11", [&](writer& to) { return to.add_coo("m", {2}, two, integers{0, 2}); });
     check_refused(version, errc::not_expressible, "a logical type", [](writer& to) {
         return to.add_coo("m", {2}, std::vector<std::complex<float>>{1, 2}, integers{0, 1});
+    });
+    check_refused(version, errc::not_expressible, "big-endian data", [&](writer& to) {
+        return to.add_coo("m", {2}, two, integers{0, 1}, store().big_endian());
+    });
+    check_refused(version, errc::sparse_dtype, "H8: u32", [&](writer& to) {
+        return to.add_csr("m", {2, 3}, two, std::vector<std::uint32_t>{0, 2}, std::vector<std::uint32_t>{0, 1, 2});
+    });
+    check_refused(version, errc::sparse_dtype, "H8: i64", [&](writer& to) {
+        return to.add_coo("m", {3}, two, std::vector<std::int64_t>{0, 2});
+    });
+    check_refused(version, errc::sparse_size, "a blob that can't hold the parts", [&](writer& to) {
+        return to.add_object("m", ztensor::object_draft("sparse_csr", {2, 3}).component("data", two));
     });
 }
 

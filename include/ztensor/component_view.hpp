@@ -301,11 +301,15 @@ private:
         if (!record_->dtype) {
             return detail::unknown_dtype(*file_, *record_);
         }
+        const detail::element_request stored = {*record_->dtype, {}, width_bytes(*record_->dtype)};
+        if (result<void> valid = detail::check_element_type(*file_, *record_, stored); !valid) {
+            return std::move(valid).error();
+        }
         result<std::vector<std::byte>> decoded = detail::decode(*file_, *record_);
         if (!decoded) {
             return std::move(decoded).error();
         }
-        detail::to_host_order(*record_, {*record_->dtype, {}, width_bytes(*record_->dtype)}, *decoded);
+        detail::to_host_order(*record_, stored, *decoded);
         if (record_->dtype == ztensor::dtype::boolean) {
             if (result<void> valid = detail::normalise_bools(*record_, *decoded); !valid) {
                 return std::move(valid).error();

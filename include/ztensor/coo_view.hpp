@@ -74,7 +74,8 @@ public:
         }
     }
 
-    /// All elements, row-major, zero where there is no value; values at one place are summed.
+    /// All elements, row-major, zero where there is no value; values at one place are summed (sums of
+    /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         return detail::guard_memory([&] {
@@ -113,8 +114,8 @@ private:
 
     [[nodiscard]] static result<coo_view> load(const object_view& object) {
         result<void> valid = detail::check_format(object, format::sparse_coo);
-        if (valid && object.shape().empty()) {
-            valid = error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
+        if (valid) {
+            valid = detail::check_coo_shape(object.shape());
         }
         if (!valid) {
             return std::move(valid).error();
@@ -139,16 +140,16 @@ private:
     }
 
     [[nodiscard]] static result<coo_view> load_0_1(const object_view& object) {
-        const result<component_view> blob = detail::blob_0_1(object);
+        const result<component_view> blob = detail::blob_0_1<T>(object);
         if (!blob) {
             return blob.error();
         }
-        const auto inline_coords = detail::inline_array_0_1(object, "coords");
-        if (!inline_coords) {
+        if (detail::blob_record_0_1(object).holds_indices) {
             return load_one_blob(*blob, object.shape());
         }
         const result<array> values = detail::load_elements<T>(*blob);
-        const result<std::vector<Index>> coords = detail::convert_indices<Index, std::uint64_t>(*inline_coords);
+        const result<std::vector<Index>> coords =
+            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "coords"));
         if (!values || !coords) {
             return !values ? values.error() : coords.error();
         }
@@ -158,20 +159,19 @@ private:
 
     /// 0.1: entries of (one u64 for each dimension, one value).
     [[nodiscard]] static result<coo_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions) {
-        if (result<void> valid = component.template check<T>(); !valid) {
-            return std::move(valid).error();
-        }
         const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component);
         if (!blob) {
             return blob.error();
         }
         const std::size_t width = sizeof(std::uint64_t);
-        const std::size_t value_bytes = detail::value_bytes<T>(component);
+        const std::size_t value_bytes = sizeof(T) * detail::elements_per_value<T>(component, 0, 0);
         const std::size_t entry_bytes = dimensions.rank() * width + value_bytes;
-        if (blob->elements.size() % entry_bytes != 0) {
-            return detail::wrong_blob_size(blob->elements.size(), "an entry takes " + std::to_string(entry_bytes));
+        const result<std::uint64_t> entries =
+            detail::count_entries_0_1(format::sparse_coo, dimensions, value_bytes, blob->elements.size());
+        if (!entries) {
+            return entries.error();
         }
-        const std::size_t count = blob->elements.size() / entry_bytes;
+        const auto count = static_cast<std::size_t>(*entries);
         std::vector<std::uint64_t> coords(count * dimensions.rank());
         std::vector<T> values(count * (value_bytes / sizeof(T)));
         const span<std::byte> value_memory = detail::as_writable_bytes(span<T>(values));

@@ -112,7 +112,8 @@ public:
         }
     }
 
-    /// rows() × columns() elements, row-major, zero where there is no value; values at one place are summed.
+    /// rows() × columns() elements, row-major, zero where there is no value; values at one place are summed (sums of
+    /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         return detail::guard_memory([&] {
@@ -163,17 +164,19 @@ private:
 
     [[nodiscard]] static result<csr_view> load_components(const object_view& object, const ztensor::shape& dimensions,
                                                           const component_view& values) {
-        const auto load_part = [](const component_view& part) { return detail::load_indices<Index>(part); };
+        const auto load_index = [](const component_view& part) { return detail::load_indices<Index>(part); };
+        const auto load_values = [](const component_view& part) { return detail::load_elements<T>(part); };
         const result<index_array> indptr =
-            object.component("indptr").and_then(load_part).transform_error(detail::of_row_pointers);
+            object.component("indptr").and_then(load_index).transform_error(detail::of_row_pointers);
         if (!indptr) {
             return indptr.error();
         }
-        const result<index_array> indices = object.component("indices").and_then(load_part);
+        const std::uint64_t entries = indptr->elements.empty() ? 0 : detail::index_value(indptr->elements.back());
+        const result<index_array> indices = detail::load_entries(object, "indices", entries, load_index);
         if (!indices) {
             return indices.error();
         }
-        const result<array> elements = detail::load_elements<T>(values);
+        const result<array> elements = detail::load_entries(object, "values", entries, load_values);
         if (!elements) {
             return elements.error();
         }
@@ -182,21 +185,22 @@ private:
     }
 
     [[nodiscard]] static result<csr_view> load_0_1(const object_view& object, const ztensor::shape& dimensions) {
-        const result<component_view> blob = detail::blob_0_1(object);
+        const result<component_view> blob = detail::blob_0_1<T>(object);
         if (!blob) {
             return blob.error();
         }
-        const auto indptr = detail::inline_array_0_1(object, "indptr");
-        const auto indices = detail::inline_array_0_1(object, "indices");
-        if (!indptr || !indices) {
+        if (detail::blob_record_0_1(object).holds_indices) {
             return load_one_blob(*blob, dimensions);
         }
         const result<array> values = detail::load_elements<T>(*blob);
         if (!values) {
             return values.error();
         }
-        const result<std::vector<Index>> columns = detail::convert_indices<Index, std::uint64_t>(*indices);
-        const result<std::vector<Index>> pointers = detail::convert_indices<Index, std::uint64_t>(*indptr).transform_error(detail::of_row_pointers);
+        const result<std::vector<Index>> columns =
+            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "indices"));
+        const result<std::vector<Index>> pointers =
+            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "indptr"))
+                .transform_error(detail::of_row_pointers);
         if (!columns || !pointers) {
             return !columns ? columns.error() : pointers.error();
         }
@@ -206,32 +210,19 @@ private:
 
     /// 0.1: indptr u64[rows + 1], indices u64[entries], then the values.
     [[nodiscard]] static result<csr_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions) {
-        if (result<void> valid = component.template check<T>(); !valid) {
-            return std::move(valid).error();
-        }
         const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component);
         if (!blob) {
             return blob.error();
         }
-        const std::uint64_t size = blob->elements.size();
         const std::size_t width = sizeof(std::uint64_t);
-        if (dimensions[0] >= size / width) {
-            return detail::wrong_blob_size(size, "the row pointers of " + std::to_string(dimensions[0]) +
-                                                     " rows take more");
+        const std::size_t per_value = detail::elements_per_value<T>(component, 0, 0);
+        const result<std::uint64_t> entries =
+            detail::count_entries_0_1(format::sparse_csr, dimensions, per_value * sizeof(T), blob->elements.size());
+        if (!entries) {
+            return entries.error();
         }
         const auto pointers = static_cast<std::size_t>(dimensions[0]) + 1;
-        const std::size_t per_value = detail::elements_per_value<T>(component, 0, 0);
-        const std::size_t per_entry = width + per_value * sizeof(T);
-        const std::uint64_t entries = detail::load_little(blob->elements.data() + (pointers - 1) * width, width);
-        const std::uint64_t rest = size - pointers * width;
-        if (rest % per_entry != 0) {
-            return detail::wrong_blob_size(size, "an entry takes " + std::to_string(per_entry));
-        }
-        if (entries != rest / per_entry) {
-            return error(errc::sparse_indptr, "the last row pointer is " + std::to_string(entries) + ", but there are " +
-                                                  std::to_string(rest / per_entry) + " entries");
-        }
-        const auto count = static_cast<std::size_t>(entries);
+        const auto count = static_cast<std::size_t>(*entries);
         const auto indptr = detail::elements_within<std::uint64_t>(*blob, 0, pointers, width);
         const auto indices = detail::elements_within<std::uint64_t>(*blob, pointers * width, count, width);
         const auto values = detail::elements_within<T>(*blob, (pointers + count) * width, count * per_value,

@@ -96,10 +96,11 @@ struct component_record {
     bool knows_uncompressed_length : 1;  ///< stated or derived
     bool is_big_endian : 1;
     bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
+    bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
 
     component_record() noexcept
         : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
-          any_nonzero_is_true(false) {}
+          any_nonzero_is_true(false), holds_indices(false) {}
 
     /// Size in bytes after decoding, where it is known before decoding.
     [[nodiscard]] std::optional<std::uint64_t> decoded_length() const noexcept {
@@ -207,6 +208,17 @@ private:
     return component.role.is_present() ? index.text(component.role) : "data";
 }
 
+/// The object's component of that role, or null.
+[[nodiscard]] inline const component_record* find_component(const manifest& index, const object_record& object,
+                                                            std::string_view role) noexcept {
+    for (const component_record& component : index.components_of(object)) {
+        if (role_name(index, component) == role) {
+            return &component;
+        }
+    }
+    return nullptr;
+}
+
 /// The object's format in the words of 1.2, or the file's own word for one that is unknown.
 [[nodiscard]] inline std::string_view format_name(const manifest& index, const object_record& object) noexcept {
     return object.format ? name(*object.format) : index.text(object.format_word);
@@ -215,9 +227,17 @@ private:
 /// The object's attributes; in 0.1 what is left of its map without the fields.
 [[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
     if (index.generation == generation::v0_1) {
-        return attributes_view(index.from(object.attributes), field_keys_0_1(index.text(object.format_word)));
+        const bool blob_holds_indices = index.components_of(object)[0].holds_indices;
+        return attributes_view(index.from(object.attributes),
+                               field_keys_0_1(index.text(object.format_word), object.format, blob_holds_indices));
     }
     return object.has_attributes ? attributes_view(index.from(object.attributes)) : attributes_view();
+}
+
+/// Of a 0.1 tensor whose blob does not hold its indices: where the index array of that name stands, which was validated.
+[[nodiscard]] inline cbor_cursor index_array_0_1(const manifest& index, const object_record& object, std::string_view field) {
+    const attributes_view fields(index.from(object.attributes));
+    return cbor_cursor(fields.find(field)->cbor);
 }
 
 /// Elements of storage that make up one element of the object's shape.

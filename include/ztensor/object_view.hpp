@@ -80,10 +80,8 @@ public:
 
     /// The component of that role. Errors: component_not_found.
     [[nodiscard]] result<component_view> component(std::string_view role) const {
-        for (const detail::component_record& each : components()) {
-            if (detail::role_name(file_->index, each) == role) {
-                return component_view(*file_, *record_, each);
-            }
+        if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
+            return component_view(*file_, *record_, *found);
         }
         return located(error(errc::component_not_found, "there is no component " + detail::quote(role)));
     }

@@ -77,6 +77,11 @@ inline constexpr std::uint64_t blob_alignment = 64;
 /// (SPEC.md §6.2).
 inline constexpr std::uint64_t max_zstd_ratio = 32768;
 
+/// Whether a zstd blob of `stored_bytes` can decode to so many. SPEC.md §6.2.
+[[nodiscard]] constexpr bool can_decode_to(std::uint64_t decoded_bytes, std::uint64_t stored_bytes) noexcept {
+    return decoded_bytes / max_zstd_ratio + (decoded_bytes % max_zstd_ratio != 0 ? 1 : 0) <= stored_bytes;
+}
+
 /// No object, component or attribute name is longer (SPEC.md §3.5).
 inline constexpr std::size_t max_name_bytes = 4096;
 

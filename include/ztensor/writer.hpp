@@ -9,6 +9,7 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/cast.hpp>
 #include <ztensor/detail/quantized_rules.hpp>
+#include <ztensor/detail/sparse_0_1.hpp>
 #include <ztensor/detail/writer_core.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
@@ -116,20 +117,27 @@ public:
     template <class Elements>
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
                                    const store& how = {}) {
-        return add_object(name, object_draft(format::dense, dimensions).component("data", elements, how));
+        return detail::guard_memory([&] {
+            return add_object(name, object_draft(format::dense, dimensions).component("data", elements, how));
+        });
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const std::vector<bool>& bools,
                                    const store& how = {}) {
-        const std::vector<std::uint8_t> bytes(bools.begin(), bools.end());
-        return add_bytes(name, dimensions, dtype::boolean, detail::as_bytes(span<const std::uint8_t>(bytes)), how);
+        return detail::guard_memory([&] {
+            const std::vector<std::uint8_t> bytes(bools.begin(), bools.end());
+            return add_bytes(name, dimensions, dtype::boolean, detail::as_bytes(span<const std::uint8_t>(bytes)), how);
+        });
     }
 
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
     [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                          bytes_view little_endian, const store& how = {}) {
-        return add_object(name, object_draft(format::dense, dimensions).component_bytes("data", storage, little_endian, how));
+        return detail::guard_memory([&] {
+            return add_object(name,
+                              object_draft(format::dense, dimensions).component_bytes("data", storage, little_endian, how));
+        });
     }
 
     /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
@@ -142,7 +150,7 @@ public:
     /// Adds a sparse matrix by rows: the column and the value of every entry, row after row, and rows + 1 positions
     /// where each row starts and the last one ends. In version 0.1 they become one blob. Other index types than u64
     /// need version 1.1.
-    /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype.
+    /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype (index type).
     template <class Values, class Indices, class Pointers>
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
                                        const Indices& indices, const Pointers& indptr, const store& how = {});
@@ -187,6 +195,18 @@ private:
         return core->begin().and_then([&]() -> result<writer> { return writer(std::move(core)); });
     }
 
+    /// A sparse tensor of T as 0.1 keeps it.
+    template <class T>
+    [[nodiscard]] result<void> add_blob_0_1(std::string_view name, object_draft& draft, const std::vector<std::byte>& blob,
+                                            const store& how) {
+        const store typed = how.type_.empty() ? store(how).type(element_traits<T>::type) : how;
+        return add_object(name, draft.component_bytes("data", element_traits<T>::storage, blob, typed));
+    }
+
+    [[nodiscard]] static error narrow_indices_0_1(std::string_view name) {
+        return error(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else").in_object(name);
+    }
+
     std::unique_ptr<detail::writer_core> core_;
 };
 
@@ -201,11 +221,19 @@ result<void> writer::add_csr(std::string_view name, const shape& dimensions, con
     if (!csr) {
         return error(csr.error()).in_object(name);
     }
-    const store plain = store(how).type({});
-    return add_object(name, object_draft(format::sparse_csr, dimensions)
-                                .component("values", csr->values(), how)
-                                .component("indices", csr->indices(), plain)
-                                .component("indptr", csr->indptr(), plain));
+    return detail::guard_memory([&]() -> result<void> {
+        object_draft draft(format::sparse_csr, dimensions);
+        if (version() != format_version::v0_1) {
+            const store plain = store(how).type({});
+            return add_object(name, draft.component("values", csr->values(), how)
+                                        .component("indices", csr->indices(), plain)
+                                        .component("indptr", csr->indptr(), plain));
+        }
+        if constexpr (std::is_same_v<Index, std::uint64_t>) {
+            return add_blob_0_1<T>(name, draft, detail::pack_csr_0_1(*csr), how);
+        }
+        return narrow_indices_0_1(name);
+    });
 }
 
 template <class Values, class Coords>
@@ -217,9 +245,17 @@ result<void> writer::add_coo(std::string_view name, const shape& dimensions, con
     if (!coo) {
         return error(coo.error()).in_object(name);
     }
-    return add_object(name, object_draft(format::sparse_coo, dimensions)
-                                .component("values", coo->values(), how)
-                                .component("coords", coo->coords(), store(how).type({})));
+    return detail::guard_memory([&]() -> result<void> {
+        object_draft draft(format::sparse_coo, dimensions);
+        if (version() != format_version::v0_1) {
+            return add_object(name, draft.component("values", coo->values(), how)
+                                        .component("coords", coo->coords(), store(how).type({})));
+        }
+        if constexpr (std::is_same_v<Index, std::uint64_t>) {
+            return add_blob_0_1<T>(name, draft, detail::pack_coo_0_1(*coo), how);
+        }
+        return narrow_indices_0_1(name);
+    });
 }
 
 template <class Words, class Scales, class Zeros>
@@ -237,13 +273,17 @@ result<void> writer::add_quantized(std::string_view name, const shape& dimension
                                               " is not of the form \"8_per_i32\"")
             .in_object(name);
     }
-    ztensor::attributes attributes;
-    attributes.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
-    return add_object(name, object_draft(format::quantized_group, dimensions)
-                                .component("packed_weight", packed_weight, how)
-                                .component("scales", scales, how)
-                                .component("zeros", zeros, how)
-                                .attributes(std::move(attributes)));
+    return detail::guard_memory([&] {
+        ztensor::attributes attributes;
+        attributes.set("bits", parameters.bits)
+            .set("group_size", parameters.group_size)
+            .set("packing", parameters.packing_name);
+        return add_object(name, object_draft(format::quantized_group, dimensions)
+                                    .component("packed_weight", packed_weight, how)
+                                    .component("scales", scales, how)
+                                    .component("zeros", zeros, how)
+                                    .attributes(std::move(attributes)));
+    });
 }
 
 } // namespace v0

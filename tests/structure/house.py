@@ -17,7 +17,7 @@ RANKS = {
        "detail/dense detail/sparse_rules detail/fields_0_1 detail/cbor detail/cbor_encoder detail/crc32c detail/sha256 "
        "detail/zstd detail/parallel detail/os_calls detail/os_posix detail/os_windows detail/os_file",
     3: "attributes byte_source byte_sink footer manifest",
-    4: "detail/index_scanner detail/manifest_read detail/manifest_read_0_1 detail/manifest_write detail/validate "
+    4: "detail/index_scanner detail/manifest_words detail/manifest_read detail/manifest_read_0_1 detail/manifest_write detail/validate detail/validate_sparse "
        "detail/codec detail/elements detail/opened_file detail/blob_writer detail/quantized_rules",
     5: "component_view object_view object_draft detail/draft_check detail/writer_core",
     6: "detail/sparse_parts detail/sparse_0_1 detail/redraft csr_view coo_view sparse quantized reader writer",

@@ -65,9 +65,9 @@ template <class T>
                                           std::to_string(element_bytes) + " bytes");
 }
 
-/// The component may be read as the requested elements. Errors: unknown_dtype, type_mismatch.
-[[nodiscard]] inline result<void> check_element_type(const opened_file& file, const component_record& component,
-                                                     const element_request& request) {
+/// What is stored is of the requested type. Errors: unknown_dtype, type_mismatch.
+[[nodiscard]] inline result<void> check_stored_type(const opened_file& file, const component_record& component,
+                                                    const element_request& request) {
     if (!request.storage) {
         return {};
     }
@@ -85,6 +85,16 @@ template <class T>
     };
     return error(errc::type_mismatch, "the elements are " + describe(name(*component.dtype), type) + ", but " +
                                           describe(name(*request.storage), request.type) + " was asked for");
+}
+
+/// The component is an array of the requested elements. Errors: unknown_dtype, type_mismatch.
+[[nodiscard]] inline result<void> check_element_type(const opened_file& file, const component_record& component,
+                                                     const element_request& request) {
+    if (request.storage && component.holds_indices) {
+        return error(errc::type_mismatch, "the blob holds indices as well as values, so it is no array of elements: use "
+                                          "csr_view or coo_view, or read std::byte");
+    }
+    return check_stored_type(file, component, request);
 }
 
 /// How many requested elements the component holds; nothing if only decoding tells. Errors: as check_element_type;

@@ -70,6 +70,8 @@ public:
     /// An optional field: an explicit null stands for its absence.
     bool read_text_or_null(index_item& out) noexcept { return take_null() || read_text(out); }
 
+    /// The item that is read next.
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(cursor_.position())}; }
     [[nodiscard]] bool next_is_text() const noexcept {
         return cursor_.remaining() != 0 && std::to_integer<unsigned>(index_[cursor_.position()]) >> 5 == 3;
     }

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_MANIFEST_READ_HPP
 
 #include <ztensor/detail/index_scanner.hpp>
+#include <ztensor/detail/manifest_words.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/manifest.hpp>
 #include <ztensor/options.hpp>
@@ -254,20 +255,15 @@ private:
         }
     }
 
-    /// 1.x for any x: minor versions only add.
     [[nodiscard]] result<void> set_generation() {
-        constexpr std::size_t max_version_bytes = 32;
         const std::string_view version = scan_.text(into_.version);
-        const std::string_view minor = version.substr(std::min<std::size_t>(2, version.size()));
-        const std::size_t digits = std::min(minor.find_first_not_of("0123456789"), minor.size());
-        const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
-        if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
+        const std::optional<generation> known = generation_of(version);
+        if (!known) {
             return error(errc::unsupported_version,
                          "the manifest is of version " + quote(version) + "; this library reads 0.1 and 1.x")
                 .at(index_offset_ + into_.version.position);
         }
-        const bool is_before_1_2 = digits == 1 && minor[0] <= '1';
-        into_.generation = is_before_1_2 ? generation::v1_1 : generation::v1_2;
+        into_.generation = *known;
         return {};
     }
 
@@ -276,8 +272,8 @@ private:
         into_.objects.shrink_to_fit();
         into_.components.shrink_to_fit();
         for (component_record& component : into_.components) {
-            interpret_dtype(component);
-            interpret_type(component);
+            interpret_dtype(into_.generation, scan_.text(component.dtype_word), component);
+            interpret_type(scan_.text(component.type_word), scan_.text(component.dtype_word), component);
             component.is_big_endian = component.is_big_endian && component.dtype && width_bytes(*component.dtype) > 1;
             component.encoding = component.encoding_word.is_present()
                                      ? find_encoding(scan_.text(component.encoding_word))
@@ -289,38 +285,6 @@ private:
             }
         }
         return check_object_names();
-    }
-
-    void interpret_dtype(component_record& component) const noexcept {
-        const std::string_view word = scan_.text(component.dtype_word);
-        if (!component.dtype_word.is_present()) {
-            return;
-        }
-        if (into_.generation <= generation::v1_0) {
-            component.dtype = find_dtype_by_long_name(word);
-            return;
-        }
-        component.dtype = find_dtype(word);
-        if (!component.dtype && into_.generation == generation::v1_1) {
-            for (std::size_t row = 0; row < logical_types.size(); ++row) {
-                if (logical_types[row].name_as_dtype == word && !word.empty()) {
-                    component.dtype = logical_types[row].storage;
-                    component.logical_type = static_cast<std::uint8_t>(row);
-                }
-            }
-        }
-    }
-
-    void interpret_type(component_record& component) const noexcept {
-        if (!component.type_word.is_present()) {
-            return;
-        }
-        const std::string_view word = scan_.text(component.type_word);
-        if (const logical_type_facts* const row = find_logical_type(word)) {
-            component.logical_type = static_cast<std::uint8_t>(row - logical_types.data());
-        } else if (word != scan_.text(component.dtype_word)) {
-            component.logical_type = unknown_type;
-        }
     }
 
     /// Sorted names are distinct. Others go into the table that look-ups will use: it finds a twin without sorting.
@@ -346,6 +310,10 @@ private:
     struct tensor_words_0_1 {
         index_item data_endianness;
         index_item sparse_format;
+        bool sparse_format_is_text = false;
+        index_item indptr; ///< if it is an array of non-negative integers; like the next two
+        index_item indices;
+        index_item coords;
     };
 
     bool read_tensor_0_1();

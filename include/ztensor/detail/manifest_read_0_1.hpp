@@ -63,8 +63,8 @@ inline bool manifest_reader::read_tensor_0_1() {
         !interpret_words_0_1(words, object, component)) {
         return false;
     }
-    object.has_attributes = !attributes_of(into_, object).empty();
     into_.components.push_back(component);
+    object.has_attributes = !attributes_of(into_, object).empty();
     return add_object(object);
 }
 
@@ -84,31 +84,53 @@ inline bool manifest_reader::read_field_0_1(std::string_view field, object_recor
     if (field == "shape") {
         return read_shape(object);
     }
-    index_item* const word = field == "dtype"             ? &component.dtype_word
-                              : field == "encoding"        ? &component.encoding_word
-                              : field == "checksum"        ? &component.digest_text
-                              : field == "layout"          ? &object.format_word
-                              : field == "data_endianness" ? &words.data_endianness
-                              : field == "sparse_format" && scan_.next_is_text() ? &words.sparse_format
-                                                           : nullptr; // a custom key, where the layout has no such field
-    return word != nullptr ? scan_.read_text(*word) : scan_.cursor().skip(); // index arrays: read when they are used
+    if (field == "sparse_format") { // of any kind where the layout has no such field
+        words.sparse_format = scan_.here();
+        words.sparse_format_is_text = scan_.next_is_text();
+        return scan_.cursor().skip();
+    }
+    index_item* const index_array = field == "indptr"    ? &words.indptr
+                                    : field == "indices" ? &words.indices
+                                    : field == "coords"  ? &words.coords
+                                                         : nullptr;
+    if (index_array != nullptr) {
+        if (for_each_number(scan_.cursor(), [](std::uint64_t) {})) {
+            *index_array = scan_.here();
+        }
+        return scan_.cursor().skip();
+    }
+    index_item& word = field == "dtype"      ? component.dtype_word
+                       : field == "encoding" ? component.encoding_word
+                       : field == "checksum" ? component.digest_text
+                       : field == "layout"   ? object.format_word
+                                             : words.data_endianness;
+    return scan_.read_text(word);
 }
 
 /// The layout in the words of later versions, and the byte order, which only raw data of several bytes has.
 inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, object_record& object,
                                                  component_record& component) {
     const std::string_view layout = object.format_word.is_present() ? scan_.text(object.format_word) : "dense";
-    const std::string_view sparse_format = scan_.text(words.sparse_format);
-    if (layout == spelled_sparse_0_1 && !words.sparse_format.is_present()) {
-        missing_field_ = "sparse_format";
-        return fail_missing("a required field is missing");
+    std::string_view sparse_format;
+    if (layout == spelled_sparse_0_1) {
+        if (!words.sparse_format.is_present()) {
+            missing_field_ = "sparse_format";
+            return fail_missing("a required field is missing");
+        }
+        if (!words.sparse_format_is_text) {
+            return scan_.cursor().fail(errc::schema_type, words.sparse_format.position,
+                                       "sparse_format is no text, which the layout \"sparse\" needs");
+        }
+        sparse_format = scan_.text(words.sparse_format);
     }
     if (layout == "dense") {
         object.format = format::dense;
-    } else if (layout == "sparsecsr" || (layout == spelled_sparse_0_1 && sparse_format == "csr")) {
+    } else if (layout == "sparsecsr" || sparse_format == "csr") {
         object.format = format::sparse_csr;
-    } else if (layout == "sparsecoo" || (layout == spelled_sparse_0_1 && sparse_format == "coo")) {
+        component.holds_indices = sparse_format != "csr" || !words.indptr.is_present() || !words.indices.is_present();
+    } else if (layout == "sparsecoo" || sparse_format == "coo") {
         object.format = format::sparse_coo;
+        component.holds_indices = sparse_format != "coo" || !words.coords.is_present();
     }
     if (!words.data_endianness.is_present() || scan_.text(component.encoding_word) != name(encoding::raw)) {
         return true;

@@ -253,6 +253,11 @@ struct encoded_objects {
     if (version != format_version::v0_1) {
         return {};
     }
+    const bool is_big_endian = std::any_of(object.components.begin(), object.components.end(),
+                                           [](const component_entry& each) { return each.is_big_endian; });
+    if (is_big_endian && object.format != name(format::dense) && !object.is_copy_of_0_1) {
+        return not_expressible(version, "big-endian data but that of dense tensors");
+    }
     const std::optional<format> known = find_format(object.format);
     if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
         return not_expressible(version, "format " + quote(object.format));
@@ -262,7 +267,7 @@ struct encoded_objects {
     }
     if (object.attributes != nullptr) {
         for (const auto& [key, value] : object.attributes->values()) {
-            const span<const std::string_view> fields = field_keys_0_1(object.format);
+            const span<const std::string_view> fields = field_keys_0_1(object.format, std::nullopt, true);
             if (std::find(fields.begin(), fields.end(), key) != fields.end()) {
                 return not_expressible(version, "place for an attribute " + quote(key) + ": a field has that name");
             }

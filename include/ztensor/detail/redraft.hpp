@@ -62,9 +62,9 @@ public:
             out_.draft.attributes(attributes(object_.attributes()));
         }
         const bool is_sparse = object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
-        const bool is_in_one_blob = is_sparse && !object_.component("values");
+        const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
         result<void> added;
-        if (is_sparse && is_in_one_blob && (version_ != format_version::v0_1 || has_inline_arrays())) {
+        if (is_in_one_blob && (version_ != format_version::v0_1 || !blob_record_0_1(object_).holds_indices)) {
             added = version_ == format_version::v0_1 ? add_one_blob() : add_parts();
         } else if (is_sparse && !is_in_one_blob && version_ == format_version::v0_1) {
             added = add_one_blob();
@@ -224,21 +224,14 @@ private:
             return values->read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
         const result<std::vector<std::byte>> blob = object_.known_format() == format::sparse_csr
-                                                        ? csr_view<std::byte>::from(object_).transform(pack_csr_0_1)
-                                                        : coo_view<std::byte>::from(object_).transform(pack_coo_0_1);
+                                                        ? csr_view<std::byte>::from(object_).transform(pack_csr_0_1<std::byte>)
+                                                        : coo_view<std::byte>::from(object_).transform(pack_coo_0_1<std::byte>);
         if (!blob) {
             return blob.error();
         }
         out_.memory.push_back(*blob);
         out_.draft.component_bytes("data", *values->dtype(), out_.memory.back(), store_like(*values));
         return {};
-    }
-
-    [[nodiscard]] bool has_inline_arrays() const {
-        if (object_.known_format() == format::sparse_coo) {
-            return inline_array_0_1(object_, "coords").has_value();
-        }
-        return inline_array_0_1(object_, "indptr") && inline_array_0_1(object_, "indices");
     }
 
     object_view object_;

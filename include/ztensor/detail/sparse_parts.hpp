@@ -155,6 +155,31 @@ template <class T>
     return own(std::move(elements));
 }
 
+/// Loads the component of that role, of which the row pointers say that it has `entries` elements: where the file does not
+/// state its size (1.0, 1.1), it is decoded to exactly that. Errors: sparse_indptr for more than its blob can decode to;
+/// as `load(component_view)`.
+template <class Load>
+[[nodiscard]] auto load_entries(const object_view& object, std::string_view role, std::uint64_t entries, Load&& load)
+    -> decltype(load(*object.begin())) {
+    const opened_file& file = object_access::file_of(object);
+    const object_record& record = object_access::record_of(object);
+    component_record component = *find_component(file.index, record, role); // present: checked at open
+    if (component.encoding == encoding::zstd && !component.knows_uncompressed_length && component.dtype &&
+        component.logical_type != unknown_type) {
+        const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
+        const std::optional<std::uint64_t> bytes = checked_multiply(entries, element_bytes);
+        if (!bytes || !can_decode_to(*bytes, component.length)) {
+            return error(errc::sparse_indptr, "the last row pointer is " + std::to_string(entries) +
+                                                  ", but a zstd blob of " + std::to_string(component.length) +
+                                                  " bytes can't decode to so many elements")
+                .in_component(role);
+        }
+        component.knows_uncompressed_length = true;
+        component.uncompressed_length = *bytes;
+    }
+    return load(component_view(file, record, component)); // nothing that is loaded refers to the view's record
+}
+
 /// Elements of T that make up one value: one, or for std::byte the bytes of the component's own element. Of a type that
 /// is unknown only the count of entries tells.
 template <class T>
@@ -170,12 +195,6 @@ template <class T>
     return entries == 0 || elements % entries != 0 ? 1 : elements / entries;
 }
 
-/// Bytes of one value within a 0.1 blob.
-template <class T>
-[[nodiscard]] std::size_t value_bytes(const component_view& values) noexcept {
-    return sizeof(T) * elements_per_value<T>(values, 0, 0);
-}
-
 /// The width by which a T's bytes are swapped on hosts of the other order.
 template <class T>
 [[nodiscard]] constexpr std::size_t swap_width() noexcept {
@@ -184,41 +203,33 @@ template <class T>
 
 // -- 0.1
 
-/// An array of unsigned integers among the fields of a 0.1 tensor spelled "sparse"; nothing if there is none.
-[[nodiscard]] inline std::optional<std::vector<std::uint64_t>> inline_array_0_1(const object_view& object,
-                                                                                std::string_view field) {
-    const opened_file& file = object_access::file_of(object);
-    const object_record& record = object_access::record_of(object);
-    std::optional<std::vector<std::uint64_t>> found;
-    if (file.index.generation != generation::v0_1 || file.index.text(record.format_word) != spelled_sparse_0_1) {
-        return found;
-    }
-    const attributes_view fields(file.index.from(record.attributes));
-    const attributes_view::iterator at = fields.find(field);
-    if (at == fields.end()) {
-        return found;
-    }
-    found.emplace();
-    cbor_cursor cursor(at->cbor);
-    cbor_sequence items;
-    std::uint64_t item = 0;
-    for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(item);) {
-        found->push_back(item);
-    }
-    if (cursor.failed()) { // of another kind: no field then, and the blob holds everything
-        found.reset();
-    }
-    return found;
+/// The index array of that name in the manifest.
+[[nodiscard]] inline std::vector<std::uint64_t> load_index_array_0_1(const object_view& object, std::string_view field) {
+    const cbor_cursor array =
+        index_array_0_1(object_access::file_of(object).index, object_access::record_of(object), field);
+    std::vector<std::uint64_t> numbers;
+    static_cast<void>(for_each_number(array, [&](std::uint64_t number) { numbers.push_back(number); }));
+    return numbers;
 }
 
-/// The one component of a 0.1 tensor, which must not be big-endian here. Errors: needs_byteswap.
-[[nodiscard]] inline result<component_view> blob_0_1(const object_view& object) {
-    return object.component("data").and_then([](const component_view& blob) -> result<component_view> {
-        if (blob.is_big_endian()) {
-            return error(errc::needs_byteswap, "sparse data stored big-endian has no defined layout");
-        }
-        return blob;
-    });
+/// The one component of a sparse 0.1 tensor.
+[[nodiscard]] inline const component_record& blob_record_0_1(const object_view& object) noexcept {
+    return object_access::file_of(object).index.components_of(object_access::record_of(object))[0];
+}
+
+/// The same, if its values may be read as T. Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width
+/// of a value tells where the parts are), type_mismatch.
+template <class T>
+[[nodiscard]] result<component_view> blob_0_1(const object_view& object) {
+    const component_record& record = blob_record_0_1(object);
+    if (record.is_big_endian) {
+        return error(errc::needs_byteswap, "sparse data stored big-endian has no defined layout").in_component("data");
+    }
+    const opened_file& file = object_access::file_of(object);
+    const bool is_unreadable = record.holds_indices && !record.dtype;
+    return (is_unreadable ? unknown_dtype(file, record) : check_stored_type(file, record, element_request_of<T>()))
+        .transform_error([](error why) { return std::move(why).in_component("data"); })
+        .and_then([&] { return object.component("data"); });
 }
 
 [[nodiscard]] inline result<void> check_format(const object_view& object, format expected) {
@@ -227,10 +238,6 @@ template <class T>
     }
     return error(errc::unsupported_format, "its format is " + quote(object.format()) + ", not " +
                                                std::string(name(expected)));
-}
-
-[[nodiscard]] inline error wrong_blob_size(std::uint64_t found, const std::string& expected) {
-    return error(errc::sparse_size, "the blob decodes to " + std::to_string(found) + " bytes, but " + expected);
 }
 
 } // namespace detail

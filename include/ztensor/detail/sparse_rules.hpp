@@ -9,6 +9,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,34 @@ template <class Index>
         return {};
     }
     return error(errc::sparse_shape, "a sparse_csr object has 2 dimensions, not " + std::to_string(dimensions.rank()));
+}
+
+/// Errors: sparse_shape.
+[[nodiscard]] inline result<void> check_coo_shape(const shape& dimensions) {
+    if (!dimensions.empty()) {
+        return {};
+    }
+    return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
+}
+
+/// Entries in the one blob in which 0.1 keeps a sparse tensor: csr has rows + 1 row pointers before them; each is one
+/// u64 for every index and a value. Errors: sparse_size. SPEC.md §8.3.
+[[nodiscard]] inline result<std::uint64_t> count_entries_0_1(format layout, const shape& dimensions,
+                                                             std::uint64_t value_bytes, std::uint64_t blob_bytes) {
+    constexpr std::uint64_t index_bytes = sizeof(std::uint64_t);
+    const bool is_csr = layout == format::sparse_csr;
+    if (is_csr && dimensions[0] >= blob_bytes / index_bytes) {
+        return error(errc::sparse_size, "the blob decodes to " + std::to_string(blob_bytes) + " bytes, but the pointers of " +
+                                            std::to_string(dimensions[0]) + " rows take more");
+    }
+    const std::uint64_t pointer_bytes = is_csr ? (dimensions[0] + 1) * index_bytes : 0;
+    const std::uint64_t entry_bytes = (is_csr ? 1 : dimensions.rank()) * index_bytes + value_bytes;
+    if ((blob_bytes - pointer_bytes) % entry_bytes != 0) {
+        return error(errc::sparse_size, "the blob decodes to " + std::to_string(blob_bytes) +
+                                            " bytes, which is no whole number of entries of " + std::to_string(entry_bytes) +
+                                            " bytes" + (is_csr ? " behind the row pointers" : ""));
+    }
+    return (blob_bytes - pointer_bytes) / entry_bytes;
 }
 
 /// The row pointers of `rows` rows and `entries` entries. Errors: sparse_size, sparse_indptr.
@@ -95,8 +124,8 @@ template <class Index>
 /// Errors: sparse_shape, sparse_size, sparse_index, shape_overflow.
 template <class Index>
 [[nodiscard]] result<void> check_coo(const shape& dimensions, std::uint64_t values, span<const Index> coords) {
-    if (dimensions.empty()) {
-        return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
+    if (result<void> valid = check_coo_shape(dimensions); !valid) {
+        return valid;
     }
     const std::optional<std::uint64_t> expected = checked_multiply(values, dimensions.rank());
     if (!expected) {

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/checked.hpp>
 #include <ztensor/detail/text.hpp>
+#include <ztensor/detail/validate_sparse.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/manifest.hpp>
@@ -54,20 +55,12 @@ private:
         if (!object.format) {
             return {};
         }
-        if (index_.generation == generation::v0_1) {
-            return check_sparse_0_1(object);
+        if (index_.generation != generation::v0_1) { // which has one component, whatever the layout
+            if (result<void> valid = check_roles(object); !valid) {
+                return valid;
+            }
         }
-        if (result<void> valid = check_roles(object); !valid) {
-            return valid;
-        }
-        switch (*object.format) {
-        case format::sparse_csr:
-            return check_csr(object);
-        case format::sparse_coo:
-            return check_coo(object);
-        default:
-            return {};
-        }
+        return is_sparse(object) ? sparse_validator(index_).validate(object) : result<void>();
     }
 
     [[nodiscard]] result<void> validate_component(const object_record& object, component_record& component) {
@@ -77,6 +70,9 @@ private:
         }
         if (valid) {
             valid = check_digest_text(component);
+        }
+        if (valid) {
+            derive_length(object, component);
         }
         if (valid && object.format == format::dense && role_name(index_, component) == "data") {
             valid = check_dense_size(object, component);
@@ -122,8 +118,36 @@ private:
                                               " is not \"crc32c:\" and 8 hex digits, or \"sha256:\" and 64");
     }
 
+    /// Puts in the decoded size of a zstd blob where the file does not state it, but the manifest tells it. SPEC.md §6.2.
+    void derive_length(const object_record& object, component_record& component) const {
+        if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !is_unsized_generation() ||
+            !component.dtype || component.logical_type == unknown_type) {
+            return;
+        }
+        const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
+        const std::optional<std::uint64_t> count = derive_count(object, component);
+        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
+        component.knows_uncompressed_length = bytes.has_value();
+        component.uncompressed_length = bytes.value_or(0);
+    }
+
+    [[nodiscard]] std::optional<std::uint64_t> derive_count(const object_record& object,
+                                                            const component_record& component) const {
+        const std::string_view role = role_name(index_, component);
+        if (object.format == format::dense && role == "data") {
+            return object.element_count;
+        }
+        if (index_.generation == generation::v0_1) {
+            const bool has_index_arrays = is_sparse(object) && !component.holds_indices;
+            return has_index_arrays ? std::optional(sparse_validator(index_).count_entries_0_1(object)) : std::nullopt;
+        }
+        const shape dimensions = index_.shape_of(object);
+        const bool is_row_pointers = object.format == format::sparse_csr && role == "indptr" && dimensions.rank() == 2;
+        return is_row_pointers ? checked_add(dimensions[0], 1) : std::nullopt;
+    }
+
     /// A dense blob decodes to element count × bytes per element, if both are known. SPEC.md §4.3.
-    [[nodiscard]] result<void> check_dense_size(const object_record& object, component_record& component) const {
+    [[nodiscard]] result<void> check_dense_size(const object_record& object, const component_record& component) const {
         if (!component.dtype) {
             return {};
         }
@@ -135,10 +159,6 @@ private:
         }
         if (component.logical_type == unknown_type) {
             return {};
-        }
-        if (component.encoding == encoding::zstd && !component.knows_uncompressed_length && is_unsized_generation()) {
-            component.knows_uncompressed_length = true;
-            component.uncompressed_length = *expected;
         }
         const std::optional<std::uint64_t> found = component.decoded_length();
         if (found && *found != *expected) {
@@ -161,8 +181,7 @@ private:
             return error(errc::schema_missing, "a zstd blob without \"uncompressed_length\"");
         }
         if (component.encoding == encoding::zstd && component.knows_uncompressed_length &&
-            component.uncompressed_length / max_zstd_ratio +
-                    (component.uncompressed_length % max_zstd_ratio != 0 ? 1 : 0) > component.length) {
+            !can_decode_to(component.uncompressed_length, component.length)) {
             return error(errc::decode_limit, "a zstd blob of " + std::to_string(component.length) +
                                                  " bytes can't decode to the claimed " +
                                                  std::to_string(component.uncompressed_length));
@@ -187,116 +206,12 @@ private:
 
     // -- objects of several components
 
-    [[nodiscard]] const component_record* find(const object_record& object, std::string_view role) const noexcept {
-        for (const component_record& component : index_.components_of(object)) {
-            if (role_name(index_, component) == role) {
-                return &component;
-            }
-        }
-        return nullptr;
-    }
-
     [[nodiscard]] result<void> check_roles(const object_record& object) const {
         for (const std::string_view role : facts(*object.format).required_roles) {
-            if (!role.empty() && find(object, role) == nullptr) {
+            if (!role.empty() && find_component(index_, object, role) == nullptr) {
                 return error(errc::layout_components, "an object of format " + std::string(name(*object.format)) +
                                                           " needs a component " + quote(role));
             }
-        }
-        return {};
-    }
-
-    /// Elements in a component, if its type is known and its decoded size is.
-    [[nodiscard]] static std::optional<std::uint64_t> count_elements(const component_record& component) noexcept {
-        const std::optional<std::uint64_t> bytes = component.decoded_length();
-        if (!bytes || !component.dtype || component.logical_type == unknown_type) {
-            return std::nullopt;
-        }
-        return *bytes / (width_bytes(*component.dtype) * storage_elements(component));
-    }
-
-    /// u64 in 1.0 and from 1.2 on, any integer in 1.1. An unknown word is refused only when it is used.
-    [[nodiscard]] result<void> check_index_dtype(const component_record& component) const {
-        if (!component.dtype || component.dtype == dtype::u64) {
-            return {};
-        }
-        const dtype_class category = facts(*component.dtype).category;
-        if (index_.generation == generation::v1_1 && component.logical_type == plain_type &&
-            (category == dtype_class::unsigned_integer || category == dtype_class::signed_integer)) {
-            return {};
-        }
-        return error(errc::sparse_dtype, std::string("indices are stored as ") + std::string(name(*component.dtype)) +
-                                             (index_.generation == generation::v1_1 ? ", which is no integer type"
-                                                                                    : ", but must be u64"))
-            .in_component(role_name(index_, component));
-    }
-
-    [[nodiscard]] static result<void> check_count(std::optional<std::uint64_t> found, std::uint64_t expected,
-                                                  std::string_view role, const char* why) {
-        if (!found || *found == expected) {
-            return {};
-        }
-        return error(errc::sparse_size, "there are " + std::to_string(*found) + " elements, but " +
-                                            std::to_string(expected) + why)
-            .in_component(role);
-    }
-
-    [[nodiscard]] result<void> check_csr(const object_record& object) const {
-        const shape dimensions = index_.shape_of(object);
-        if (dimensions.rank() != 2) {
-            return error(errc::sparse_shape, "a sparse_csr object has 2 dimensions, not " + std::to_string(dimensions.rank()));
-        }
-        const component_record& indices = *find(object, "indices");
-        const component_record& indptr = *find(object, "indptr");
-        const std::optional<std::uint64_t> pointers = checked_add(dimensions[0], 1);
-        if (!pointers) {
-            return error(errc::shape_overflow, "rows + 1 needs more than 64 bits");
-        }
-        result<void> valid = check_index_dtype(indices);
-        if (valid) {
-            valid = check_index_dtype(indptr);
-        }
-        if (valid) {
-            valid = check_count(count_elements(indptr), *pointers, "indptr", " row pointers belong to the shape (rows + 1)");
-        }
-        const std::optional<std::uint64_t> values = count_elements(*find(object, "values"));
-        if (valid && values) {
-            valid = check_count(count_elements(indices), *values, "indices", " belong to the values");
-        }
-        return valid;
-    }
-
-    [[nodiscard]] result<void> check_coo(const object_record& object) const {
-        const std::uint64_t rank = index_.shape_of(object).rank();
-        if (rank == 0) {
-            return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
-        }
-        const component_record& coords = *find(object, "coords");
-        if (result<void> valid = check_index_dtype(coords); !valid) {
-            return valid;
-        }
-        const std::optional<std::uint64_t> values = count_elements(*find(object, "values"));
-        if (!values) {
-            return {};
-        }
-        const std::optional<std::uint64_t> expected = checked_multiply(*values, rank);
-        if (!expected) {
-            return error(errc::shape_overflow, "values × dimensions needs more than 64 bits");
-        }
-        return check_count(count_elements(coords), *expected, "coords", " belong to the values (one for each dimension)");
-    }
-
-    /// 0.1 has one blob, whatever the layout: what can be said of it without its data.
-    [[nodiscard]] result<void> check_sparse_0_1(const object_record& object) const {
-        const std::uint64_t rank = index_.shape_of(object).rank();
-        if (object.format == format::sparse_csr && rank != 2) {
-            return error(errc::sparse_shape, "a sparse_csr object has 2 dimensions, not " + std::to_string(rank));
-        }
-        if (object.format == format::sparse_coo && rank == 0) {
-            return error(errc::sparse_shape, "a sparse_coo object has at least one dimension");
-        }
-        if (object.format == format::sparse_csr && !checked_add(index_.shape_of(object)[0], 1)) {
-            return error(errc::shape_overflow, "rows + 1 needs more than 64 bits");
         }
         return {};
     }
