@@ -149,7 +149,7 @@ private:
         }
         const result<array> values = detail::load_elements<T>(*blob);
         const result<std::vector<Index>> coords =
-            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "coords"));
+            detail::narrow_indices<Index>(detail::load_index_array_0_1(object, "coords"));
         if (!values || !coords) {
             return !values ? values.error() : coords.error();
         }
@@ -186,7 +186,7 @@ private:
         if (!detail::host_is_little_endian) {
             detail::swap_elements(value_memory, detail::swap_width<T>());
         }
-        return detail::convert_indices<Index, std::uint64_t>(coords).and_then([&](std::vector<Index> converted) {
+        return detail::narrow_indices<Index>(std::move(coords)).and_then([&](std::vector<Index> converted) {
             return checked(coo_view(dimensions, detail::own(std::move(values)), detail::own(std::move(converted)),
                                     value_bytes / sizeof(T)));
         });

@@ -197,9 +197,9 @@ private:
             return values.error();
         }
         const result<std::vector<Index>> columns =
-            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "indices"));
+            detail::narrow_indices<Index>(detail::load_index_array_0_1(object, "indices"));
         const result<std::vector<Index>> pointers =
-            detail::convert_indices<Index, std::uint64_t>(detail::load_index_array_0_1(object, "indptr"))
+            detail::narrow_indices<Index>(detail::load_index_array_0_1(object, "indptr"))
                 .transform_error(detail::of_row_pointers);
         if (!columns || !pointers) {
             return !columns ? columns.error() : pointers.error();
@@ -239,7 +239,7 @@ private:
         if constexpr (std::is_same_v<Index, std::uint64_t>) {
             return stored;
         } else {
-            return detail::convert_indices<Index, std::uint64_t>(stored.elements)
+            return detail::narrow_indices<Index>({stored.elements.begin(), stored.elements.end()})
                 .transform([](std::vector<Index> converted) { return detail::own(std::move(converted)); });
         }
     }

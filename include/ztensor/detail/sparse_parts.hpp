@@ -16,6 +16,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -54,21 +55,44 @@ template <class T>
     return component.read<T>().transform([](std::vector<T> elements) { return own(std::move(elements)); });
 }
 
-/// One index as another integer type. Errors: sparse_index for what that can't hold.
-template <class To, class From>
-[[nodiscard]] result<std::vector<To>> convert_indices(span<const From> indices) {
-    std::vector<To> converted;
-    converted.reserve(indices.size());
-    for (const From index : indices) {
-        if ((std::is_signed_v<From> && index < From{0}) ||
-            index_value(index) > static_cast<std::uint64_t>(std::numeric_limits<To>::max())) {
-            return error(errc::sparse_index, "index " + std::to_string(index) + " of entry " +
-                                                 std::to_string(converted.size()) +
-                                                 " is negative, or more than the index type asked for can hold");
-        }
-        converted.push_back(static_cast<To>(index));
+/// Integers as a file holds them. Errors: sparse_dtype for other types; sparse_index for a negative one.
+[[nodiscard]] inline result<std::vector<std::uint64_t>> widen_indices(bytes_view little_endian, dtype storage) {
+    const dtype_class category = facts(storage).category;
+    if (category != dtype_class::unsigned_integer && category != dtype_class::signed_integer) {
+        return error(errc::sparse_dtype, "indices are stored as " + std::string(name(storage)) + ", which is no integer type");
     }
-    return converted;
+    const std::size_t width = width_bytes(storage);
+    const std::uint64_t sign = category == dtype_class::signed_integer ? std::uint64_t{1} << (8 * width - 1) : 0;
+    std::vector<std::uint64_t> wide(little_endian.size() / width);
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+        wide[i] = load_little(little_endian.data() + i * width, width);
+        if ((wide[i] & sign) != 0) {
+            const std::uint64_t magnitude = (sign - (wide[i] & (sign - 1)));
+            return error(errc::sparse_index, "index -" + std::to_string(magnitude) + " of entry " + std::to_string(i) +
+                                                 " is negative");
+        }
+    }
+    return wide;
+}
+
+/// Indices as the type that was asked for. Errors: sparse_index for one that it can't hold.
+template <class Index>
+[[nodiscard]] result<std::vector<Index>> narrow_indices(std::vector<std::uint64_t> wide) {
+    static_assert(is_integer_element_v<Index>, "an index type is an integer");
+    if constexpr (std::is_same_v<Index, std::uint64_t>) {
+        return wide;
+    } else {
+        constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+        const auto found = std::find_if(wide.begin(), wide.end(), [](std::uint64_t index) { return index > largest; });
+        if (found != wide.end()) {
+            return error(errc::sparse_index, "index " + std::to_string(*found) + " of entry " +
+                                                 std::to_string(found - wide.begin()) +
+                                                 " is more than the index type asked for can hold");
+        }
+        std::vector<Index> narrow(wide.size());
+        std::transform(wide.begin(), wide.end(), narrow.begin(), [](std::uint64_t index) { return static_cast<Index>(index); });
+        return narrow;
+    }
 }
 
 /// The same error, of row pointers.
@@ -78,64 +102,32 @@ template <class To, class From>
                : why;
 }
 
-/// Calls `visit(Integer{})` with the integer type of that storage. Errors: sparse_dtype if it is no integer.
-template <class Visit>
-[[nodiscard]] auto visit_integer(std::optional<dtype> storage, Visit&& visit) -> decltype(visit(std::uint64_t{})) {
-    switch (storage.value_or(dtype::boolean)) {
-    case dtype::u64:
-        return visit(std::uint64_t{});
-    case dtype::u32:
-        return visit(std::uint32_t{});
-    case dtype::u16:
-        return visit(std::uint16_t{});
-    case dtype::u8:
-        return visit(std::uint8_t{});
-    case dtype::i64:
-        return visit(std::int64_t{});
-    case dtype::i32:
-        return visit(std::int32_t{});
-    case dtype::i16:
-        return visit(std::int16_t{});
-    case dtype::i8:
-        return visit(std::int8_t{});
-    default:
-        return error(errc::sparse_dtype, "indices are stored as something other than integers");
-    }
-}
-
 /// All indices of a component as Index: borrowed if they are stored so. Errors: unknown_dtype, sparse_dtype,
 /// sparse_index.
 template <class Index>
 [[nodiscard]] result<shared_array<Index>> load_indices(const component_view& component) {
-    static_assert(is_integer_element_v<Index>, "an index type is an integer");
-    if (component.dtype() == element_traits<Index>::storage || !component.dtype()) {
+    const std::optional<dtype> storage = component.dtype();
+    if (storage == element_traits<Index>::storage || !storage) {
         return load_elements<Index>(component);
     }
-    return visit_integer(component.dtype(), [&](auto zero) -> result<shared_array<Index>> {
-        using stored = decltype(zero);
-        const result<shared_array<stored>> indices = load_elements<stored>(component);
-        if (!indices) {
-            return indices.error();
-        }
-        return convert_indices<Index, stored>(indices->elements)
-            .transform([](std::vector<Index> converted) { return own(std::move(converted)); })
-            .transform_error([&](error why) { return std::move(why).in_component(component.role()); });
-    });
+    return load_elements<std::byte>(component)
+        .and_then([&](const shared_array<std::byte>& stored) { return widen_indices(stored.elements, *storage); })
+        .and_then(narrow_indices<Index>)
+        .transform(own<Index>)
+        .transform_error([&](error why) { return std::move(why).in_component(component.role()); });
 }
 
 /// The same for indices [first, last) of `count`, of raw data reading only their bytes.
 template <class Index>
 [[nodiscard]] result<std::vector<Index>> load_index_range(const component_view& component, std::uint64_t first,
                                                           std::uint64_t last, std::uint64_t count) {
-    if (!component.dtype()) {
+    const std::optional<dtype> storage = component.dtype();
+    if (!storage) {
         return component.read_part<Index>(first, last, count); // says that the type is unknown
     }
-    return visit_integer(component.dtype(), [&](auto zero) -> result<std::vector<Index>> {
-        using stored = decltype(zero);
-        return component.read_part<stored>(first, last, count).and_then([](const std::vector<stored>& indices) {
-            return convert_indices<Index, stored>(indices);
-        });
-    });
+    return component.read_part<std::byte>(first, last, count)
+        .and_then([&](const std::vector<std::byte>& stored) { return widen_indices(stored, *storage); })
+        .and_then(narrow_indices<Index>);
 }
 
 /// Little-endian elements within a larger blob: borrowed where this host can read them in place.
