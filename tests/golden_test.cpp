@@ -142,19 +142,24 @@ TEST_CASE("golden files marked so keep every value when they are written anew") 
 
 TEST_CASE("the real model opens, its raw weights are viewed in place and its compressed ones decoded") {
     const auto model = ztensor::reader::open(golden_folder / "silero-vad-16k.zt").value();
-    std::size_t viewed = 0, decoded = 0;
+    std::size_t raw = 0, compressed = 0;
     for (const ztensor::object_view object : model) {
         const std::vector<float> values = object.read<float>().value();
         CHECK(values.size() == object.element_count());
-        if (const auto view = object.view<float>()) {
-            CHECK(std::equal(view->begin(), view->end(), values.begin(), values.end()));
-            ++viewed;
-        } else {
+        const auto view = object.view<float>();
+        if (object.data()->encoding() == ztensor::encoding::zstd) {
             CHECK(view.error().code() == ztensor::errc::not_viewable);
-            ++decoded;
+            ++compressed;
+            continue;
+        }
+        ++raw;
+        if (ztensor::detail::host_is_little_endian) {
+            CHECK(std::equal(view->begin(), view->end(), values.begin(), values.end()));
+        } else {
+            CHECK(view.error().code() == ztensor::errc::needs_byteswap);
         }
     }
-    CHECK(viewed > 0);
-    CHECK(decoded > 0);
+    CHECK(raw > 0);
+    CHECK(compressed > 0);
     CHECK(model.verify().value().verified == 10);
 }
