@@ -169,6 +169,7 @@ private:
             return os_failure("can't follow the symbolic link", reached.failure);
         }
         target_ = std::move(reached.value);
+        directory_ = target_.parent_path();
         return {};
     }
 
@@ -177,8 +178,7 @@ private:
         // Created with no more permissions than the old file has, so that at no time more people can read the new one.
         const std::filesystem::perms permissions = replaces ? old.permissions : default_permissions;
         for (int tried = 1;; ++tried) {
-            std::filesystem::path name = target_;
-            name.replace_filename(".ztensor-" + unique_suffix() + ".tmp");
+            std::filesystem::path name = directory_ / (".ztensor-" + unique_suffix() + ".tmp");
             result<file> created = file::create(name, permissions, os_);
             if (created) {
                 file_.emplace(*std::move(created));
@@ -253,7 +253,7 @@ private:
         if (!sync_ || !is_new_name_) {
             return {};
         }
-        if (const std::error_code failure = os_.sync_directory(target_.parent_path())) {
+        if (const std::error_code failure = os_.sync_directory(directory_)) {
             return error(errc::not_durable, "the new file is in place, but its directory could not be synced: a power "
                                             "cut may still undo that")
                 .because(failure)
@@ -296,6 +296,7 @@ private:
     os_calls& os_;
     const std::string path_; ///< as it was given, for messages
     std::filesystem::path target_;
+    std::filesystem::path directory_; ///< of target_: had beforehand, so that nothing fails for memory after the rename
     const publish_mode publish_;
     const bool sync_;
     bool is_new_name_ = true;       ///< false where an existing file is written in place

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -218,10 +219,18 @@ inline std::ostream& operator<<(std::ostream& out, errc code) {
 class error {
 public:
     /// `sentence` says what was found and what was expected; the in_…() calls add where.
-    error(errc code, std::string sentence) : details_(std::make_shared<details>()) {
-        details_->code = code;
-        details_->sentence = std::move(sentence);
-        compose();
+    /// Without memory to say it, any error is out_of_memory.
+    error(errc code, std::string sentence) {
+        while_memory_lasts([&] {
+            auto told = std::make_shared<details>();
+            told->code = code;
+            told->sentence = std::move(sentence);
+            told->what = told->sentence;
+            details_ = std::move(told);
+        });
+        if (details_ == nullptr) {
+            details_ = memory_ran_out();
+        }
     }
 
     [[nodiscard]] errc code() const noexcept { return details_->code; }
@@ -242,7 +251,8 @@ public:
     /// The whole message in one line, safe to print: text from the file is escaped and cut.
     [[nodiscard]] const std::string& what() const noexcept { return details_->what; }
 
-    // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there.
+    // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there. Where memory
+    // runs out, the error stays as it was.
     [[nodiscard]] error in_file(std::string_view path) && { return std::move(*this).with(&details::path, path); }
     [[nodiscard]] error in_object(std::string_view name) && { return std::move(*this).with(&details::object, name); }
     [[nodiscard]] error in_component(std::string_view role) && {
@@ -250,14 +260,12 @@ public:
     }
     [[nodiscard]] error at(std::uint64_t offset) && {
         if (!details_->offset) {
-            own_details().offset = offset;
-            compose();
+            change([&](details& mine) { mine.offset = offset; });
         }
         return std::move(*this);
     }
     [[nodiscard]] error because(std::error_code os_error) && {
-        own_details().os_error = os_error;
-        compose();
+        change([&](details& mine) { mine.os_error = os_error; });
         return std::move(*this);
     }
 
@@ -275,39 +283,60 @@ private:
 
     error with(std::string details::*field, std::string_view value) && {
         if ((*details_.*field).empty() && !value.empty()) {
-            own_details().*field = std::string(value);
-            compose();
+            change([&](details& mine) { mine.*field = std::string(value); });
         }
         return std::move(*this);
     }
 
-    /// Another copy of this error may share the details: change only our own.
-    details& own_details() {
-        if (details_.use_count() != 1) {
-            details_ = std::make_shared<details>(*details_);
-        }
-        return *details_;
+    /// Calls `set(details)` on details of our own: another copy of this error may share those that we have.
+    template <class Set>
+    void change(Set&& set) {
+        while_memory_lasts([&] {
+            if (details_.use_count() != 1) {
+                details_ = std::make_shared<details>(*details_);
+            }
+            set(*details_);
+            details_->what = compose(*details_);
+        });
     }
 
-    void compose() {
-        details& d = *details_;
-        d.what.clear();
+    [[nodiscard]] static std::string compose(const details& d) {
+        std::string what;
         if (!d.path.empty()) {
-            d.what += d.path + ": ";
+            what += d.path + ": ";
         }
         if (!d.object.empty()) {
-            d.what += "object " + detail::quote(d.object) + (d.component.empty() ? ": " : ", ");
+            what += "object " + detail::quote(d.object) + (d.component.empty() ? ": " : ", ");
         }
         if (!d.component.empty()) {
-            d.what += "component " + detail::quote(d.component) + ": ";
+            what += "component " + detail::quote(d.component) + ": ";
         }
-        d.what += d.sentence;
+        what += d.sentence;
         if (d.offset) {
-            d.what += " (at byte " + std::to_string(*d.offset) + ")";
+            what += " (at byte " + std::to_string(*d.offset) + ")";
         }
         if (d.os_error) {
-            d.what += ": " + d.os_error.message();
+            what += ": " + d.os_error.message();
         }
+        return what;
+    }
+
+    template <class Step>
+    static void while_memory_lasts(Step&& step) {
+#if ZTENSOR_HAS_EXCEPTIONS
+        try {
+            step();
+        } catch (const std::bad_alloc&) {
+        }
+#else
+        step();
+#endif
+    }
+
+    /// Takes no memory: text so short stands in the strings themselves.
+    [[nodiscard]] static std::shared_ptr<details> memory_ran_out() {
+        static details told = {errc::out_of_memory, {}, {}, {}, "memory ran out", "memory ran out", {}, {}};
+        return {std::shared_ptr<details>(), &told};
     }
 
     std::shared_ptr<details> details_;

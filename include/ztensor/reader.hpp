@@ -53,18 +53,21 @@ public:
     /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
     /// decode_limit, digest_format); out_of_memory.
     [[nodiscard]] static result<reader> open(const std::filesystem::path& path, const read_options& options = {}) {
-        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options.mode_);
-        return source ? open(*std::move(source), options, detail::path_text(path))
-                      : result<reader>(std::move(source).error());
+        return detail::guard_memory([&] {
+            result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options.mode_);
+            return source ? open(*std::move(source), options, detail::path_text(path))
+                          : result<reader>(std::move(source).error());
+        });
     }
 
     /// Opens a container in memory that outlives the reader.
     [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {}) {
-        return open(std::make_shared<detail::memory_source>(borrowed), options, {});
+        return detail::guard_memory([&] { return open(std::make_shared<detail::memory_source>(borrowed), options, {}); });
     }
     /// Opens a container in memory that the reader takes over.
     [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {}) {
-        return open(std::make_shared<detail::memory_source>(std::move(owned)), options, {});
+        return detail::guard_memory(
+            [&] { return open(std::make_shared<detail::memory_source>(std::move(owned)), options, {}); });
     }
     /// Opens a container of the caller's making: an archive, a database, a network store.
     [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
@@ -117,12 +120,14 @@ public:
     [[nodiscard]] iterator begin() const& noexcept { return {*file_, file_->index.objects.data()}; }
     [[nodiscard]] iterator end() const& noexcept { return {*file_, file_->index.objects.data() + size()}; }
 
-    /// The object of that name. Errors: object_not_found.
+    /// The object of that name. Errors: object_not_found, out_of_memory.
     [[nodiscard]] result<object_view> find(std::string_view name) const& {
-        if (const std::optional<std::uint32_t> found = file_->index.find(name)) {
-            return object_view(*file_, file_->index.objects[*found]);
-        }
-        return error(errc::object_not_found, "there is no object " + detail::quote(name)).in_file(file_->path);
+        return detail::guard_memory([&]() -> result<object_view> {
+            if (const std::optional<std::uint32_t> found = file_->index.find(name)) {
+                return object_view(*file_, file_->index.objects[*found]);
+            }
+            return error(errc::object_not_found, "there is no object " + detail::quote(name)).in_file(file_->path);
+        });
     }
     [[nodiscard]] bool contains(std::string_view name) const { return file_->index.find(name).has_value(); }
 

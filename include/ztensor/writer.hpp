@@ -86,20 +86,24 @@ public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,
     /// out_of_memory. See byte_sink.hpp for what is synced when.
     [[nodiscard]] static result<writer> create(const std::filesystem::path& path, const write_options& options = {}) {
-        result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
-        return sink ? start(*std::move(sink), nullptr, options) : result<writer>(std::move(sink).error());
+        return detail::guard_memory([&] {
+            result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
+            return sink ? start(*std::move(sink), nullptr, options) : result<writer>(std::move(sink).error());
+        });
     }
 
     /// Starts a file in memory, which take_bytes() gives after finish().
     [[nodiscard]] static result<writer> to_memory(const write_options& options = {}) {
-        auto sink = std::make_unique<detail::memory_sink>();
-        detail::memory_sink* const memory = sink.get();
-        return start(std::move(sink), memory, options);
+        return detail::guard_memory([&] {
+            auto sink = std::make_unique<detail::memory_sink>();
+            detail::memory_sink* const memory = sink.get();
+            return start(std::move(sink), memory, options);
+        });
     }
 
     /// Starts a file in a sink of the caller's making.
     [[nodiscard]] static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {}) {
-        return start(std::move(sink), nullptr, options);
+        return detail::guard_memory([&] { return start(std::move(sink), nullptr, options); });
     }
 
     /// The version being written.
