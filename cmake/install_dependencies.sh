@@ -38,6 +38,7 @@ need_header libcli11-dev CLI/CLI.hpp
 for program in "$@"; do
     case $program in
         clang++) need_program "$program" clang ;;
+        x86_64-w64-mingw32-g++-posix) need_program "$program" g++-mingw-w64-x86-64-posix ;;
         *-linux-gnu-g++) need_program "$program" "g++-${program%-g++}" ;;
         qemu-*-static) need_program "$program" qemu-user-static ;;
         *) need_program "$program" "$program" ;;
