@@ -6,7 +6,9 @@
 
 #include <ztensor/ztensor.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +58,29 @@ inline json attributes(const ztensor::attributes_view& source) {
     return list;
 }
 
+/// What the library does not offer (an unknown word, an order it does not know) is left out; damage throws.
+template <class T>
+ztensor::result<T> unless_damaged(ztensor::result<T> found) {
+    if (!found && found.error().kind() != ztensor::error_kind::unsupported &&
+        found.error().kind() != ztensor::error_kind::usage) {
+        found.value();
+    }
+    return found;
+}
+
+/// Piece by piece: a blob may be larger than memory.
+inline std::string stored_sha256(const ztensor::component_view& source) {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+    ztensor::digester hash(ztensor::digest::sha256);
+    std::vector<std::byte> piece;
+    for (std::uint64_t at = 0; at < source.stored_bytes(); at += piece.size()) {
+        piece.resize(static_cast<std::size_t>(std::min(piece_bytes, source.stored_bytes() - at)));
+        source.read_stored_into(piece, at).value();
+        hash.update(piece);
+    }
+    return hash.text().substr(std::string_view("sha256:").size());
+}
+
 inline json component(const ztensor::component_view& source) {
     json out = {{"dtype", source.dtype_name()}};
     if (source.original_dtype() != source.dtype_name()) {
@@ -70,13 +95,11 @@ inline json component(const ztensor::component_view& source) {
     if (source.uncompressed_length()) {
         out["uncompressed_length"] = *source.uncompressed_length();
     }
-    if (!source.digest().empty()) {
+    if (source.has_digest()) {
         out["digest"] = source.digest();
     }
     out["digest_state"] = ztensor::name(source.verify().value());
-    std::vector<std::byte> stored(static_cast<std::size_t>(source.stored_bytes()));
-    source.read_stored_into(stored).value();
-    out["stored_sha256"] = sha256(ztensor::bytes_view(stored));
+    out["stored_sha256"] = stored_sha256(source);
     if (!source.encoding()) {
         return out;
     }
@@ -85,19 +108,11 @@ inline json component(const ztensor::component_view& source) {
     out["decoded_sha256"] = sha256(ztensor::bytes_view(decoded));
     if (source.is_big_endian()) {
         out["byte_order"] = "big";
-        out["decoded_little_endian_sha256"] = sha256(ztensor::bytes_view(source.read_little_endian().value()));
+        if (const auto swapped = unless_damaged(source.read_little_endian())) {
+            out["decoded_little_endian_sha256"] = sha256(ztensor::bytes_view(*swapped));
+        }
     }
     return out;
-}
-
-/// A view that the library does not offer (an unknown word, an order it does not know) is left out; damage throws.
-template <class View>
-ztensor::result<View> unless_damaged(ztensor::result<View> view) {
-    if (!view && view.error().kind() != ztensor::error_kind::unsupported &&
-        view.error().kind() != ztensor::error_kind::usage) {
-        view.value();
-    }
-    return view;
 }
 
 /// "major.minor": of the version that the file states, or of the generation that states none.
@@ -109,7 +124,7 @@ inline std::string generation(const ztensor::reader& source) {
 
 inline json object(const ztensor::object_view& source, ztensor::generation generation) {
     json out = {{"name", source.name()}, {"shape", source.shape()}, {"format", source.format()}};
-    if (generation == ztensor::generation::v0_1 && !source.original_format().empty()) {
+    if (generation == ztensor::generation::v0_1 && source.has_original_format()) {
         out["original_layout"] = source.original_format();
     }
     out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();

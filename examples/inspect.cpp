@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ std::string digest_column(const ztensor::component_view& component, bool verify)
     if (verify) {
         return std::string(ztensor::name(component.verify().value()));
     }
-    return component.digest().empty() ? "-" : printable(component.digest().substr(0, component.digest().find(':')));
+    return !component.has_digest() ? "-" : printable(component.digest().substr(0, component.digest().find(':')));
 }
 
 void print_table(const std::vector<row>& rows) {
@@ -119,7 +120,7 @@ int main(int argc, char** argv) {
             std::cerr << path << ": a digest does not match\n";
             return 1;
         }
-    } catch (const ztensor::exception& e) {
+    } catch (const std::exception& e) { // ztensor::exception, or memory ran out
         std::cerr << e.what() << '\n';
         return 1;
     }

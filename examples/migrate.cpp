@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <set>
@@ -68,9 +69,9 @@ int main(int argc, char** argv) {
     };
     CLI::App app("Copies a .zt file into another generation of the format.");
     std::string in, out;
-    ztensor::format_version version = ztensor::format_version::v1_2;
+    std::string version = "1.2.0";
     std::vector<std::string> only_names, rename_pairs;
-    app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->transform(CLI::CheckedTransformer(versions));
+    app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->check(CLI::IsMember(versions));
     app.add_option("--only", only_names, "copy only this object; may be repeated")->take_all()->expected(1)->allow_extra_args(false);
     app.add_option("--rename", rename_pairs, "OLD=NEW; may be repeated")->take_all()->expected(1)->allow_extra_args(false);
     app.add_option("IN", in, "the file to read")->required();
@@ -94,10 +95,10 @@ int main(int argc, char** argv) {
             options.progress(show_progress);
         }
 
-        auto to = ztensor::writer::create(out, ztensor::write_options().version(version)).value();
+        auto to = ztensor::writer::create(out, ztensor::write_options().version(versions.at(version))).value();
         ztensor::copy(from, to, options).value();
         to.finish().value();
-    } catch (const ztensor::exception& e) {
+    } catch (const std::exception& e) { // ztensor::exception, or memory ran out
         std::cerr << e.what() << '\n';
         return 1;
     }

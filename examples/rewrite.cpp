@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
@@ -18,18 +19,18 @@ int main(int argc, char** argv) {
     };
     CLI::App app("Writes a .zt file anew.");
     std::string in, out;
-    ztensor::format_version version = ztensor::format_version::v1_2;
+    std::string version = "1.2.0";
     app.add_option("IN", in, "the file to read")->required();
     app.add_option("OUT", out, "the file to write")->required();
-    app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->transform(CLI::CheckedTransformer(versions));
+    app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->check(CLI::IsMember(versions));
     CLI11_PARSE(app, argc, argv);
     try {
         const auto from = ztensor::reader::open(in).value();
-        auto to = ztensor::writer::create(out, ztensor::write_options().version(version)).value();
+        auto to = ztensor::writer::create(out, ztensor::write_options().version(versions.at(version))).value();
         ztensor::copy(from, to, ztensor::copy_options().reencode()).value();
         to.finish().value();
         std::cout << out << ": " << from.size() << " objects\n";
-    } catch (const ztensor::exception& e) {
+    } catch (const std::exception& e) { // ztensor::exception, or memory ran out
         std::cerr << e.what() << '\n';
         return 1;
     }

@@ -19,7 +19,7 @@ run_example() { # NAME ARGUMENT...
     "$build/examples/$1" "${@:2}"
 }
 
-run_example load_model "$model"
+run_example load_model "$model" "$scratch/copy.zt"
 run_example save_model "$scratch/saved.zt"
 run_example inspect "$scratch/saved.zt"
 run_example rewrite "$model" "$scratch/rewritten.zt"
