@@ -411,6 +411,46 @@ TEST_CASE("0.1: a sparse_format that is unknown is listed as an attribute, and s
     CHECK(copied.find("w").value().attributes().text("sparse_format").value() == "ell");
 }
 
+TEST_CASE("0.1: custom keys that are fields elsewhere keep every byte of their values") {
+    const std::pair<const char*, bytes> keys[] = {
+        {"sparse_format", cbor::chunked({"cs", "r"})},
+        {"coords", cbor::chunked({"a", "\xff", "b"})},
+        {"indptr", cbor::chunked({})},
+        {"indices", cbor::indefinite_array({cbor::number(1)})},
+    };
+    sample file(generation::v0_1);
+    for (const auto& [key, value] : keys) {
+        file.object(key, value);
+    }
+    const reader from = opened(file.file());
+    for (const auto& [key, value] : keys) {
+        CAPTURE(key);
+        const ztensor::bytes_view found = from.find("w").value().attributes().cbor(key).value();
+        CHECK(std::vector<std::byte>(found.begin(), found.end()) == support::to_vector(value));
+    }
+}
+
+TEST_CASE("0.1: big-endian is only defined for dense data") {
+    for (const char* const layout : {"blocky", "sparsecsr", "sparsecoo"}) {
+        sample file(generation::v0_1);
+        file.object("layout", cbor::text(layout)).object("data_endianness", cbor::text("big")).shape({1, 1}).blob(bytes(28, '\0'));
+        if (layout == std::string_view("sparsecoo")) {
+            file.blob(bytes(20, '\0'));
+        }
+        CAPTURE(layout);
+        const reader from = opened(file.file());
+        const component_view data = from.find("w")->component("data").value();
+        CHECK(data.read_little_endian().error().code() ==
+              (layout == std::string_view("blocky") ? errc::needs_byteswap : errc::type_mismatch));
+        CHECK(data.read_as<float>().has_value() == false);
+        CHECK(data.read<float>().has_value() == false);
+        CHECK(data.read<std::byte>().has_value());
+    }
+    sample bytes_alone(generation::v0_1);
+    bytes_alone.dtype("u8").shape({8}).object("data_endianness", cbor::text("middle")); // means nothing there
+    CHECK(opened(bytes_alone.file()).read<std::uint8_t>("w").has_value());
+}
+
 TEST_CASE("0.1: the fields are no attributes, the custom keys are, in the order of the file") {
     sample file(generation::v0_1);
     file.object("data_endianness", cbor::text("little")).object("checksum", cbor::text("md5:1"));

@@ -1621,13 +1621,52 @@ TEST_CASE("A11, E14, D-6: a file of holes opens, and what no memory holds is ref
     CHECK(file.find("w")->element_count() == std::uint64_t{1} << 62);
     CHECK(file.read<std::uint8_t>("w").error().code() == errc::limit_exceeded);
     CHECK(file.read_as<float>("w").error().code() == errc::limit_exceeded);
-    CHECK(file.read_rows<std::uint8_t>("w", 3, 5).error().code() == errc::limit_exceeded);
+    CHECK(file.read_rows<std::uint8_t>("w", 0, std::uint64_t{1} << 40).error().code() == errc::limit_exceeded);
     CHECK(source->largest_read() <= 1024); // the manifest
+    CHECK(file.read_rows<std::uint8_t>("w", 3, 5).value() == std::vector<std::uint8_t>(2));
 
     const reader unlimited =
         reader::from_source(with_blob(two_to_63), read_options().max_decoded_bytes(largest)).value();
     CHECK(unlimited.read<std::uint8_t>("w").error().code() == errc::too_large_for_host);
     CHECK(unlimited.read_as<float>("w").error().code() == errc::too_large_for_host);
+}
+
+TEST_CASE("E10: a length of no whole elements is refused where the format gives the component a meaning, else when it is read") {
+    const auto opens = [](sample file) { return reader::from_bytes(support::to_vector(file.file())); };
+    const auto with_part = [](const char* format, const char* role, const char* dtype) {
+        sample file;
+        file.blobs({bytes(8, 'x'), bytes(7, 'y')});
+        file.parts(format, {2}, {{"data", "f32", 64, 8}, {role, dtype, 128, 7}});
+        return file;
+    };
+    for (const auto& file : {with_part("dense", "more", "f32"), with_part("own", "role", "f64")}) {
+        const result<reader> from = opens(file);
+        REQUIRE(from.has_value());
+        for (const auto component : from->find("w").value()) {
+            if (component.stored_bytes() == 7) {
+                CHECK(component.read<std::byte>().has_value());
+                CHECK(component.read_as<float>().has_value() == false);
+                CHECK(component.read<double>().has_value() == false);
+            }
+        }
+    }
+    sample typed;
+    typed.shape({std::uint64_t{1} << 62}).dtype("f64").component("type", cbor::text("of our own"));
+    CHECK(opens(typed).has_value()); // what such an element takes is not ours to know
+    sample quantized;
+    quantized.blobs({bytes(8, 'x'), bytes(7, 'y')});
+    quantized.parts("quantized_group", {2}, {{"packed_weight", "u8", 64, 8}, {"scales", "f32", 128, 7}, {"zeros", "u8", 64, 8}});
+    CHECK(opens(quantized).error().code() == errc::size_mismatch);
+}
+
+TEST_CASE("numbers of a logical type that is unknown are refused, also of one without letters") {
+    for (const char* const type : {"x", ""}) {
+        sample file;
+        file.component("type", cbor::text(type));
+        const reader from = reader::from_bytes(support::to_vector(file.file())).value();
+        CHECK(from.read_as<float>("w").error().code() == errc::unsupported_type);
+        CHECK(from.read<float>("w").has_value()); // asked for as the storage type
+    }
 }
 
 TEST_CASE("E10: values times dimensions that need more than 64 bits are refused") {

@@ -79,6 +79,8 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> uncompressed_length() const noexcept {
         return record_->states_uncompressed_length ? std::optional(record_->uncompressed_length) : std::nullopt;
     }
+    /// True if the file gives a digest, even one of no letters.
+    [[nodiscard]] bool has_digest() const noexcept { return record_->digest_text.is_present(); }
     /// The text of the digest, "algorithm:hex"; "" if there is none.
     [[nodiscard]] std::string_view digest() const noexcept { return file_->index.text(record_->digest_text); }
     /// Which generation of the format its file is of.
@@ -149,13 +151,21 @@ public:
         return read_into(span<typename Container::value_type>(destination));
     }
 
-    /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>().
+    /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of big-endian
+    /// data unknown_dtype, needs_byteswap (of another layout than dense).
     [[nodiscard]] result<std::vector<std::byte>> read_little_endian() const {
-        return read<std::byte>().transform([this](std::vector<std::byte> decoded) {
-            if (record_->is_big_endian) {
-                detail::swap_elements(decoded, width_bytes(*record_->dtype));
-            }
-            return decoded;
+        if (!record_->is_big_endian) {
+            return read<std::byte>();
+        }
+        if (!record_->dtype) {
+            return located(detail::unknown_dtype(*file_, *record_));
+        }
+        const std::size_t width = width_bytes(*record_->dtype);
+        return located(detail::check_element_type(*file_, *record_, {*record_->dtype, {}, width})).and_then([&] {
+            return read<std::byte>().transform([width](std::vector<std::byte> decoded) {
+                detail::swap_elements(decoded, width);
+                return decoded;
+            });
         });
     }
 
@@ -193,7 +203,7 @@ private:
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_elements() const {
         const result<std::optional<std::size_t>> count =
-            detail::count_elements(*file_, *record_, detail::element_request_of<T>());
+            detail::count_loadable_elements(*file_, *record_, detail::element_request_of<T>());
         if (!count) {
             return count.error();
         }
@@ -236,7 +246,7 @@ private:
     template <class T>
     [[nodiscard]] result<void> read_elements_into(span<T> destination) const {
         const detail::element_request request = detail::element_request_of<T>();
-        const result<std::optional<std::size_t>> count = detail::count_elements(*file_, *record_, request);
+        const result<std::optional<std::size_t>> count = detail::count_loadable_elements(*file_, *record_, request);
         if (!count) {
             return count.error();
         }
@@ -263,7 +273,7 @@ private:
     [[nodiscard]] result<std::vector<T>> read_elements_of_part(std::uint64_t first, std::uint64_t last,
                                                                std::uint64_t parts) const {
         const detail::element_request request = detail::element_request_of<T>();
-        const result<std::optional<std::size_t>> count = detail::count_elements(*file_, *record_, request);
+        const result<std::optional<std::uint64_t>> count = detail::count_elements(*file_, *record_, request);
         if (!count) {
             return count.error();
         }
@@ -286,7 +296,11 @@ private:
             if (!part) {
                 return part.error();
             }
-            std::vector<T> elements(part->end - part->begin);
+            const std::uint64_t part_bytes = (part->end - part->begin) * sizeof(T);
+            if (result<void> allowed = detail::check_memory_limit(part_bytes, file_->options); !allowed) {
+                return std::move(allowed).error();
+            }
+            std::vector<T> elements(static_cast<std::size_t>(part->end - part->begin));
             const span<std::byte> bytes = detail::as_writable_bytes(span<T>(elements));
             if (result<void> read = file_->source->read_at(record_->offset + part->begin * sizeof(T), bytes); !read) {
                 return std::move(read).error();
@@ -304,6 +318,10 @@ private:
         const detail::element_request stored = {*record_->dtype, {}, width_bytes(*record_->dtype)};
         if (result<void> valid = detail::check_element_type(*file_, *record_, stored); !valid) {
             return std::move(valid).error();
+        }
+        if (record_->logical_type == detail::unknown_type) {
+            return error(errc::unsupported_type, "numbers of the logical type " + detail::quote(type()) + " are unknown to "
+                                                 "this library");
         }
         result<std::vector<std::byte>> decoded = detail::decode(*file_, *record_);
         if (!decoded) {

@@ -31,11 +31,13 @@ class coo_view {
 public:
     static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
 
+    /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
     /// Errors: unsupported_format (not sparse_coo), sparse_shape, sparse_size, sparse_dtype, sparse_index,
     /// needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<coo_view> from(const object_view& object) {
-        return detail::object_access::located(object, detail::guard_memory([&] { return load(object); }));
-    }
+    [[nodiscard]] static result<coo_view> from(const object_view& object) { return load(object, detail::loading::borrows); }
+
+    /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
+    [[nodiscard]] static result<coo_view> read(const object_view& object) { return load(object, detail::loading::reads); }
 
     /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1, …
     /// Errors: sparse_shape, sparse_size, sparse_index.
@@ -112,59 +114,61 @@ private:
         return view;
     }
 
-    [[nodiscard]] static result<coo_view> load(const object_view& object) {
-        result<void> valid = detail::check_format(object, format::sparse_coo);
-        if (valid) {
-            valid = detail::check_coo_shape(object.shape());
-        }
-        if (!valid) {
+    [[nodiscard]] static result<coo_view> load(const object_view& object, detail::loading how) {
+        return detail::object_access::located(object, detail::guard_memory([&] { return load_unguarded(object, how); }));
+    }
+
+    [[nodiscard]] static result<coo_view> load_unguarded(const object_view& object, detail::loading how) {
+        if (result<void> valid = detail::check_format(object, format::sparse_coo); !valid) {
             return std::move(valid).error();
         }
         const result<component_view> values = object.component("values");
         if (!values) {
-            return load_0_1(object);
+            return load_0_1(object, how);
         }
-        const result<array> elements = detail::load_elements<T>(*values);
+        const result<array> elements = detail::load_elements<T>(*values, how);
         const result<index_array> coords = object.component("coords").and_then(
-            [](const component_view& part) { return detail::load_indices<Index>(part); });
+            [how](const component_view& part) { return detail::load_indices<Index>(part, how); });
         if (!elements || !coords) {
             return !elements ? elements.error() : coords.error();
         }
-        return checked(coo_view(object.shape(), *elements, *coords,
-                                entries_width(*values, *elements, coords->elements.size() / object.shape().rank())));
+        return assembled(object, *values, *elements, *coords);
     }
 
-    [[nodiscard]] static std::size_t entries_width(const component_view& component, const array& values,
-                                                   std::size_t entries) noexcept {
-        return detail::elements_per_value<T>(component, values.elements.size(), entries);
+    [[nodiscard]] static result<coo_view> assembled(const object_view& object, const component_view& component,
+                                                    const array& values, const index_array& coords) {
+        const std::size_t entries = coords.elements.size() / object.shape().rank();
+        return detail::elements_per_value<T>(component, values.elements.size(), entries).and_then([&](std::size_t per_value) {
+            return checked(coo_view(object.shape(), values, coords, per_value));
+        });
     }
 
-    [[nodiscard]] static result<coo_view> load_0_1(const object_view& object) {
+    [[nodiscard]] static result<coo_view> load_0_1(const object_view& object, detail::loading how) {
         const result<component_view> blob = detail::blob_0_1<T>(object);
         if (!blob) {
             return blob.error();
         }
         if (detail::blob_record_0_1(object).holds_indices) {
-            return load_one_blob(*blob, object.shape());
+            return load_one_blob(*blob, object.shape(), how);
         }
-        const result<array> values = detail::load_elements<T>(*blob);
+        const result<array> values = detail::load_elements<T>(*blob, how);
         const result<std::vector<Index>> coords =
             detail::narrow_indices<Index>(detail::load_index_array_0_1(object, "coords"));
         if (!values || !coords) {
             return !values ? values.error() : coords.error();
         }
-        return checked(coo_view(object.shape(), *values, detail::own(*coords),
-                                entries_width(*blob, *values, coords->size() / object.shape().rank())));
+        return assembled(object, *blob, *values, detail::own(*coords));
     }
 
     /// 0.1: entries of (one u64 for each dimension, one value).
-    [[nodiscard]] static result<coo_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions) {
-        const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component);
+    [[nodiscard]] static result<coo_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions,
+                                                        detail::loading how) {
+        const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component, how);
         if (!blob) {
             return blob.error();
         }
         const std::size_t width = sizeof(std::uint64_t);
-        const std::size_t value_bytes = sizeof(T) * detail::elements_per_value<T>(component, 0, 0);
+        const std::size_t value_bytes = sizeof(T) * *detail::elements_per_value<T>(component); // known: blob_0_1() looked
         const std::size_t entry_bytes = dimensions.rank() * width + value_bytes;
         const result<std::uint64_t> entries =
             detail::count_entries_0_1(format::sparse_coo, dimensions, value_bytes, blob->elements.size());
@@ -196,7 +200,8 @@ private:
         if (result<void> valid = detail::check_csr_shape(shape_); !valid) {
             return std::move(valid).error();
         }
-        if (shape_[0] >= max_bytes / sizeof(std::uint64_t)) {
+        if (shape_[0] >= max_bytes / sizeof(std::uint64_t) ||
+            !detail::fits_address_space((shape_[0] + 1) * sizeof(std::uint64_t))) {
             return error(errc::limit_exceeded, "the pointers of " + std::to_string(shape_[0]) + " rows take more than " +
                                                    std::to_string(max_bytes) + " bytes");
         }

@@ -46,11 +46,13 @@ class csr_view {
 public:
     static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
 
+    /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
     /// Errors: unsupported_format (not sparse_csr), sparse_shape, sparse_size, sparse_dtype, sparse_indptr,
     /// sparse_index, needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<csr_view> from(const object_view& object) {
-        return detail::object_access::located(object, detail::guard_memory([&] { return load(object); }));
-    }
+    [[nodiscard]] static result<csr_view> from(const object_view& object) { return load(object, detail::loading::borrows); }
+
+    /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
+    [[nodiscard]] static result<csr_view> read(const object_view& object) { return load(object, detail::loading::reads); }
 
     /// Rows [first, last) alone: of raw components only the bytes of those rows and of their pointers are read; what
     /// is compressed or kept in one blob (0.1) is decoded whole. Row `first` becomes row 0.
@@ -149,23 +151,23 @@ private:
         return view;
     }
 
-    [[nodiscard]] static result<csr_view> load(const object_view& object) {
+    [[nodiscard]] static result<csr_view> load(const object_view& object, detail::loading how) {
+        return detail::object_access::located(object, detail::guard_memory([&] { return load_unguarded(object, how); }));
+    }
+
+    [[nodiscard]] static result<csr_view> load_unguarded(const object_view& object, detail::loading how) {
         const ztensor::shape dimensions = object.shape();
-        result<void> valid = detail::check_format(object, format::sparse_csr);
-        if (valid) {
-            valid = detail::check_csr_shape(dimensions);
-        }
-        if (!valid) {
+        if (result<void> valid = detail::check_format(object, format::sparse_csr); !valid) {
             return std::move(valid).error();
         }
         const result<component_view> values = object.component("values");
-        return values ? load_components(object, dimensions, *values) : load_0_1(object, dimensions);
+        return values ? load_components(object, dimensions, *values, how) : load_0_1(object, dimensions, how);
     }
 
     [[nodiscard]] static result<csr_view> load_components(const object_view& object, const ztensor::shape& dimensions,
-                                                          const component_view& values) {
-        const auto load_index = [](const component_view& part) { return detail::load_indices<Index>(part); };
-        const auto load_values = [](const component_view& part) { return detail::load_elements<T>(part); };
+                                                          const component_view& values, detail::loading how) {
+        const auto load_index = [how](const component_view& part) { return detail::load_indices<Index>(part, how); };
+        const auto load_values = [how](const component_view& part) { return detail::load_elements<T>(part, how); };
         const result<index_array> indptr =
             object.component("indptr").and_then(load_index).transform_error(detail::of_row_pointers);
         if (!indptr) {
@@ -180,19 +182,22 @@ private:
         if (!elements) {
             return elements.error();
         }
-        return checked(csr_view(dimensions, *elements, *indices, *indptr,
-                                detail::elements_per_value<T>(values, elements->elements.size(), indices->elements.size())));
+        return detail::elements_per_value<T>(values, elements->elements.size(), indices->elements.size())
+            .and_then([&](std::size_t per_value) {
+                return checked(csr_view(dimensions, *elements, *indices, *indptr, per_value));
+            });
     }
 
-    [[nodiscard]] static result<csr_view> load_0_1(const object_view& object, const ztensor::shape& dimensions) {
+    [[nodiscard]] static result<csr_view> load_0_1(const object_view& object, const ztensor::shape& dimensions,
+                                                   detail::loading how) {
         const result<component_view> blob = detail::blob_0_1<T>(object);
         if (!blob) {
             return blob.error();
         }
         if (detail::blob_record_0_1(object).holds_indices) {
-            return load_one_blob(*blob, dimensions);
+            return load_one_blob(*blob, dimensions, how);
         }
-        const result<array> values = detail::load_elements<T>(*blob);
+        const result<array> values = detail::load_elements<T>(*blob, how);
         if (!values) {
             return values.error();
         }
@@ -204,18 +209,21 @@ private:
         if (!columns || !pointers) {
             return !columns ? columns.error() : pointers.error();
         }
-        return checked(csr_view(dimensions, *values, detail::own(*columns), detail::own(*pointers),
-                                detail::elements_per_value<T>(*blob, values->elements.size(), columns->size())));
+        return detail::elements_per_value<T>(*blob, values->elements.size(), columns->size())
+            .and_then([&](std::size_t per_value) {
+                return checked(csr_view(dimensions, *values, detail::own(*columns), detail::own(*pointers), per_value));
+            });
     }
 
     /// 0.1: indptr u64[rows + 1], indices u64[entries], then the values.
-    [[nodiscard]] static result<csr_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions) {
-        const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component);
+    [[nodiscard]] static result<csr_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions,
+                                                        detail::loading how) {
+        const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component, how);
         if (!blob) {
             return blob.error();
         }
         const std::size_t width = sizeof(std::uint64_t);
-        const std::size_t per_value = detail::elements_per_value<T>(component, 0, 0);
+        const std::size_t per_value = *detail::elements_per_value<T>(component); // known: blob_0_1() looked
         const result<std::uint64_t> entries =
             detail::count_entries_0_1(format::sparse_csr, dimensions, per_value * sizeof(T), blob->elements.size());
         if (!entries) {
@@ -247,9 +255,6 @@ private:
     [[nodiscard]] static result<csr_view> load_rows(const object_view& object, std::uint64_t first, std::uint64_t last) {
         const ztensor::shape dimensions = object.shape();
         result<void> valid = detail::check_format(object, format::sparse_csr);
-        if (valid) {
-            valid = detail::check_csr_shape(dimensions);
-        }
         if (valid && (first > last || last > dimensions[0])) {
             valid = error(errc::out_of_bounds, "rows " + std::to_string(first) + " to " + std::to_string(last) +
                                                    " were asked for, of " + std::to_string(dimensions[0]));
@@ -258,14 +263,14 @@ private:
             return std::move(valid).error();
         }
         const result<component_view> values = object.component("values");
-        if (!values || !values->decoded_bytes()) {
-            return load(object).transform([&](const csr_view& all) { return all.cut(first, last); });
+        const std::optional<std::size_t> per_value = values ? detail::elements_per_value<T>(*values) : std::nullopt;
+        if (!per_value || !values->decoded_bytes()) {
+            return from(object).transform([&](const csr_view& all) { return all.cut(first, last); });
         }
         const result<component_view> indices = object.component("indices");
         const result<component_view> indptr = object.component("indptr");
         const ztensor::shape cut = {last - first, dimensions[1]};
-        const std::size_t per_value = detail::elements_per_value<T>(*values, 0, 0);
-        const std::uint64_t entries = *values->decoded_bytes() / (per_value * sizeof(T));
+        const std::uint64_t entries = *values->decoded_bytes() / (*per_value * sizeof(T));
         const auto in = [](const result<component_view>& part) {
             return [&part](error why) { return std::move(why).in_component(part->role()); };
         };
@@ -275,6 +280,9 @@ private:
                 .transform_error(detail::of_row_pointers);
         if (!pointers) {
             return std::move(pointers).error();
+        }
+        if (pointers->size() != last - first + 1) {
+            return detail::wrong_count(pointers->size(), last - first + 1, "row pointers");
         }
         const std::uint64_t from = detail::index_value(pointers->front());
         const std::uint64_t to = detail::index_value(pointers->back());
@@ -292,7 +300,7 @@ private:
         if (!columns || !elements) {
             return !columns ? columns.error() : elements.error();
         }
-        return checked(csr_view(cut, detail::own(*elements), detail::own(*columns), detail::own(*std::move(pointers)), per_value));
+        return checked(csr_view(cut, detail::own(*elements), detail::own(*columns), detail::own(*std::move(pointers)), *per_value));
     }
 
     [[nodiscard]] csr_view cut(std::uint64_t first, std::uint64_t last) const {

@@ -45,6 +45,8 @@ public:
     [[nodiscard]] std::string_view format() const noexcept { return detail::format_name(file_->index, *record_); }
     /// Nothing for a word that is unknown.
     [[nodiscard]] std::optional<ztensor::format> known_format() const noexcept { return record_->format; }
+    /// False where the file gives none: a layout of 0.1 may be missing.
+    [[nodiscard]] bool has_original_format() const noexcept { return record_->format_word.is_present(); }
     /// The word that stands for the format in the file (0.1: its layout); "" if there is none.
     [[nodiscard]] std::string_view original_format() const noexcept { return file_->index.text(record_->format_word); }
 

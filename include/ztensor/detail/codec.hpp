@@ -61,7 +61,12 @@ namespace detail {
     }
     const std::uint64_t most_growth = file.options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
     const std::uint64_t shrunk = component.length - std::min(component.length, most_growth);
-    if (result<void> allowed = check_memory_limit(shrunk, file.options); !allowed) {
+    result<void> allowed = check_memory_limit(shrunk, file.options);
+    if (allowed && !fits_address_space(component.length)) {
+        allowed = error(errc::too_large_for_host, "the blob takes " + std::to_string(component.length) +
+                                                      " bytes, more than this host can address");
+    }
+    if (!allowed) {
         return std::move(allowed).error();
     }
     buffer.resize(static_cast<std::size_t>(component.length));

@@ -74,6 +74,9 @@ template <class T>
     if (!component.dtype) {
         return unknown_dtype(file, component);
     }
+    if (component.has_no_byte_order) {
+        return error(errc::needs_byteswap, "what big-endian means is only defined for dense data");
+    }
     const std::string_view type = type_name(file.index, component);
     const bool is_bool_as_byte = component.dtype == dtype::boolean && request.storage == dtype::u8;
     const bool is_same_storage = component.dtype == request.storage || (is_bool_as_byte && request.type.empty());
@@ -98,10 +101,10 @@ template <class T>
 }
 
 /// How many requested elements the component holds; nothing if only decoding tells. Errors: as check_element_type;
-/// unsupported_encoding, size_mismatch, limit_exceeded, too_large_for_host.
-[[nodiscard]] inline result<std::optional<std::size_t>> count_elements(const opened_file& file,
-                                                                       const component_record& component,
-                                                                       const element_request& request) {
+/// unsupported_encoding, size_mismatch.
+[[nodiscard]] inline result<std::optional<std::uint64_t>> count_elements(const opened_file& file,
+                                                                         const component_record& component,
+                                                                         const element_request& request) {
     result<void> valid = check_element_type(file, component, request);
     if (valid) {
         valid = check_encoding(file, component);
@@ -110,33 +113,43 @@ template <class T>
     if (valid && bytes) {
         valid = check_whole_elements(*bytes, request.size_bytes);
     }
-    if (valid && bytes) {
-        valid = check_memory_limit(*bytes, file.options);
-    }
     if (!valid) {
         return std::move(valid).error();
     }
-    if (!bytes) {
-        return std::optional<std::size_t>();
-    }
-    return std::optional<std::size_t>(static_cast<std::size_t>(*bytes / request.size_bytes));
+    return bytes ? std::optional(*bytes / request.size_bytes) : std::nullopt;
+}
+
+/// The same, if all of them may be held in memory. Errors: as count_elements; limit_exceeded, too_large_for_host.
+[[nodiscard]] inline result<std::optional<std::size_t>> count_loadable_elements(const opened_file& file,
+                                                                                const component_record& component,
+                                                                                const element_request& request) {
+    return count_elements(file, component, request)
+        .and_then([&](std::optional<std::uint64_t> count) -> result<std::optional<std::size_t>> {
+            if (!count) {
+                return std::optional<std::size_t>();
+            }
+            if (result<void> allowed = check_memory_limit(*count * request.size_bytes, file.options); !allowed) {
+                return std::move(allowed).error();
+            }
+            return std::optional(static_cast<std::size_t>(*count));
+        });
 }
 
 struct element_range {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
 };
 
 /// The elements of parts [first, last) of `parts` equal ones. Errors: out_of_bounds.
-[[nodiscard]] inline result<element_range> part_of(std::size_t elements, std::uint64_t first, std::uint64_t last,
+[[nodiscard]] inline result<element_range> part_of(std::uint64_t elements, std::uint64_t first, std::uint64_t last,
                                                    std::uint64_t parts) {
     if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
         return error(errc::out_of_bounds, "parts " + std::to_string(first) + " to " + std::to_string(last) + " of " +
                                               std::to_string(parts) + " were asked for, of " + std::to_string(elements) +
                                               " elements");
     }
-    const std::size_t each = parts == 0 ? 0 : static_cast<std::size_t>(elements / parts);
-    return element_range{static_cast<std::size_t>(first) * each, static_cast<std::size_t>(last) * each};
+    const std::uint64_t each = parts == 0 ? 0 : elements / parts;
+    return element_range{first * each, last * each};
 }
 
 /// True if the bytes of multi-byte elements are in the other order than the host's.

@@ -72,10 +72,6 @@ public:
 
     /// The item that is read next.
     [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(cursor_.position())}; }
-    [[nodiscard]] bool next_is_text() const noexcept {
-        return cursor_.remaining() != 0 && std::to_integer<unsigned>(index_[cursor_.position()]) >> 5 == 3;
-    }
-
     /// True, and passed over, if the next item is null.
     bool take_null() noexcept {
         constexpr std::byte null{0xf6};

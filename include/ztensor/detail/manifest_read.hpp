@@ -274,7 +274,6 @@ private:
         for (component_record& component : into_.components) {
             interpret_dtype(into_.generation, scan_.text(component.dtype_word), component);
             interpret_type(scan_.text(component.type_word), scan_.text(component.dtype_word), component);
-            component.is_big_endian = component.is_big_endian && component.dtype && width_bytes(*component.dtype) > 1;
             component.encoding = component.encoding_word.is_present()
                                      ? find_encoding(scan_.text(component.encoding_word))
                                      : ztensor::encoding::raw;
@@ -310,7 +309,6 @@ private:
     struct tensor_words_0_1 {
         index_item data_endianness;
         index_item sparse_format;
-        bool sparse_format_is_text = false;
         index_item indptr; ///< if it is an array of non-negative integers; like the next two
         index_item indices;
         index_item coords;

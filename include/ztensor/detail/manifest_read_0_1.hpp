@@ -35,14 +35,15 @@ inline result<void> manifest_reader::read_0_1() {
     return finish();
 }
 
-/// Twice over the map: as attributes, which checks it and makes its text definite, then for the fields it holds. The
-/// object's attributes are the whole map; a view leaves the fields out.
+/// Twice over the map: as attributes, which checks it and makes the text of its fields definite, then for the fields it
+/// holds. The object's attributes are the whole map; a view leaves the fields out. What may be a custom key stays as it is.
 inline bool manifest_reader::read_tensor_0_1() {
     object_record object;
     object.first_component = static_cast<std::uint32_t>(into_.components.size());
     object.component_count = 1;
     const bool is_well_formed = scan_.read_attributes(object.attributes, [](std::string_view key) {
-        return std::find(fields_0_1.begin(), fields_0_1.end(), key) != fields_0_1.end();
+        const span<const std::string_view> always_fields = field_keys_0_1({}, std::nullopt, true);
+        return std::find(always_fields.begin(), always_fields.end(), key) != always_fields.end();
     });
     if (!is_well_formed) {
         return false;
@@ -86,7 +87,6 @@ inline bool manifest_reader::read_field_0_1(std::string_view field, object_recor
     }
     if (field == "sparse_format") { // of any kind where the layout has no such field
         words.sparse_format = scan_.here();
-        words.sparse_format_is_text = scan_.next_is_text();
         return scan_.cursor().skip();
     }
     index_item* const index_array = field == "indptr"    ? &words.indptr
@@ -111,17 +111,19 @@ inline bool manifest_reader::read_field_0_1(std::string_view field, object_recor
 inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, object_record& object,
                                                  component_record& component) {
     const std::string_view layout = object.format_word.is_present() ? scan_.text(object.format_word) : "dense";
-    std::string_view sparse_format;
+    std::string sparse_format;
     if (layout == spelled_sparse_0_1) {
         if (!words.sparse_format.is_present()) {
             missing_field_ = "sparse_format";
             return fail_missing("a required field is missing");
         }
-        if (!words.sparse_format_is_text) {
-            return scan_.cursor().fail(errc::schema_type, words.sparse_format.position,
-                                       "sparse_format is no text, which the layout \"sparse\" needs");
+        cbor_cursor word(into_.from(words.sparse_format));
+        if (!word.read_joined(cbor_major::text, sparse_format)) {
+            const bool is_damaged = word.fault().code == errc::cbor_utf8;
+            return scan_.cursor().fail(is_damaged ? errc::cbor_utf8 : errc::schema_type, words.sparse_format.position,
+                                       is_damaged ? "text that is not UTF-8"
+                                                  : "sparse_format is no text, which the layout \"sparse\" needs");
         }
-        sparse_format = scan_.text(words.sparse_format);
     }
     if (layout == "dense") {
         object.format = format::dense;
@@ -132,11 +134,15 @@ inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, 
         object.format = format::sparse_coo;
         component.holds_indices = sparse_format != "coo" || !words.coords.is_present();
     }
-    if (!words.data_endianness.is_present() || scan_.text(component.encoding_word) != name(encoding::raw)) {
+    const std::optional<dtype> storage = find_dtype_by_long_name(scan_.text(component.dtype_word));
+    const bool has_byte_order = !storage || width_bytes(*storage) > 1;
+    if (!words.data_endianness.is_present() || !has_byte_order ||
+        scan_.text(component.encoding_word) != name(encoding::raw)) {
         return true;
     }
     const std::string_view order = scan_.text(words.data_endianness);
     component.is_big_endian = order == "big";
+    component.has_no_byte_order = component.is_big_endian && object.format != format::dense;
     return order == "big" || order == "little" ||
            scan_.cursor().fail(errc::schema_type, words.data_endianness.position,
                                "data_endianness is neither \"little\" nor \"big\"");

@@ -46,11 +46,18 @@ template <class T>
     return {all, std::move(owner)};
 }
 
+enum class loading {
+    borrows, ///< what lies in memory as it is needed, which verifies nothing; reads the rest
+    reads,   ///< everything, decoded and verified
+};
+
 /// All elements of a component.
 template <class T>
-[[nodiscard]] result<shared_array<T>> load_elements(const component_view& component) {
-    if (const result<span<const T>> borrowed = component.view<T>()) {
-        return shared_array<T>{*borrowed, nullptr};
+[[nodiscard]] result<shared_array<T>> load_elements(const component_view& component, loading how) {
+    if (how == loading::borrows) {
+        if (const result<span<const T>> borrowed = component.view<T>()) {
+            return shared_array<T>{*borrowed, nullptr};
+        }
     }
     return component.read<T>().transform([](std::vector<T> elements) { return own(std::move(elements)); });
 }
@@ -102,15 +109,28 @@ template <class Index>
                : why;
 }
 
+/// Indices of a logical type that is unknown are no numbers to us. Errors: unsupported_type.
+[[nodiscard]] inline result<void> check_index_type(const component_view& component) {
+    if (!component.has_type() || component.type() == component.dtype_name()) {
+        return {};
+    }
+    return error(errc::unsupported_type, "indices of the logical type " + quote(component.type()) + " are no integers that "
+                                         "this library knows")
+        .in_component(component.role());
+}
+
 /// All indices of a component as Index: borrowed if they are stored so. Errors: unknown_dtype, sparse_dtype,
 /// sparse_index.
 template <class Index>
-[[nodiscard]] result<shared_array<Index>> load_indices(const component_view& component) {
+[[nodiscard]] result<shared_array<Index>> load_indices(const component_view& component, loading how) {
     const std::optional<dtype> storage = component.dtype();
-    if (storage == element_traits<Index>::storage || !storage) {
-        return load_elements<Index>(component);
+    if (result<void> known = check_index_type(component); !known) {
+        return std::move(known).error();
     }
-    return load_elements<std::byte>(component)
+    if (storage == element_traits<Index>::storage || !storage) {
+        return load_elements<Index>(component, how);
+    }
+    return load_elements<std::byte>(component, how)
         .and_then([&](const shared_array<std::byte>& stored) { return widen_indices(stored.elements, *storage); })
         .and_then(narrow_indices<Index>)
         .transform(own<Index>)
@@ -122,6 +142,9 @@ template <class Index>
 [[nodiscard]] result<std::vector<Index>> load_index_range(const component_view& component, std::uint64_t first,
                                                           std::uint64_t last, std::uint64_t count) {
     const std::optional<dtype> storage = component.dtype();
+    if (result<void> known = check_index_type(component); !known) {
+        return std::move(known).error();
+    }
     if (!storage) {
         return component.read_part<Index>(first, last, count); // says that the type is unknown
     }
@@ -172,19 +195,38 @@ template <class Load>
     return load(component_view(file, record, component)); // nothing that is loaded refers to the view's record
 }
 
-/// Elements of T that make up one value: one, or for std::byte the bytes of the component's own element. Of a type that
-/// is unknown only the count of entries tells.
+/// Elements of T that make up one value: one, or for std::byte the bytes of the component's own element; nothing if its
+/// type is unknown.
 template <class T>
-[[nodiscard]] std::size_t elements_per_value(const component_view& values, std::size_t elements, std::size_t entries) noexcept {
+[[nodiscard]] std::optional<std::size_t> elements_per_value(const component_view& values) noexcept {
     if constexpr (!std::is_same_v<T, std::byte>) {
         return 1;
     }
     const logical_type_facts* const type = find_logical_type(values.type());
     const bool is_plain = !values.has_type() || values.type() == values.dtype_name();
-    if (values.dtype() && (is_plain || type != nullptr)) {
-        return width_bytes(*values.dtype()) * static_cast<std::size_t>(type != nullptr ? type->storage_elements : 1);
+    if (!values.dtype() || (!is_plain && type == nullptr)) {
+        return std::nullopt;
     }
-    return entries == 0 || elements % entries != 0 ? 1 : elements / entries;
+    return width_bytes(*values.dtype()) * static_cast<std::size_t>(type != nullptr ? type->storage_elements : 1);
+}
+
+/// The same of `elements` that belong to `entries`, which tell the width of a value of an unknown type if they divide
+/// its bytes. Errors: unknown_dtype, unsupported_type if they don't: several values may share a byte.
+template <class T>
+[[nodiscard]] result<std::size_t> elements_per_value(const component_view& values, std::size_t elements,
+                                                     std::size_t entries) {
+    if (const std::optional<std::size_t> known = elements_per_value<T>(values)) {
+        return *known;
+    }
+    if (entries == 0 ? elements == 0 : elements != 0 && elements % entries == 0) {
+        return entries == 0 ? 1 : elements / entries;
+    }
+    const bool is_of_known_dtype = values.dtype().has_value();
+    return error(is_of_known_dtype ? errc::unsupported_type : errc::unknown_dtype,
+                 "the width of a value can't be told: there are " + std::to_string(elements) + " bytes for " +
+                     std::to_string(entries) + " values of the type " +
+                     quote(is_of_known_dtype ? values.type() : values.dtype_name()) + ", which is unknown")
+        .in_component(values.role());
 }
 
 /// The width by which a T's bytes are swapped on hosts of the other order.
@@ -214,8 +256,8 @@ template <class T>
 template <class T>
 [[nodiscard]] result<component_view> blob_0_1(const object_view& object) {
     const component_record& record = blob_record_0_1(object);
-    if (record.is_big_endian) {
-        return error(errc::needs_byteswap, "sparse data stored big-endian has no defined layout").in_component("data");
+    if (record.is_big_endian) { // of std::byte, too
+        return error(errc::needs_byteswap, "what big-endian means is only defined for dense data").in_component("data");
     }
     const opened_file& file = object_access::file_of(object);
     const bool is_unreadable = record.holds_indices && !record.dtype;

@@ -20,10 +20,18 @@ namespace ztensor {
 inline namespace v0 {
 namespace detail {
 
-/// An index as it is compared; a negative one becomes larger than any dimension can be.
+/// An index that is not negative, as it is compared.
 template <class Index>
 [[nodiscard]] constexpr std::uint64_t index_value(Index index) noexcept {
     return static_cast<std::uint64_t>(index);
+}
+
+template <class Index>
+[[nodiscard]] constexpr bool is_negative(Index index) noexcept {
+    if constexpr (std::is_signed_v<Index>) {
+        return index < 0;
+    }
+    return false;
 }
 
 template <class Index>
@@ -83,7 +91,7 @@ template <class Index>
         return error(errc::sparse_indptr, "the first row pointer is " + std::to_string(indptr[0]) + ", not 0");
     }
     for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
-        if (index_value(indptr[row]) > index_value(indptr[row + 1])) {
+        if (indptr[row] > indptr[row + 1]) { // so that none is negative: the first is 0
             return error(errc::sparse_indptr, "the pointers of row " + std::to_string(row) + " fall from " +
                                                   std::to_string(indptr[row]) + " to " + std::to_string(indptr[row + 1]));
         }
@@ -99,7 +107,7 @@ template <class Index>
 template <class Index>
 [[nodiscard]] result<void> check_indices(span<const Index> indices, std::uint64_t limit, const char* what) {
     for (std::size_t i = 0; i < indices.size(); ++i) {
-        if (index_value(indices[i]) >= limit) {
+        if (is_negative(indices[i]) || index_value(indices[i]) >= limit) {
             return index_outside(i, indices[i], what, limit);
         }
     }

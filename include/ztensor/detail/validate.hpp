@@ -77,7 +77,10 @@ private:
         if (valid && object.format == format::dense && role_name(index_, component) == "data") {
             valid = check_dense_size(object, component);
         }
-        return valid ? check_length(component) : valid;
+        if (valid) {
+            valid = check_length(component);
+        }
+        return valid ? check_whole_elements(object, component) : valid;
     }
 
     [[nodiscard]] result<void> check_place(const component_record& component) const {
@@ -148,7 +151,7 @@ private:
 
     /// A dense blob decodes to element count × bytes per element, if both are known. SPEC.md §4.3.
     [[nodiscard]] result<void> check_dense_size(const object_record& object, const component_record& component) const {
-        if (!component.dtype) {
+        if (!component.dtype || component.logical_type == unknown_type) {
             return {};
         }
         const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
@@ -156,9 +159,6 @@ private:
         if (!expected) {
             return error(errc::shape_overflow, "shape " + to_string(index_.shape_of(object)) + " of elements of " +
                                                    std::to_string(element_bytes) + " bytes needs more than 2^64 bytes");
-        }
-        if (component.logical_type == unknown_type) {
-            return {};
         }
         const std::optional<std::uint64_t> found = component.decoded_length();
         if (found && *found != *expected) {
@@ -186,14 +186,32 @@ private:
                                                  " bytes can't decode to the claimed " +
                                                  std::to_string(component.uncompressed_length));
         }
-        const std::optional<std::uint64_t> decoded = component.decoded_length();
-        if (component.dtype && decoded && index_.generation != generation::v0_1 &&
-            *decoded % width_bytes(*component.dtype) != 0) {
-            return error(errc::size_mismatch, "the data takes " + std::to_string(*decoded) +
-                                                  " bytes, which is no whole number of " +
-                                                  std::string(name(*component.dtype)) + " elements");
+        return {};
+    }
+
+    /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that nobody told us of:
+    /// reading them as elements is what is refused.
+    [[nodiscard]] result<void> check_whole_elements(const object_record& object, const component_record& component) const {
+        const std::optional<std::uint64_t> bytes = component.decoded_length();
+        if (!bytes || !component.dtype || component.logical_type == unknown_type || component.holds_indices ||
+            !has_meaning(object, role_name(index_, component))) {
+            return {};
+        }
+        const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
+        if (*bytes % element_bytes != 0) {
+            return error(errc::size_mismatch, "the data takes " + std::to_string(*bytes) +
+                                                  " bytes, which is no whole number of elements of " +
+                                                  describe_type(component));
         }
         return {};
+    }
+
+    [[nodiscard]] bool has_meaning(const object_record& object, std::string_view role) const noexcept {
+        if (!object.format || index_.generation == generation::v0_1) {
+            return object.format.has_value();
+        }
+        const auto& roles = facts(*object.format).required_roles;
+        return !role.empty() && std::find(roles.begin(), roles.end(), role) != roles.end();
     }
 
     /// The generations whose manifests do not state the decoded size of a zstd blob.

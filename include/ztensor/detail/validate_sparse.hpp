@@ -40,11 +40,12 @@ public:
         if (result<void> valid = is_csr ? check_csr_shape(dimensions) : check_coo_shape(dimensions); !valid) {
             return valid;
         }
-        if (is_csr && !checked_add(dimensions[0], 1)) {
-            return error(errc::shape_overflow, "rows + 1 needs more than 64 bits");
+        const std::optional<std::uint64_t> pointers = is_csr ? checked_add(dimensions[0], 1) : std::nullopt;
+        if (is_csr && (!pointers || !checked_multiply(*pointers, sizeof(std::uint64_t)))) {
+            return error(errc::shape_overflow, "rows + 1 pointers need more than 2^64 bytes");
         }
         if (index_.generation != generation::v0_1) {
-            return is_csr ? check_csr_parts(object, dimensions[0] + 1) : check_coo_parts(object, dimensions.rank());
+            return is_csr ? check_csr_parts(object, *pointers) : check_coo_parts(object, dimensions.rank());
         }
         const component_record& blob = index_.components_of(object)[0];
         return blob.holds_indices ? check_blob_0_1(*object.format, dimensions, blob)
@@ -99,7 +100,8 @@ private:
             return {};
         }
         const dtype_class category = facts(*component.dtype).category;
-        if (index_.generation == generation::v1_1 && component.logical_type == plain_type &&
+        if (index_.generation == generation::v1_1 &&
+            (component.logical_type == plain_type || component.logical_type == unknown_type) &&
             (category == dtype_class::unsigned_integer || category == dtype_class::signed_integer)) {
             return {};
         }
