@@ -213,6 +213,10 @@ bool is_expressible(const json& object, format_version target) {
         if (!says_nothing && (target == format_version::v0_1 || (target == format_version::v1_1 && !has_word_in_1_1))) {
             return false;
         }
+        const std::string encoding = component.at("encoding");
+        if (target != format_version::v1_2 && component.contains("uncompressed_length") && encoding != "raw" && encoding != "zstd") {
+            return false;
+        }
     }
     return target != format_version::v0_1 || is_sparse(object) || object.at("format") == "dense";
 }
@@ -663,6 +667,10 @@ std::vector<thing> unknown_things() {
         {"all", "own", {7}, {{"role", "f24", "???", {{"type", cbor::text("?")}, {"encoding", cbor::text("??")}, {"digest", cbor::text("?:?")}}}}},
         {"type over bools", "dense", {4}, {{"data", "bool", "\1\0\1\0"s, {{"type", cbor::text("mask")}}}}},
         {"more roles", "dense", {2}, {{"data", "u8", "ab"}, {"more", "f128", "cd"}}},
+        {"a type of no letters", "dense", {2}, {{"data", "f32", bytes(4, 'x'), {{"type", cbor::text("")}}}}},
+        {"a digest of no letters", "dense", {2}, {{"data", "u8", "ab", {{"digest", cbor::text("")}}}}},
+        {"a dtype that is one in 0.1", "dense", {2}, {{"data", "float32", "ab"}}},
+        {"a dtype that is one in 1.1", "dense", {2}, {{"data", "complex64", "ab"}}},
     };
 }
 
@@ -684,6 +692,7 @@ void check_verbatim(const bytes& file, const bytes& copy) {
             CHECK(other.has_type() == component.has_type());
             CHECK(other.encoding_name() == component.encoding_name());
             CHECK(other.digest() == component.digest());
+            CHECK(other.has_digest() == component.has_digest());
             CHECK(other.decoded_bytes() == component.decoded_bytes());
             if (component.encoding() != ztensor::encoding::raw) {
                 CHECK(other.uncompressed_length() == component.uncompressed_length());
@@ -711,7 +720,7 @@ TEST_CASE("unknown words survive a copy to the same version, and their blobs are
 }
 
 TEST_CASE("bools in an unknown encoding are copied as they are stored") {
-    const bytes file = file_of(generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}, {"uncompressed_length", cbor::number(4)}}}}}});
+    const bytes file = file_of(generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}}}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const result<void> done = [&] {
             const reader from = opened(file);
@@ -787,6 +796,12 @@ TEST_CASE("what the target's version can't hold is refused by name, and nothing 
         {"an unknown logical type in 1.1", v1_1, file(with_type(small, "q4.4")), "q4.4"},
         {"a logical type in 0.1", v0_1, file(with_type(small, "f8_e4m3fn")), "f8_e4m3fn"},
         {"a dtype of 1.1 in 0.1", v0_1, file_of(generation::v1_1, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'c')}}}}), "complex64"},
+        {"a known type over a dtype that is unknown", v1_1, file({"w", "dense", {1}, {{"data", "f32x", "any", {{"type", cbor::text("complex64")}}}}}), "complex64"},
+        {"a dtype that has a meaning in 1.1", v1_1, file({"w", "dense", {1}, {{"data", "complex64", "any"}}}), "complex64"},
+        {"a dtype that has a meaning in 0.1", v0_1, file({"w", "dense", {1}, {{"data", "float32", "any"}}}), "float32"},
+        {"the size of what is in an unknown encoding, in 1.1", v1_1, file({"w", "dense", {4}, {{"data", "u8", "any", {{"encoding", cbor::text("lz4")}, {"uncompressed_length", cbor::number(4)}}}}}), "lz4"},
+        {"two digests in one sparse object of 0.1", v0_1, file({"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c')}, {"coords", "u64", u64({1}), {{"digest", cbor::text("crc32c:0x00000000")}}}}}), "digests"},
+        {"two encodings in one sparse object of 0.1", v0_1, file({"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c')}, {"coords", "u64", frame_of(u64({1})), zstd_of(8)}}}), "encodings"},
         {"quantized weights in 0.1", v0_1, file({"w", "quantized_group", {2}, {{"packed_weight", "u8", "a"}, {"scales", "u8", "b"}, {"zeros", "u8", "c"}}}), "quantized_group"},
         {"a format of several components in 0.1", v0_1, file({"w", "own", {2}, {{"a", "u8", "a"}, {"b", "u8", "b"}}}), "own"},
         {"more components than dense has in 0.1", v0_1, file(with_piece(small, {"mask", "u8", "c"})), "component"},
@@ -847,6 +862,66 @@ TEST_CASE("an unknown layout of 0.1 is copied within 0.1, and becomes a format i
         CHECK(decoded_of(object.component("data").value()) == "any four");
         CHECK(object.attributes().integer("custom").value() == 7);
     }
+}
+
+TEST_CASE("the blob of an unknown layout of 0.1 stays as it is, or is refused where its byte order would change") {
+    sample bools(generation::v0_1);
+    bools.object("layout", cbor::text("blocked")).dtype("bool").shape({4}).blob("\5\0\7\xc8"s);
+    sample big(generation::v0_1);
+    big.object("layout", cbor::text("blocked")).object("data_endianness", cbor::text("big")).blob("01234567");
+    for (const format_version target : versions) {
+        const reader copy = opened(copied(bools.file(), target));
+        CHECK(decoded_of(copy.find("w")->component("data").value()) == "\5\0\7\xc8"s);
+    }
+    CHECK(failed_copy(big.file(), format_version::v1_2).code() == errc::not_expressible);
+    CHECK(failed_copy(big.file(), format_version::v1_1).code() == errc::not_expressible);
+    const reader within = opened(copied(big.file(), format_version::v0_1));
+    CHECK(within.find("w")->component("data")->is_big_endian());
+    CHECK(decoded_of(within.find("w")->component("data").value()) == "01234567");
+}
+
+TEST_CASE("the byte order of an unknown dtype of 0.1 is kept, or refused") {
+    sample file(generation::v0_1);
+    file.object("dtype", cbor::text("float128")).object("data_endianness", cbor::text("big"));
+    CHECK(failed_copy(file.file(), format_version::v1_2).code() == errc::not_expressible);
+    const reader within = opened(copied(file.file(), format_version::v0_1));
+    CHECK(within.find("w")->component("data")->is_big_endian());
+    CHECK(within.find("w")->component("data")->original_dtype() == "float128");
+}
+
+TEST_CASE("a layout of 0.1 that is spelled as later versions do is unknown, and does not become known in a copy") {
+    for (const char* const spelling : {"sparse_coo", "sparse_csr", "quantized_group"}) {
+        sample file(generation::v0_1);
+        file.object("layout", cbor::text(spelling));
+        for (const format_version target : versions) {
+            CAPTURE(spelling, name_of(target));
+            CHECK(failed_copy(file.file(), target).code() == errc::not_expressible);
+        }
+    }
+}
+
+TEST_CASE("a sparse object whose data is damaged is not given a new digest") {
+    const cbor::map wrong = {{"digest", cbor::text("crc32c:0x00000000")}};
+    const auto damaged = [&](generation from, const char* index_dtype, const bytes& indices) {
+        return file_of(from, {{"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c'), wrong}, {"coords", index_dtype, indices, wrong}}}});
+    };
+    sample in_0_1(generation::v0_1);
+    in_0_1.shape({3}).object("layout", cbor::text("sparsecoo")).blob(u64({1}) + bytes(4, 'c')).object("checksum", cbor::text("crc32c:0x00000000"));
+    CHECK(failed_copy(damaged(generation::v1_2, "u64", u64({1})), format_version::v0_1).code() == errc::digest_mismatch);
+    CHECK(failed_copy(damaged(generation::v1_1, "i32", "\1\0\0\0"s), format_version::v1_2).code() == errc::digest_mismatch);
+    CHECK(failed_copy(in_0_1.file(), format_version::v1_2).code() == errc::digest_mismatch);
+}
+
+TEST_CASE("attributes of the file are added to those that the target has") {
+    const reader from = opened(file_of(generation::v1_2, {small}, cbor::map{{"a", cbor::number(1)}, {"b", cbor::number(2)}}.encoded()));
+    writer to = to_memory(format_version::v1_2);
+    to.attributes(ztensor::attributes().set("b", 7).set("c", 3)).value();
+    copy(from, to).value();
+    const reader copy = opened(finished(to));
+    CHECK(copy.attributes().size() == 3);
+    CHECK(copy.attributes().integer("a").value() == 1);
+    CHECK(copy.attributes().integer("b").value() == 2);
+    CHECK(copy.attributes().integer("c").value() == 3);
 }
 
 TEST_CASE("an unknown dtype does not become a known one in another version") {
@@ -1179,13 +1254,38 @@ TEST_CASE("the types that 1.1 spells as dtypes are the same types in 1.2") {
 
 // -- tied weights
 
-TEST_CASE("tied weights keep their values") {
+namespace {
+
+/// Three objects of one blob.
+sample tied_weights() {
     cbor::map objects;
     for (const char* const name : {"a", "b", "c"}) {
         objects.set(name, sample().encoded_object());
     }
     sample tied;
     tied.objects(objects);
+    return tied;
+}
+
+} // namespace
+
+TEST_CASE("tied weights stay one blob, also beside those of another file") {
+    const reader from = opened(tied_weights().file());
+    writer to = to_memory(format_version::v1_2);
+    copy(from, to).value();
+    copy(from, to, copy_options().rename([](std::string_view name) { return "second " + std::string(name); })).value();
+    const reader copy = opened(finished(to));
+    const auto offset_of = [&](const char* name) { return copy.find(name).value().data().value().offset(); };
+    CHECK(copy.size() == 6);
+    CHECK(offset_of("a") == 64);
+    CHECK(offset_of("b") == 64);
+    CHECK(offset_of("c") == 64);
+    CHECK(offset_of("second a") == 128); // another copy, which may be of another file
+    CHECK(offset_of("second c") == 128);
+}
+
+TEST_CASE("tied weights keep their values") {
+    sample tied = tied_weights();
     for (const format_version target : versions) {
         for (const bool is_anew : {false, true}) {
             const reader copy = opened(copied(tied.file(), target, copy_options().reencode(is_anew)));

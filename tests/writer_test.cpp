@@ -794,6 +794,103 @@ TEST_CASE("what a version can't say is refused by name, and nothing of it writte
     }
 }
 
+TEST_CASE("big-endian data is written as such in 0.1, in one piece or in many, and refused elsewhere") {
+    const reader file = reopened(write_options().version(format_version::v0_1), [](writer& out) {
+        out.add("whole", {4}, four_floats, store().big_endian()).value();
+        tensor_stream stream = out.stream("in pieces", {4}, dtype::f32, store().big_endian()).value();
+        stream.append(span<const float>(four_floats).first(1)).value();
+        stream.append(span<const float>(four_floats).subspan(1)).value();
+        stream.finish().value();
+    });
+    for (const char* const name : {"whole", "in pieces"}) {
+        CHECK(file.find(name)->data()->is_big_endian());
+        CHECK(file.read<float>(name).value() == four_floats);
+    }
+    const auto begun = [](const result<tensor_stream>& stream) { return outcome(stream); };
+    for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
+        writer out = writer::to_memory(write_options().version(version)).value();
+        const store compressed = store().zstd().big_endian();
+        CHECK(outcome(out.add("w", {4}, four_floats, compressed)) == "not_expressible");
+        CHECK(begun(out.stream("w", {4}, dtype::f32, compressed)) == "not_expressible");
+        if (version != format_version::v0_1) {
+            CHECK(outcome(out.add("w", {4}, four_floats, store().big_endian())) == "not_expressible");
+            CHECK(begun(out.stream("w", {4}, dtype::f32, store().big_endian())) == "not_expressible");
+        }
+    }
+}
+
+TEST_CASE("a stream that is over has nothing to do with the next one") {
+    const reader file = reopened({}, [](writer& out) {
+        tensor_stream stream = out.stream("first", {4}, dtype::f32).value();
+        stream.append(four_floats).value();
+        stream.finish().value();
+        {
+            tensor_stream over = std::move(stream);
+            stream = out.stream("second", {4}, dtype::f32).value();
+            CHECK(outcome(over.append(four_floats)) == "writer_closed");
+            CHECK(outcome(over.finish()) == "writer_closed");
+            CHECK(over.missing_bytes() == 0);
+        } // and it goes while the second one is open
+        CHECK(stream.missing_bytes() == 16);
+        stream.append(four_floats).value();
+        stream.finish().value();
+        stream = out.stream("third", {4}, dtype::f32).value();
+        stream.append(four_floats).value();
+        stream.finish().value();
+    });
+    for (const char* const name : {"first", "second", "third"}) {
+        CHECK(file.read<float>(name).value() == four_floats);
+    }
+}
+
+TEST_CASE("an exception out of the caller's sink ends the writer") {
+    struct throwing_sink final : byte_sink {
+        explicit throwing_sink(int& writes_left) : writes_left_(writes_left) {}
+        result<void> write(bytes_view) override {
+            if (writes_left_-- == 0) {
+                throw std::runtime_error("the sink's own");
+            }
+            return {};
+        }
+        result<void> finish() override { return {}; }
+        int& writes_left_;
+    };
+    for (int throwing = 1; throwing < 4; ++throwing) {
+        int writes_left = throwing;
+        writer out = writer::to_sink(std::make_unique<throwing_sink>(writes_left)).value();
+        const auto add_and_finish = [&] {
+            out.add("w", {4}, four_floats, store().zstd()).value();
+            out.finish().value();
+        };
+        CHECK_THROWS_AS(add_and_finish(), std::runtime_error);
+        CHECK(outcome(out.add("x", {4}, four_floats)) == "writer_closed");
+        CHECK(outcome(out.finish()) == "writer_closed");
+    }
+}
+
+TEST_CASE("options that are refused leave the target as it was, in place too") {
+    const temp_dir directory;
+    support::write_file(directory / "w.zt", "what was there");
+    for (const auto mode : {ztensor::publish_mode::replace, ztensor::publish_mode::in_place}) {
+        CHECK(outcome(writer::create(directory / "w.zt", write_options().publish(mode).alignment_bytes(3))) ==
+              "invalid_argument");
+        CHECK(support::read_file(directory / "w.zt") == "what was there");
+    }
+}
+
+TEST_CASE("text of an attribute that is not UTF-8 is refused") {
+    writer out = writer::to_memory().value();
+    attributes values;
+    values.set("k", "\xff\xfe");
+    CHECK(outcome(out.attributes(values)) == "cbor_utf8");
+    CHECK(outcome(out.attributes(attributes().merge(values))) == "cbor_utf8");
+    CHECK(outcome(out.add_object("w", object_draft(format::dense, {4}).component("data", four_floats).attributes(values))) ==
+          "cbor_utf8");
+    CHECK(outcome(out.attributes(attributes(values).remove("k"))) == "ok");
+    CHECK(outcome(out.attributes(attributes(values).merge(attributes().set("k", "right")))) == "ok");
+    CHECK(outcome(out.attributes(values.set("k", "\xc3\xa4"))) == "ok");
+}
+
 TEST_CASE("a type that repeats the dtype, or has a word of its own in 1.1, is no obstacle") {
     const auto options = write_options().version(format_version::v1_1);
     const reader file = reopened(options, [](writer& out) {

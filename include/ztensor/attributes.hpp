@@ -20,6 +20,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -228,8 +229,7 @@ public:
         }
     }
 
-    // Each replaces the value of a key that is there already. Keys are checked by the writer; that text is UTF-8 is the
-    // caller's business.
+    // Each replaces the value of a key that is there already. Keys, and that text is UTF-8, are checked by the writer.
 
     template <class Integer, std::enable_if_t<detail::is_integer_element_v<Integer>, int> = 0>
     attributes& set(std::string_view key, Integer value) {
@@ -249,7 +249,11 @@ public:
         return put(key, [&](detail::cbor_encoder& out) { out.boolean(value); });
     }
     attributes& set(std::string_view key, std::string_view value) {
-        return put(key, [&](detail::cbor_encoder& out) { out.text(value); });
+        put(key, [&](detail::cbor_encoder& out) { out.text(value); });
+        if (!detail::is_utf8(value)) {
+            not_utf8_.emplace(key);
+        }
+        return *this;
     }
     attributes& set(std::string_view key, const char* value) { return set(key, std::string_view(value)); }
     attributes& set(std::string_view key, bytes_view value) {
@@ -271,10 +275,21 @@ public:
                                                   std::to_string(cursor.remaining()) + " bytes before its bytes do");
         }
         values_[std::string(key)].assign(item.begin(), item.end());
+        not_utf8_.erase(std::string(key));
         return {};
     }
     attributes& remove(std::string_view key) {
         values_.erase(std::string(key));
+        not_utf8_.erase(std::string(key));
+        return *this;
+    }
+    /// All of `others` too; of a key that is there already the value is replaced.
+    attributes& merge(attributes others) {
+        for (auto& [key, value] : others.values_) {
+            not_utf8_.erase(key);
+            values_[key] = std::move(value);
+        }
+        not_utf8_.merge(others.not_utf8_);
         return *this;
     }
 
@@ -284,6 +299,8 @@ public:
     /// Key → encoded value, sorted bytewise.
     using container = std::map<std::string, std::vector<std::byte>>;
     [[nodiscard]] const container& values() const noexcept { return values_; }
+    /// Keys of text that was set and is not UTF-8: no writer takes it.
+    [[nodiscard]] const std::set<std::string>& not_utf8() const noexcept { return not_utf8_; }
 
 private:
     /// Of the root, objects, object and attributes maps: a value may only nest as deep as every reader allows.
@@ -294,10 +311,12 @@ private:
         detail::cbor_encoder encoder;
         encode(encoder);
         values_[std::string(key)] = std::move(encoder).take();
+        not_utf8_.erase(std::string(key));
         return *this;
     }
 
     container values_;
+    std::set<std::string> not_utf8_;
 };
 
 } // namespace v0

@@ -83,6 +83,18 @@ namespace detail {
     return ordered;
 }
 
+/// While it lives, the writer knows again the blobs that it has copied.
+class blob_memory {
+public:
+    explicit blob_memory(writer& to) noexcept : core_(writer_access::core_of(to)) { core_.begin_copying(); }
+    blob_memory(const blob_memory&) = delete;
+    blob_memory& operator=(const blob_memory&) = delete;
+    ~blob_memory() { core_.end_copying(); }
+
+private:
+    writer_core& core_;
+};
+
 [[nodiscard]] inline std::uint64_t stored_bytes_of(const object_view& object) noexcept {
     std::uint64_t sum = 0;
     for (const component_view component : object) {
@@ -93,23 +105,24 @@ namespace detail {
 
 } // namespace detail
 
-/// Copies objects, their attributes and the file's attributes into `to`, in the order of their blobs. `to` may be of
-/// any version that can hold them; finishing it is the caller's.
+/// Copies objects, their attributes and the file's attributes (added to those that `to` has) into `to`, in the order of
+/// their blobs. `to` may be of any version that can hold them; finishing it is the caller's.
 ///
 /// A blob is copied as it is stored, with its compression and digest, unless the target's version needs it otherwise:
 /// big-endian data and bools of 0.1, sparse tensors between 0.1 (one blob) and later versions (parts), narrow indices
-/// of 1.1 in 1.2. Those are decoded and stored anew with the same encoding and digest algorithm; a digest of an
-/// unknown algorithm is left out then.
+/// of 1.1 in 1.2. Those are decoded, verified and stored anew with the same encoding and digest algorithm; a digest of
+/// an unknown algorithm is left out then. A blob that several components share stays one.
 ///
 /// Errors: not_expressible, before anything of the object is written; cancelled; those of reading and of
 /// writer::add_object. After an error the objects before it are in `to`.
 [[nodiscard]] inline result<void> copy(const reader& from, writer& to, const copy_options& options = {}) {
     return detail::guard_memory([&]() -> result<void> {
         if (from.has_attributes() && options.file_attributes_ && !(from.attributes().empty() && to.version() == format_version::v0_1)) {
-            if (result<void> set = to.attributes(attributes(from.attributes())); !set) {
-                return set;
+            if (result<void> added = to.add_attributes(from.attributes()); !added) {
+                return added;
             }
         }
+        const detail::blob_memory memory(to);
         const std::vector<object_view> objects = detail::in_blob_order(from, options);
         copy_progress progress;
         for (const object_view& object : objects) {

@@ -33,6 +33,10 @@
 namespace ztensor {
 inline namespace v0 {
 
+namespace detail {
+struct writer_access;
+} // namespace detail
+
 /// A dense tensor that is written in pieces of any size; writer::stream() makes one. It belongs to its writer, which
 /// must outlive it and writes nothing else meanwhile. Dropped before finish(), it takes the whole file with it.
 class tensor_stream {
@@ -45,33 +49,36 @@ public:
         using T = detail::element_of_t<Elements>;
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         constexpr dtype storage = element_traits<T>::storage;
-        if (const std::optional<dtype> expected = core_->stream_dtype(); expected && *expected != storage) {
+        if (const std::optional<dtype> expected = core_->stream_dtype(number()); expected && *expected != storage) {
             return error(errc::type_mismatch, "the tensor is of " + std::string(name(*expected)) + ", not of " +
                                                   std::string(name(storage)));
         }
-        return core_->append_to_stream(detail::as_bytes(span<const T>(elements)), width_bytes(storage));
+        return core_->append_to_stream(number(), detail::as_bytes(span<const T>(elements)), width_bytes(storage));
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
     [[nodiscard]] result<void> append_bytes(bytes_view little_endian) {
-        return core_->append_to_stream(little_endian, 1);
+        return core_->append_to_stream(number(), little_endian, 1);
     }
 
     /// Bytes of the decoded tensor that are still to come.
-    [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return core_->stream_missing_bytes(); }
+    [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return core_->stream_missing_bytes(number()); }
 
     /// Completes the tensor. Errors: size_mismatch if elements are missing; writer_closed; what the sink says.
-    [[nodiscard]] result<void> finish() { return core_->finish_stream(); }
+    [[nodiscard]] result<void> finish() { return core_->finish_stream(number()); }
 
 private:
     friend class writer;
 
     struct abandon {
-        void operator()(detail::writer_core* core) const noexcept { core->abandon_stream(); }
+        std::uint64_t number; ///< of the stream; the writer may have a later one by then
+        void operator()(detail::writer_core* core) const noexcept { core->abandon_stream(number); }
     };
 
-    explicit tensor_stream(detail::writer_core& core) noexcept : core_(&core) {}
+    tensor_stream(detail::writer_core& core, std::uint64_t number) noexcept : core_(&core, abandon{number}) {}
+
+    [[nodiscard]] std::uint64_t number() const noexcept { return core_.get_deleter().number; }
 
     std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own
 };
@@ -86,7 +93,10 @@ public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,
     /// out_of_memory. See byte_sink.hpp for what is synced when.
     [[nodiscard]] static result<writer> create(const std::filesystem::path& path, const write_options& options = {}) {
-        return detail::guard_memory([&] {
+        return detail::guard_memory([&]() -> result<writer> {
+            if (result<void> valid = detail::writer_core::check(options); !valid) {
+                return std::move(valid).error();
+            }
             result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
             return sink ? start(*std::move(sink), nullptr, options) : result<writer>(std::move(sink).error());
         });
@@ -112,6 +122,11 @@ public:
     /// The attributes of the file itself. Errors: name_invalid, not_expressible (0.1 has none), writer_closed.
     [[nodiscard]] result<void> attributes(ztensor::attributes values) {
         return detail::guard_memory([&] { return core_->set_attributes(std::move(values)); });
+    }
+
+    /// Adds to the attributes of the file; of a key that is there already the value is replaced. Errors: as attributes().
+    [[nodiscard]] result<void> add_attributes(const attributes_view& more) {
+        return detail::guard_memory([&] { return core_->add_attributes(more); });
     }
 
     /// Adds a dense tensor: a span, vector or array of any type that element_traits describes, in row-major order.
@@ -177,7 +192,7 @@ public:
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
                                                const store& how = {}) & {
         return detail::guard_memory([&] { return core_->begin_stream(name, dimensions, storage, how); })
-            .and_then([this]() -> result<tensor_stream> { return tensor_stream(*core_); });
+            .transform([this](std::uint64_t number) { return tensor_stream(*core_, number); });
     }
     result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {}) && = delete;
 
@@ -191,10 +206,15 @@ public:
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return core_->take_bytes(); }
 
 private:
+    friend struct detail::writer_access;
+
     explicit writer(std::unique_ptr<detail::writer_core> core) noexcept : core_(std::move(core)) {}
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                               const write_options& options) {
+        if (result<void> valid = detail::writer_core::check(options); !valid) {
+            return std::move(valid).error();
+        }
         auto core = std::make_unique<detail::writer_core>(std::move(sink), memory, options);
         return core->begin().and_then([&]() -> result<writer> { return writer(std::move(core)); });
     }
@@ -213,6 +233,15 @@ private:
 
     std::unique_ptr<detail::writer_core> core_;
 };
+
+namespace detail {
+
+/// For the room that copies whole files.
+struct writer_access {
+    [[nodiscard]] static writer_core& core_of(writer& to) noexcept { return *to.core_; }
+};
+
+} // namespace detail
 
 template <class Values, class Indices, class Pointers>
 result<void> writer::add_csr(std::string_view name, const shape& dimensions, const Values& values,

@@ -37,7 +37,7 @@ namespace detail {
     component_entry entry;
     entry.role = source.role;
     entry.dtype = v0::name(source.storage);
-    entry.type = source.type;
+    entry.type = source.type.empty() ? std::nullopt : std::optional(source.type);
     entry.length = source.bytes.size();
     entry.is_big_endian = source.how.is_big_endian_;
     return entry;
@@ -47,10 +47,10 @@ namespace detail {
     component_entry entry;
     entry.role = source.role;
     entry.dtype = source.stored->dtype_name();
-    entry.type = source.stored->type();
+    entry.type = source.stored->has_type() ? std::optional<std::string>(source.stored->type()) : std::nullopt;
     entry.length = source.stored->stored_bytes();
     entry.encoding = source.stored->encoding_name();
-    entry.digest = source.stored->digest();
+    entry.digest = source.stored->has_digest() ? std::optional<std::string>(source.stored->digest()) : std::nullopt;
     entry.is_big_endian = source.stored->is_big_endian();
     if (source.stored->encoding() != encoding::raw) {
         entry.uncompressed_length = source.decoded_bytes ? source.decoded_bytes : source.stored->uncompressed_length();
@@ -115,6 +115,9 @@ namespace detail {
         if (result<void> valid = check_name(key); !valid) {
             return error(errc::name_invalid, "of attribute " + quote(key) + ", " + valid.error().sentence());
         }
+    }
+    if (!values.not_utf8().empty()) {
+        return error(errc::cbor_utf8, "the text of attribute " + quote(*values.not_utf8().begin()) + " is not UTF-8");
     }
     return {};
 }

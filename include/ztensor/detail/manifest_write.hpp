@@ -33,12 +33,12 @@ namespace detail {
 struct component_entry {
     std::string role;
     std::string dtype;
-    std::string type; ///< "": none
+    std::optional<std::string> type;
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     std::optional<std::uint64_t> uncompressed_length; ///< of blobs that are not raw
     std::string encoding = "raw";
-    std::string digest; ///< "": none
+    std::optional<std::string> digest;
     bool is_big_endian = false;
 };
 
@@ -73,24 +73,30 @@ inline void encode_shape(cbor_encoder& out, const shape& dimensions) {
     }
 }
 
+/// The logical type, if it is one that the specification defines and it stands over its own storage type.
+[[nodiscard]] inline const logical_type_facts* known_type(const component_entry& component) noexcept {
+    const logical_type_facts* const type = component.type ? find_logical_type(*component.type) : nullptr;
+    return type != nullptr && component.dtype == name(type->storage) ? type : nullptr;
+}
+
 /// The word for the storage type in 1.1, where some logical types stand in its place.
 [[nodiscard]] inline std::string_view dtype_word_1_1(const component_entry& component) noexcept {
-    const logical_type_facts* const type = find_logical_type(component.type);
+    const logical_type_facts* const type = known_type(component);
     return type != nullptr && !type->name_as_dtype.empty() ? type->name_as_dtype : std::string_view(component.dtype);
 }
 
 inline void encode_component(cbor_encoder& out, format_version version, const component_entry& component) {
     const bool is_1_2 = version == format_version::v1_2;
-    const bool has_type = is_1_2 && !component.type.empty();
+    const bool has_type = is_1_2 && component.type;
     const bool has_size = is_1_2 && component.uncompressed_length.has_value();
     const bool has_encoding = component.encoding != name(encoding::raw);
-    const bool has_digest = !component.digest.empty();
+    const bool has_digest = component.digest.has_value();
     out.begin_map(std::uint64_t{3} + has_type + has_size + has_encoding + has_digest);
     out.text("dtype");
     out.text(is_1_2 ? std::string_view(component.dtype) : dtype_word_1_1(component));
     if (has_type) {
         out.text("type");
-        out.text(component.type);
+        out.text(*component.type);
     }
     out.text("offset");
     out.unsigned_integer(component.offset);
@@ -106,7 +112,7 @@ inline void encode_component(cbor_encoder& out, format_version version, const co
     }
     if (has_digest) {
         out.text("digest");
-        out.text(component.digest);
+        out.text(*component.digest);
     }
 }
 
@@ -153,13 +159,13 @@ inline void encode_tensor_0_1(cbor_encoder& out, const object_entry& object) {
     encode_shape(out, *object.shape);
     out.text("encoding");
     out.text(component.encoding);
-    if (is_raw && storage && width_bytes(*storage) > 1) {
+    if (component.is_big_endian || (is_raw && storage && width_bytes(*storage) > 1)) {
         out.text("data_endianness");
         out.text(component.is_big_endian ? "big" : "little");
     }
-    if (!component.digest.empty()) {
+    if (component.digest) {
         out.text("checksum");
-        out.text(component.digest);
+        out.text(*component.digest);
     }
     if (object.attributes != nullptr) {
         for (const auto& [key, value] : object.attributes->values()) {
@@ -231,11 +237,14 @@ struct encoded_objects {
 
 /// A component that this version has words for. Errors: not_expressible.
 [[nodiscard]] inline result<void> check_expressible(format_version version, const component_entry& component) {
-    const bool has_meaning = !component.type.empty() && component.type != component.dtype;
-    const logical_type_facts* const type = find_logical_type(component.type);
+    const bool has_meaning = component.type && *component.type != component.dtype;
+    const logical_type_facts* const type = known_type(component);
     const bool has_word_in_1_1 = type != nullptr && !type->name_as_dtype.empty();
     if (has_meaning && (version == format_version::v0_1 || (version == format_version::v1_1 && !has_word_in_1_1))) {
-        return not_expressible(version, "logical type " + quote(component.type));
+        return not_expressible(version, "logical type " + quote(*component.type) + " over " + quote(component.dtype));
+    }
+    if (version != format_version::v1_2 && component.uncompressed_length && !find_encoding(component.encoding)) {
+        return not_expressible(version, "place for the decoded size of data encoded as " + quote(component.encoding));
     }
     if (component.is_big_endian && (version != format_version::v0_1 || component.encoding != name(encoding::raw))) {
         return not_expressible(version, "big-endian data but the raw data of version 0.1");

@@ -61,6 +61,9 @@ public:
         if (object_.has_attributes()) {
             out_.draft.attributes(attributes(object_.attributes()));
         }
+        if (!object_.known_format() && find_format(object_.format())) { // 0.1 has other words for these
+            return not_expressible(version_, "format " + quote(object_.format()) + " of a meaning that is not known");
+        }
         const bool is_sparse = object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
         const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
         result<void> added;
@@ -90,20 +93,21 @@ private:
 
     [[nodiscard]] result<void> add_component(const component_view& component) {
         if (needs_wide_indices(component)) {
-            return load_indices<std::uint64_t>(component).and_then([&](const shared_array<std::uint64_t>& indices) {
-                return add_little_endian(component.role(), dtype::u64, indices.elements, store_like(component).type({}));
-            });
+            const auto indices = load_indices<std::uint64_t>(component, loading::reads);
+            return !indices ? indices.error()
+                            : add_little_endian(component.role(), dtype::u64, indices->elements, store_like(component).type({}));
         }
-        const std::string_view word = component.dtype_name();
-        const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
-                                            [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
-        if (!component.dtype() && (find_dtype(word) || find_dtype_by_long_name(word) || is_logical)) {
-            return not_expressible(version_, "storage type " + quote(word) + " of a meaning that is not known");
+        if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
+            return not_expressible(version_, "storage type " + quote(component.dtype_name()) + " of a meaning that is not known");
+        }
+        const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
+        if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
+            return not_expressible(version_, "big-endian data but the raw data of dense tensors of version 0.1");
         }
         if (has_loose_bools(component) && reencode_) {
             return add_bools(component);
         }
-        if (reencode_ || (component.is_big_endian() && version_ != format_version::v0_1)) {
+        if (reencode_ || must_swap) {
             return add_decoded(component);
         }
         if (has_loose_bools(component) && component.encoding()) {
@@ -119,6 +123,16 @@ private:
         }
         out_.draft.component_stored(component.role(), component, decoded_bytes);
         return {};
+    }
+
+    /// A word that is unknown in the file must not become a known one in its copy.
+    [[nodiscard]] bool has_meaning_in_target(std::string_view word) const noexcept {
+        if (version_ == format_version::v0_1) {
+            return find_dtype(word) || find_dtype_by_long_name(word); // those of 1.2 are translated
+        }
+        const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
+                                            [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
+        return find_dtype(word) || (version_ == format_version::v1_1 && is_logical);
     }
 
     /// 1.1 allows index parts of any integer type, 1.2 only u64.
@@ -146,10 +160,10 @@ private:
         return {};
     }
 
-    /// In 0.1 any byte but 0 is true, later only 1 is.
+    /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
     [[nodiscard]] bool has_loose_bools(const component_view& component) const noexcept {
         return component.generation() == generation::v0_1 && version_ != format_version::v0_1 &&
-               component.dtype() == dtype::boolean;
+               component.dtype() == dtype::boolean && object_.known_format() == format::dense;
     }
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
@@ -180,13 +194,13 @@ private:
         }
         const store how = store_like(*blob);
         if (object_.known_format() == format::sparse_csr) {
-            return csr_view<std::byte>::from(object_).and_then([&](const csr_view<std::byte>& csr) {
+            return csr_view<std::byte>::read(object_).and_then([&](const csr_view<std::byte>& csr) {
                 return add_values(csr.values(), *blob->dtype(), how)
                     .and_then([&] { return add_little_endian("indices", dtype::u64, csr.indices(), how); })
                     .and_then([&] { return add_little_endian("indptr", dtype::u64, csr.indptr(), how); });
             });
         }
-        return coo_view<std::byte>::from(object_).and_then([&](const coo_view<std::byte>& coo) {
+        return coo_view<std::byte>::read(object_).and_then([&](const coo_view<std::byte>& coo) {
             return add_values(coo.values(), *blob->dtype(), how)
                 .and_then([&] { return add_little_endian("coords", dtype::u64, coo.coords(), how); });
         });
@@ -220,12 +234,18 @@ private:
         if (!values) {
             return values.error();
         }
+        for (const component_view part : object_) {
+            if (part.encoding() != values->encoding() || store_like(part).digest_ != store_like(*values).digest_) {
+                return not_expressible(version_, "place for different encodings or digests within one object")
+                    .in_component(part.role());
+            }
+        }
         if (!values->dtype()) {
             return values->read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
         const result<std::vector<std::byte>> blob = object_.known_format() == format::sparse_csr
-                                                        ? csr_view<std::byte>::from(object_).transform(pack_csr_0_1<std::byte>)
-                                                        : coo_view<std::byte>::from(object_).transform(pack_coo_0_1<std::byte>);
+                                                        ? csr_view<std::byte>::read(object_).transform(pack_csr_0_1<std::byte>)
+                                                        : coo_view<std::byte>::read(object_).transform(pack_coo_0_1<std::byte>);
         if (!blob) {
             return blob.error();
         }
@@ -242,7 +262,7 @@ private:
 
 /// Errors: as reading the object does.
 [[nodiscard]] inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
-    return redrafting(object, version, reencode).run();
+    return object_access::located(object, redrafting(object, version, reencode).run());
 }
 
 } // namespace detail

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,14 +37,26 @@ public:
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
         : sink_(std::move(sink)), memory_(memory), options_(options) {}
 
-    /// Writes what stands before the first blob.
-    [[nodiscard]] result<void> begin() {
-        if (!is_power_of_two(options_.alignment_bytes_) || options_.alignment_bytes_ < blob_alignment ||
-            options_.alignment_bytes_ > max_alignment_bytes) {
-            return error(errc::invalid_argument, "an alignment of " + std::to_string(options_.alignment_bytes_) +
+    /// Before anything is touched. Errors: invalid_argument.
+    [[nodiscard]] static result<void> check(const write_options& options) {
+        if (!is_power_of_two(options.alignment_bytes_) || options.alignment_bytes_ < blob_alignment ||
+            options.alignment_bytes_ > max_alignment_bytes) {
+            return error(errc::invalid_argument, "an alignment of " + std::to_string(options.alignment_bytes_) +
                                                      " bytes is not a power of two from 64 to 1 GiB");
         }
+        return {};
+    }
+
+    /// Writes what stands before the first blob.
+    [[nodiscard]] result<void> begin() {
         return write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
+    }
+
+    /// To those that there are; of a key that is there already the value is replaced.
+    [[nodiscard]] result<void> add_attributes(const attributes_view& more) {
+        attributes all = attributes_.value_or(attributes());
+        all.merge(attributes(more));
+        return set_attributes(std::move(all));
     }
 
     [[nodiscard]] result<void> set_attributes(attributes values) {
@@ -81,10 +94,18 @@ public:
     /// what was written is dropped.
     template <class Write>
     [[nodiscard]] std::invoke_result_t<Write> unless_broken(Write&& write) {
+        struct breaking { // also if a sink or source of the caller's own throws
+            writer_core* core;
+            ~breaking() {
+                if (core != nullptr) {
+                    core->stream_.reset(); // its blob writes into the sink
+                    core->sink_.reset();
+                }
+            }
+        } unless_done{this};
         std::invoke_result_t<Write> written = guard_memory(std::forward<Write>(write));
-        if (!written) {
-            stream_.reset(); // its blob writes into the sink
-            sink_.reset();
+        if (written) {
+            unless_done.core = nullptr;
         }
         return written;
     }
@@ -99,7 +120,10 @@ public:
                                          std::to_string(std::to_integer<unsigned>(*found)) + ", neither 0 nor 1");
     }
 
-    [[nodiscard]] static result<void> check_store(const store& how) {
+    [[nodiscard]] result<void> check_store(const store& how) const {
+        if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
+            return not_expressible(options_.version_, "big-endian data that is compressed");
+        }
         return how.encoding_ == encoding::zstd ? check_zstd_level(how.zstd_level_) : result<void>();
     }
 
@@ -149,7 +173,9 @@ public:
         entry.offset = offset;
         entry.length = blob.stored_bytes();
         entry.encoding = name(how.encoding_);
-        entry.digest = blob.digest_text();
+        if (how.digest_ != digest::none) {
+            entry.digest = blob.digest_text();
+        }
         if (how.encoding_ != encoding::raw) {
             entry.uncompressed_length = blob.decoded_bytes();
         }
@@ -168,13 +194,21 @@ public:
         return done;
     }
 
+    /// From here on the blobs that are copied are all of one file; what was one blob there stays one.
+    void begin_copying() noexcept { remembers_blobs_ = true; }
+    void end_copying() noexcept {
+        remembers_blobs_ = false;
+        copied_blobs_.clear();
+    }
+
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces
 
-    /// Until finish_stream() nothing else may be written.
-    [[nodiscard]] result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+    /// Until finish_stream() nothing else may be written. Gives the number of the stream, by which the other calls know
+    /// it: those about any other stream than the open one are of one that is over.
+    [[nodiscard]] result<std::uint64_t> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
                                             const store& how) {
         if (result<void> valid = check_store(how); !valid) {
             return std::move(valid).error().in_object(name);
@@ -187,15 +221,16 @@ public:
         stream.how.type_ = {}; // borrowed by the caller's store; the entry has a copy
         stream.entry.role = "data";
         stream.entry.dtype = v0::name(storage);
-        stream.entry.type = how.type_;
+        stream.entry.type = how.type_.empty() ? std::nullopt : std::optional<std::string>(how.type_);
+        stream.entry.is_big_endian = how.is_big_endian_;
         const logical_type_facts* const type = find_logical_type(how.type_);
         const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
         // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
         stream.entry.length = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
         if (result<void> valid = check_new(stream.object()); !valid) {
-            return valid;
+            return std::move(valid).error();
         }
-        return unless_broken([&]() -> result<void> {
+        return unless_broken([&]() -> result<std::uint64_t> {
             result<blob_writer> blob = blob_writer::create(*sink_, how, stream.entry.length);
             const result<std::uint64_t> offset = begin_blob();
             if (!blob || !offset) {
@@ -204,18 +239,18 @@ public:
             stream.blob.emplace(*std::move(blob));
             stream.offset = *offset;
             stream_.emplace(std::move(stream));
-            return {};
+            return ++stream_number_;
         });
     }
 
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    [[nodiscard]] result<void> append_to_stream(bytes_view piece, std::size_t width) {
-        if (!stream_) {
+    [[nodiscard]] result<void> append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width) {
+        if (!is_open(number)) {
             return closed();
         }
-        if (piece.size() > stream_missing_bytes()) {
+        if (piece.size() > stream_missing_bytes(number)) {
             return error(errc::size_mismatch, "a piece of " + std::to_string(piece.size()) + " bytes, where only " +
-                                                  std::to_string(stream_missing_bytes()) + " are missing")
+                                                  std::to_string(stream_missing_bytes(number)) + " are missing")
                 .in_object(stream_->name);
         }
         if (result<void> valid = stream_->storage == dtype::boolean ? check_bools(piece) : result<void>(); !valid) {
@@ -224,13 +259,13 @@ public:
         return unless_broken([&] { return stream_->blob->append_host_order(piece, width); });
     }
 
-    [[nodiscard]] result<void> finish_stream() {
-        if (!stream_) {
+    [[nodiscard]] result<void> finish_stream(std::uint64_t number) {
+        if (!is_open(number)) {
             return closed();
         }
-        if (stream_missing_bytes() != 0) {
+        if (stream_missing_bytes(number) != 0) {
             return error(errc::size_mismatch, "of the tensor's " + std::to_string(stream_->entry.length) + " bytes " +
-                                                  std::to_string(stream_missing_bytes()) + " are missing")
+                                                  std::to_string(stream_missing_bytes(number)) + " are missing")
                 .in_object(stream_->name);
         }
         return unless_broken([this]() -> result<void> {
@@ -246,18 +281,18 @@ public:
     }
 
     /// A stream that is dropped leaves half a tensor behind: the file is lost.
-    void abandon_stream() noexcept {
-        if (stream_) {
+    void abandon_stream(std::uint64_t number) noexcept {
+        if (is_open(number)) {
             stream_.reset();
             sink_.reset();
         }
     }
 
-    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept {
-        return stream_ ? stream_->entry.length - stream_->blob->decoded_bytes() : 0;
+    [[nodiscard]] std::uint64_t stream_missing_bytes(std::uint64_t number) const noexcept {
+        return is_open(number) ? stream_->entry.length - stream_->blob->decoded_bytes() : 0;
     }
-    [[nodiscard]] std::optional<dtype> stream_dtype() const noexcept {
-        return stream_ ? std::optional(stream_->storage) : std::nullopt;
+    [[nodiscard]] std::optional<dtype> stream_dtype(std::uint64_t number) const noexcept {
+        return is_open(number) ? std::optional(stream_->storage) : std::nullopt;
     }
 
     [[nodiscard]] static error closed() {
@@ -294,6 +329,8 @@ private:
         }
     };
 
+    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept { return stream_ && number == stream_number_; }
+
     static constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
 
@@ -303,6 +340,11 @@ private:
 
     /// The blob as it is, in pieces of 1 MiB. Read, not mapped: a source that shrinks is an error here, no fault.
     [[nodiscard]] result<void> copy_stored(const component_view& stored, component_entry& entry) {
+        const std::pair<std::uint64_t, std::uint64_t> place(stored.offset(), entry.length);
+        if (const auto twin = copied_blobs_.find(place); twin != copied_blobs_.end()) {
+            entry.offset = twin->second;
+            return {};
+        }
         const result<std::uint64_t> offset = begin_blob();
         if (!offset) {
             return offset.error();
@@ -320,6 +362,9 @@ private:
             if (!copied) {
                 return copied;
             }
+        }
+        if (remembers_blobs_ && entry.length != 0) {
+            copied_blobs_.emplace(place, *offset);
         }
         return {};
     }
@@ -380,6 +425,9 @@ private:
     std::optional<attributes> attributes_;
     encoded_objects objects_;
     std::optional<open_stream> stream_;
+    std::uint64_t stream_number_ = 0; ///< of the latest stream
+    bool remembers_blobs_ = false;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> copied_blobs_; ///< offset and length → new offset
 };
 
 } // namespace detail
