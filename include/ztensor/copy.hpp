@@ -86,13 +86,13 @@ namespace detail {
 /// While it lives, the writer knows again the blobs that it has copied.
 class blob_memory {
 public:
-    explicit blob_memory(writer& to) noexcept : core_(writer_access::core_of(to)) { core_.begin_copying(); }
+    explicit blob_memory(writer& to) noexcept : file_(writer_access::core_of(to).file()) { file_.begin_copying(); }
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
-    ~blob_memory() { core_.end_copying(); }
+    ~blob_memory() { file_.end_copying(); }
 
 private:
-    writer_core& core_;
+    blob_area& file_;
 };
 
 [[nodiscard]] inline std::uint64_t stored_bytes_of(const object_view& object) noexcept {

@@ -19,7 +19,7 @@ RANKS = {
     3: "attributes byte_source byte_sink footer manifest",
     4: "detail/index_scanner detail/manifest_words detail/manifest_read detail/manifest_read_0_1 detail/manifest_write detail/validate detail/validate_sparse "
        "detail/codec detail/elements detail/opened_file detail/blob_writer detail/quantized_rules",
-    5: "component_view object_view object_draft detail/draft_check detail/writer_core",
+    5: "component_view object_view object_draft detail/draft_check detail/blob_area detail/writer_core",
     6: "detail/sparse_parts detail/sparse_0_1 detail/redraft csr_view coo_view sparse quantized reader writer",
     7: "load_plan copy json",
     8: "ztensor",

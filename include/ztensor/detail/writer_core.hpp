@@ -6,6 +6,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/blob_area.hpp>
 #include <ztensor/detail/blob_writer.hpp>
 #include <ztensor/detail/checked.hpp>
 #include <ztensor/detail/draft_check.hpp>
@@ -18,7 +19,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +35,7 @@ class writer_core {
 public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
-        : sink_(std::move(sink)), memory_(memory), options_(options) {}
+        : file_(std::move(sink), options.alignment_bytes_), memory_(memory), options_(options) {}
 
     /// Before anything is touched. Errors: invalid_argument.
     [[nodiscard]] static result<void> check(const write_options& options) {
@@ -49,7 +49,7 @@ public:
 
     /// Writes what stands before the first blob.
     [[nodiscard]] result<void> begin() {
-        return write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
+        return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
     }
 
     /// To those that there are; of a key that is there already the value is replaced.
@@ -99,7 +99,7 @@ public:
             ~breaking() {
                 if (core != nullptr) {
                     core->stream_.reset(); // its blob writes into the sink
-                    core->sink_.reset();
+                    core->file_.close();
                 }
             }
         } unless_done{this};
@@ -143,43 +143,12 @@ public:
         return std::move(valid).transform_error([&](error why) { return std::move(why).in_object(object.name); });
     }
 
-    /// Pads to where the next blob starts, and returns that.
-    [[nodiscard]] result<std::uint64_t> begin_blob() {
-        const std::optional<std::uint64_t> offset = checked_align(position_, options_.alignment_bytes_);
-        if (!offset) {
-            return error(errc::too_large_for_host, "the file would take more than 2^64 bytes");
-        }
-        static constexpr std::byte zeros[4096] = {};
-        while (position_ < *offset) {
-            const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(*offset - position_, sizeof zeros));
-            if (result<void> written = write({zeros, piece}); !written) {
-                return std::move(written).error();
-            }
-        }
-        return *offset;
-    }
-
-
     /// Takes a written object into the manifest.
     void keep(object_entry& object) {
         const auto [at, inserted] =
             objects_.by_name.emplace(object.name, encode_object(options_.version_, object));
         static_cast<void>(inserted); // distinct: check_new() looked
         objects_.in_order.push_back(at);
-    }
-
-    /// What is known of a blob once it is written.
-    void complete(component_entry& entry, std::uint64_t offset, const store& how, const blob_writer& blob) {
-        entry.offset = offset;
-        entry.length = blob.stored_bytes();
-        entry.encoding = name(how.encoding_);
-        if (how.digest_ != digest::none) {
-            entry.digest = blob.digest_text();
-        }
-        if (how.encoding_ != encoding::raw) {
-            entry.uncompressed_length = blob.decoded_bytes();
-        }
-        position_ += blob.stored_bytes();
     }
 
     [[nodiscard]] result<void> finish() {
@@ -190,17 +159,11 @@ public:
         if (done && memory_ != nullptr) {
             bytes_ = memory_->take();
         }
-        sink_.reset();
+        file_.close();
         return done;
     }
 
-    /// From here on the blobs that are copied are all of one file; what was one blob there stays one.
-    void begin_copying() noexcept { remembers_blobs_ = true; }
-    void end_copying() noexcept {
-        remembers_blobs_ = false;
-        copied_blobs_.clear();
-    }
-
+    [[nodiscard]] blob_area& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
@@ -231,8 +194,8 @@ public:
             return std::move(valid).error();
         }
         return unless_broken([&]() -> result<std::uint64_t> {
-            result<blob_writer> blob = blob_writer::create(*sink_, how, stream.entry.length);
-            const result<std::uint64_t> offset = begin_blob();
+            result<blob_writer> blob = blob_writer::create(file_.sink(), how, stream.entry.length);
+            const result<std::uint64_t> offset = file_.begin_blob();
             if (!blob || !offset) {
                 return !blob ? std::move(blob).error() : offset.error();
             }
@@ -272,7 +235,7 @@ public:
             if (result<void> ended = stream_->blob->finish(); !ended) {
                 return ended;
             }
-            complete(stream_->entry, stream_->offset, stream_->how, *stream_->blob);
+            file_.complete(stream_->entry, stream_->offset, stream_->how, *stream_->blob);
             object_entry object = stream_->object();
             keep(object);
             stream_.reset();
@@ -284,7 +247,7 @@ public:
     void abandon_stream(std::uint64_t number) noexcept {
         if (is_open(number)) {
             stream_.reset();
-            sink_.reset();
+            file_.close();
         }
     }
 
@@ -300,7 +263,7 @@ public:
     }
 
     [[nodiscard]] result<void> check_open() const {
-        if (!sink_) {
+        if (!file_.is_open()) {
             return closed();
         }
         if (stream_) {
@@ -335,57 +298,7 @@ private:
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
 
     [[nodiscard]] result<void> write_component(const component_source& source, component_entry& entry) {
-        return source.stored ? copy_stored(*source.stored, entry) : encode_component(source, entry);
-    }
-
-    /// The blob as it is, in pieces of 1 MiB. Read, not mapped: a source that shrinks is an error here, no fault.
-    [[nodiscard]] result<void> copy_stored(const component_view& stored, component_entry& entry) {
-        const std::pair<std::uint64_t, std::uint64_t> place(stored.offset(), entry.length);
-        if (const auto twin = copied_blobs_.find(place); twin != copied_blobs_.end()) {
-            entry.offset = twin->second;
-            return {};
-        }
-        const result<std::uint64_t> offset = begin_blob();
-        if (!offset) {
-            return offset.error();
-        }
-        entry.offset = *offset;
-        constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-        std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(entry.length, piece_bytes)));
-        for (std::uint64_t at = 0; at < entry.length; at += buffer.size()) {
-            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(entry.length - at, buffer.size()));
-            const span<std::byte> piece = span<std::byte>(buffer).first(size);
-            result<void> copied = stored.read_stored_into(piece, at);
-            if (copied) {
-                copied = write(piece);
-            }
-            if (!copied) {
-                return copied;
-            }
-        }
-        if (remembers_blobs_ && entry.length != 0) {
-            copied_blobs_.emplace(place, *offset);
-        }
-        return {};
-    }
-
-    [[nodiscard]] result<void> encode_component(const component_source& source, component_entry& entry) {
-        result<blob_writer> blob = blob_writer::create(*sink_, source.how, source.bytes.size());
-        if (!blob) {
-            return std::move(blob).error();
-        }
-        const result<std::uint64_t> offset = begin_blob();
-        if (!offset) {
-            return offset.error();
-        }
-        result<void> written = blob->append_host_order(source.bytes, source.swap_width);
-        if (written) {
-            written = blob->finish();
-        }
-        if (written) {
-            complete(entry, *offset, source.how, *blob);
-        }
-        return written;
+        return source.stored ? file_.copy(*source.stored, entry) : file_.encode(source, entry);
     }
 
     [[nodiscard]] result<void> write_object(const object_draft& draft, object_entry& object) {
@@ -405,29 +318,21 @@ private:
             return error(errc::manifest_too_large, "the manifest takes " + std::to_string(manifest.size()) +
                                                        " bytes, more than the 1 GiB that a reader takes");
         }
-        result<void> done = write(manifest);
+        result<void> done = file_.write(manifest);
         if (done) {
-            done = write(encode_footer(options_.version_, manifest.size()));
+            done = file_.write(encode_footer(options_.version_, manifest.size()));
         }
-        return done ? sink_->finish() : done;
+        return done ? file_.finish() : done;
     }
 
-    [[nodiscard]] result<void> write(bytes_view bytes) {
-        position_ += bytes.size();
-        return sink_->write(bytes);
-    }
-
-    std::unique_ptr<byte_sink> sink_; ///< null once the writer has finished or failed
+    blob_area file_; ///< closed once the writer has finished or failed
     memory_sink* memory_;
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;
-    std::uint64_t position_ = 0;
     std::optional<attributes> attributes_;
     encoded_objects objects_;
     std::optional<open_stream> stream_;
     std::uint64_t stream_number_ = 0; ///< of the latest stream
-    bool remembers_blobs_ = false;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> copied_blobs_; ///< offset and length → new offset
 };
 
 } // namespace detail
