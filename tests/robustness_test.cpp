@@ -921,6 +921,24 @@ TEST_CASE("a copy that runs out of memory at any point says so, and leaves the t
     fail_every_allocation(copy_all, check);
 }
 
+TEST_CASE("what is refused for want of something else is refused for want of memory where that runs out") {
+    const std::vector<std::byte> content = golden("v1.2-dense.zt");
+    const reader file = reader::from_bytes(bytes_view(content)).value();
+    const ztensor::object_view object = *file.begin();
+    const ztensor::component_view data = *object.begin();
+    const auto refuse_everything = [&]() -> result<void> {
+        const auto ran_out = [](const auto& answer) { return !answer && answer.error().code() == errc::out_of_memory; };
+        if (ran_out(file.find("no such name")) || ran_out(object.component("no such role")) ||
+            ran_out(data.check<std::complex<float>>()) || ran_out(data.view<std::complex<float>>()) ||
+            ran_out(data.read_stored_into({}, std::uint64_t{1} << 60)) ||
+            ran_out(object.read_rows<float>(5, std::uint64_t{1} << 60))) {
+            return ztensor::error(errc::out_of_memory, "");
+        }
+        return {};
+    };
+    fail_every_allocation(refuse_everything, [](const result<void>&) {});
+}
+
 TEST_CASE("a reader that runs out of memory at any point says so") {
     const auto check = [](const result<void>&) {};
     for (const char* const name : {"v1.2-zstd.zt", "v1.1-sparse-csr.zt", "v0.1-sparse-csr.zt", "s1.2-cbor-forms.zt"}) {

@@ -1403,6 +1403,31 @@ TEST_CASE("E10: sparse values that are no whole elements are refused when the fi
     CHECK(refusal(reader::from_bytes(support::to_vector(file_of(how, content)))).code == std::nullopt);
 }
 
+TEST_CASE("indices that are no whole numbers are refused, however they are read") {
+    const temp_dir directory;
+    for (const bool is_zstd : {false, true}) {
+        const holding how = {"", generation::v1_1, layout::parts, is_zstd};
+        const bytes ragged(11, '\0');
+        const bytes coo = file_of_parts(how, "sparse_coo", {3}, {{"coords", "i32", ragged}, {"values", "f32", bytes(8, 'v')}});
+        check_outcome(coo, coo_of<float>(), {is_zstd, errc::size_mismatch, {}}, directory);
+        check_outcome(coo, coo_of<float, std::int32_t>(), {is_zstd, errc::size_mismatch, {}}, directory);
+        check_outcome(coo, coo_of<float, std::int64_t>(), {is_zstd, errc::size_mismatch, {}}, directory);
+    }
+}
+
+TEST_CASE("0.1: indices of any 64-bit unsigned type are written into the one blob") {
+    const std::vector<float> two = {5, 7};
+    const auto file = [&](auto zero) {
+        using index = decltype(zero);
+        writer to = writer::to_memory(write_options().version(format_version::v0_1)).value();
+        to.add_csr("m", {2, 3}, two, std::vector<index>{0, 2}, std::vector<index>{0, 1, 2}).value();
+        to.add_coo("t", {2, 3}, two, std::vector<index>{0, 1, 0, 2}).value();
+        return finished(to);
+    };
+    static_assert(sizeof(unsigned long long) == 8);
+    CHECK(file(0ULL) == file(std::uint64_t{0}));
+}
+
 TEST_CASE("a negative index is refused however large the dimension is") {
     const holding how = {"", generation::v1_1, layout::parts, false};
     const temp_dir directory;

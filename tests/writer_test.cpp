@@ -806,6 +806,10 @@ TEST_CASE("big-endian data is written as such in 0.1, in one piece or in many, a
         CHECK(file.find(name)->data()->is_big_endian());
         CHECK(file.read<float>(name).value() == four_floats);
     }
+    const reader single = reopened(write_options().version(format_version::v0_1), [](writer& out) {
+        out.add("bytes", {2}, std::vector<std::uint8_t>{1, 2}, store().big_endian()).value(); // says nothing of them
+    });
+    CHECK_FALSE(single.find("bytes")->data()->is_big_endian());
     const auto begun = [](const result<tensor_stream>& stream) { return outcome(stream); };
     for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
         writer out = writer::to_memory(write_options().version(version)).value();

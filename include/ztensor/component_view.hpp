@@ -28,6 +28,10 @@
 namespace ztensor {
 inline namespace v0 {
 
+namespace detail {
+struct component_access;
+} // namespace detail
+
 /// A component of an object. Cheap to copy; it and everything it hands out live as long as the reader it came from
 /// (or any copy of that reader). Every member may be called from many threads at once.
 ///
@@ -63,6 +67,8 @@ public:
     [[nodiscard]] bool has_type() const noexcept {
         return record_->type_word.is_present() || record_->logical_type < logical_types.size();
     }
+    /// True for a logical type that the specification does not define, or that contradicts what stands beside it.
+    [[nodiscard]] bool has_unknown_type() const noexcept { return record_->logical_type == detail::unknown_type; }
     /// "raw", "zstd", or an unknown word.
     [[nodiscard]] std::string_view encoding_name() const noexcept {
         return record_->encoding ? name(*record_->encoding) : file_->index.text(record_->encoding_word);
@@ -91,7 +97,7 @@ public:
     /// Whether its elements may be read as T, by type alone. Errors: unknown_dtype, type_mismatch.
     template <class T>
     [[nodiscard]] result<void> check() const {
-        return located(detail::check_element_type(*file_, *record_, detail::element_request_of<T>()));
+        return guarded([&] { return detail::check_element_type(*file_, *record_, detail::element_request_of<T>()); });
     }
 
     /// The stored bytes (compressed, if they are stored compressed), borrowed. Touches and verifies nothing.
@@ -100,18 +106,22 @@ public:
         if (const std::optional<bytes_view> blob = detail::mapped_blob(*file_, *record_)) {
             return *blob;
         }
-        return located(error(errc::not_viewable, "the file is not mapped, so its bytes can't be borrowed"));
+        return guarded([&]() -> result<bytes_view> {
+            return error(errc::not_viewable, "the file is not mapped, so its bytes can't be borrowed");
+        });
     }
 
     /// Copies stored bytes, from position `from` of the blob on, verifying nothing. Errors: out_of_bounds if the blob
     /// has fewer; what the source says.
     [[nodiscard]] result<void> read_stored_into(span<std::byte> destination, std::uint64_t from = 0) const {
-        if (!detail::fits(from, destination.size(), record_->length)) {
-            return located(error(errc::out_of_bounds, std::to_string(destination.size()) + " bytes from byte " +
-                                                          std::to_string(from) + " of a blob of " +
-                                                          std::to_string(record_->length) + " were asked for"));
-        }
-        return located(file_->source->read_at(record_->offset + from, destination));
+        return guarded([&]() -> result<void> {
+            if (!detail::fits(from, destination.size(), record_->length)) {
+                return error(errc::out_of_bounds, std::to_string(destination.size()) + " bytes from byte " +
+                                                      std::to_string(from) + " of a blob of " +
+                                                      std::to_string(record_->length) + " were asked for");
+            }
+            return file_->source->read_at(record_->offset + from, destination);
+        });
     }
 
     /// The elements where they lie, without a copy. Touches and verifies nothing.
@@ -119,14 +129,16 @@ public:
     template <class T>
     [[nodiscard]] result<span<const T>> view() const {
         static_assert(!std::is_same_v<T, bool>, "stored bools are bytes of any value: view<std::uint8_t>() them");
-        return located(detail::check_viewable(*file_, *record_, detail::element_request_of<T>())
-                           .and_then([this]() -> result<span<const T>> {
-                               const bytes_view blob = *detail::mapped_blob(*file_, *record_);
-                               if (!blob.empty() && !detail::is_aligned_for<T>(blob)) {
-                                   return detail::misaligned_for(alignof(T));
-                               }
-                               return detail::as_elements<T>(blob);
-                           }));
+        return guarded([&] {
+            return detail::check_viewable(*file_, *record_, detail::element_request_of<T>())
+                .and_then([this]() -> result<span<const T>> {
+                    const bytes_view blob = *detail::mapped_blob(*file_, *record_);
+                    if (!blob.empty() && !detail::is_aligned_for<T>(blob)) {
+                        return detail::misaligned_for(alignof(T));
+                    }
+                    return detail::as_elements<T>(blob);
+                });
+        });
     }
 
     /// The elements in memory of the caller's own: decoded, verified (unless read_options say no), in the host's byte
@@ -135,7 +147,7 @@ public:
     /// bad_bool, and what the source says.
     template <class T>
     [[nodiscard]] result<std::vector<T>> read() const {
-        return located(detail::guard_memory([this] { return read_elements<T>(); }));
+        return guarded([this] { return read_elements<T>(); });
     }
 
     /// The same into the caller's memory, with no temporary copy of the tensor (but of the compressed bytes, where the
@@ -144,7 +156,7 @@ public:
     /// many there are); as read().
     template <class T>
     [[nodiscard]] result<void> read_into(span<T> destination) const {
-        return located(detail::guard_memory([&] { return read_elements_into(destination); }));
+        return guarded([&] { return read_elements_into(destination); });
     }
     template <class Container, std::enable_if_t<!detail::is_span_v<Container>, int> = 0>
     [[nodiscard]] result<void> read_into(Container& destination) const {
@@ -174,23 +186,29 @@ public:
     /// Errors: unsupported_type (complex and unknown logical types); as read().
     template <class To>
     [[nodiscard]] result<std::vector<To>> read_as() const {
-        return located(detail::guard_memory([this] { return convert_elements<To>(); }));
+        return guarded([this] { return convert_elements<To>(); });
     }
 
     /// Elements of parts [first, last) of `parts` equal ones: the rows of a dense tensor. Reads no other byte of raw
     /// data, and verifies none. Errors: out_of_bounds (last > parts, first > last); as read().
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_part(std::uint64_t first, std::uint64_t last, std::uint64_t parts) const {
-        return located(detail::guard_memory([&] { return read_elements_of_part<T>(first, last, parts); }));
+        return guarded([&] { return read_elements_of_part<T>(first, last, parts); });
     }
 
     /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say.
     /// Errors: what the source says.
     [[nodiscard]] result<digest_state> verify() const {
-        return located(detail::guard_memory([this] { return detail::verify_digest(*file_, *record_); }));
+        return guarded([this] { return detail::verify_digest(*file_, *record_); });
     }
 
 private:
+    friend struct detail::component_access;
+
+    template <class Call>
+    [[nodiscard]] std::invoke_result_t<Call> guarded(Call&& call) const {
+        return located(detail::guard_memory(std::forward<Call>(call)));
+    }
     /// Adds to an outcome's error where it happened.
     template <class T>
     [[nodiscard]] result<T> located(result<T> outcome) const {
@@ -319,7 +337,7 @@ private:
         if (result<void> valid = detail::check_element_type(*file_, *record_, stored); !valid) {
             return std::move(valid).error();
         }
-        if (record_->logical_type == detail::unknown_type) {
+        if (has_unknown_type()) {
             return error(errc::unsupported_type, "numbers of the logical type " + detail::quote(type()) + " are unknown to "
                                                  "this library");
         }
@@ -343,6 +361,15 @@ private:
     const detail::object_record* object_;
     const detail::component_record* record_;
 };
+
+namespace detail {
+
+/// For the rooms that must know whose component it is.
+struct component_access {
+    [[nodiscard]] static const opened_file* file_of(const component_view& component) noexcept { return component.file_; }
+};
+
+} // namespace detail
 
 } // namespace v0
 } // namespace ztensor

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -48,7 +49,8 @@ struct copy_options {
         return progress_ = std::move(value), *this;
     }
     /// Decodes every component and encodes it again, with the same encoding (at zstd's default level) and a digest of
-    /// the same algorithm, even where it could be copied as it is.
+    /// the same algorithm, even where it could be copied as it is. Then what is written must be what a writer of new data
+    /// writes: an object with unknown words, or whose parts don't fit each other, may be refused.
     copy_options& reencode(bool value = true) { return reencode_ = value, *this; }
     /// Whether the attributes of the file itself are copied too. On unless told otherwise.
     copy_options& file_attributes(bool value) { return file_attributes_ = value, *this; }
@@ -86,13 +88,14 @@ namespace detail {
 /// While it lives, the writer knows again the blobs that it has copied.
 class blob_memory {
 public:
-    explicit blob_memory(writer& to) noexcept : file_(writer_access::core_of(to).file()) { file_.begin_copying(); }
+    explicit blob_memory(writer& to) : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying()) {}
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
-    ~blob_memory() { file_.end_copying(); }
+    ~blob_memory() { file_.end_copying(std::move(of_outer_copy_)); }
 
 private:
     blob_area& file_;
+    std::optional<blob_area::copied_blobs> of_outer_copy_; ///< which may call this one, from its progress for one
 };
 
 [[nodiscard]] inline std::uint64_t stored_bytes_of(const object_view& object) noexcept {
@@ -111,7 +114,8 @@ private:
 /// A blob is copied as it is stored, with its compression and digest, unless the target's version needs it otherwise:
 /// big-endian data and bools of 0.1, sparse tensors between 0.1 (one blob) and later versions (parts), narrow indices
 /// of 1.1 in 1.2. Those are decoded, verified and stored anew with the same encoding and digest algorithm; a digest of
-/// an unknown algorithm is left out then. A blob that several components share stays one.
+/// an unknown algorithm is left out then. A blob that several components share stays one, where it is copied as it is.
+/// Bytes that are copied as they are stored are not looked at: bools among them may hold other bytes than 0 and 1.
 ///
 /// Errors: not_expressible, before anything of the object is written; cancelled; those of reading and of
 /// writer::add_object. After an error the objects before it are in `to`.

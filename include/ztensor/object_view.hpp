@@ -85,14 +85,18 @@ public:
         if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
             return component_view(*file_, *record_, *found);
         }
-        return located(error(errc::component_not_found, "there is no component " + detail::quote(role)));
+        return detail::guard_memory([&]() -> result<component_view> {
+            return located(error(errc::component_not_found, "there is no component " + detail::quote(role)));
+        });
     }
 
     /// The elements of a dense object. Errors: unsupported_format for any other format.
     [[nodiscard]] result<component_view> data() const {
         if (record_->format != ztensor::format::dense) {
-            return located(error(errc::unsupported_format, "its format is " + detail::quote(format()) +
-                                                               ", not dense: ask for its components"));
+            return detail::guard_memory([&]() -> result<component_view> {
+                return located(error(errc::unsupported_format, "its format is " + detail::quote(format()) +
+                                                                   ", not dense: ask for its components"));
+            });
         }
         return component("data");
     }
@@ -123,8 +127,10 @@ public:
     [[nodiscard]] result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
         const ztensor::shape dimensions = shape();
         if (dimensions.empty() || first > last || last > dimensions[0]) {
-            return located(error(errc::out_of_bounds, "rows " + std::to_string(first) + " to " + std::to_string(last) +
-                                                          " were asked for, of shape " + to_string(dimensions)));
+            return detail::guard_memory([&]() -> result<std::vector<T>> {
+                return located(error(errc::out_of_bounds, "rows " + std::to_string(first) + " to " + std::to_string(last) +
+                                                              " were asked for, of shape " + to_string(dimensions)));
+            });
         }
         return data().and_then([&](const component_view& data) {
             return data.read_part<T>(first, last, dimensions[0]);

@@ -129,6 +129,7 @@ public:
             return error(errc::object_not_found, "there is no object " + detail::quote(name)).in_file(file_->path);
         });
     }
+    /// Throws std::bad_alloc where memory runs out: unlike find() it can't say so.
     [[nodiscard]] bool contains(std::string_view name) const { return file_->index.find(name).has_value(); }
 
     // Dense objects by name: what object_view offers. Errors besides those: object_not_found, unsupported_format.

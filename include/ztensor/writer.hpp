@@ -49,24 +49,28 @@ public:
         using T = detail::element_of_t<Elements>;
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         constexpr dtype storage = element_traits<T>::storage;
-        if (const std::optional<dtype> expected = core_->stream_dtype(number()); expected && *expected != storage) {
-            return error(errc::type_mismatch, "the tensor is of " + std::string(name(*expected)) + ", not of " +
-                                                  std::string(name(storage)));
-        }
-        return core_->append_to_stream(number(), detail::as_bytes(span<const T>(elements)), width_bytes(storage));
+        return detail::guard_memory([&]() -> result<void> {
+            if (const std::optional<dtype> expected = core_->stream_dtype(number()); expected && *expected != storage) {
+                return error(errc::type_mismatch, "the tensor is of " + std::string(name(*expected)) + ", not of " +
+                                                      std::string(name(storage)));
+            }
+            return core_->append_to_stream(number(), detail::as_bytes(span<const T>(elements)), width_bytes(storage));
+        });
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
     [[nodiscard]] result<void> append_bytes(bytes_view little_endian) {
-        return core_->append_to_stream(number(), little_endian, 1);
+        return detail::guard_memory([&] { return core_->append_to_stream(number(), little_endian, 1); });
     }
 
     /// Bytes of the decoded tensor that are still to come.
     [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return core_->stream_missing_bytes(number()); }
 
     /// Completes the tensor. Errors: size_mismatch if elements are missing; writer_closed; what the sink says.
-    [[nodiscard]] result<void> finish() { return core_->finish_stream(number()); }
+    [[nodiscard]] result<void> finish() {
+        return detail::guard_memory([&] { return core_->finish_stream(number()); });
+    }
 
 private:
     friend class writer;
@@ -119,7 +123,7 @@ public:
     /// The version being written.
     [[nodiscard]] format_version version() const noexcept { return core_->version(); }
 
-    /// The attributes of the file itself. Errors: name_invalid, not_expressible (0.1 has none), writer_closed.
+    /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none), writer_closed.
     [[nodiscard]] result<void> attributes(ztensor::attributes values) {
         return detail::guard_memory([&] { return core_->set_attributes(std::move(values)); });
     }
@@ -161,7 +165,7 @@ public:
 
     /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
     /// that is known, roles and sizes must fit.
-    /// Errors: as add(); schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
+    /// Errors: as add(); cbor_utf8 (attributes), schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
     [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft) {
         return detail::guard_memory([&] { return core_->add_object(name, draft); });
     }
@@ -249,12 +253,12 @@ result<void> writer::add_csr(std::string_view name, const shape& dimensions, con
     using T = detail::element_of_t<Values>;
     using Index = detail::element_of_t<Indices>;
     static_assert(std::is_same_v<Index, detail::element_of_t<Pointers>>, "indices and indptr are of one type");
-    const auto csr = csr_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(indices),
-                                                    span<const Index>(indptr));
-    if (!csr) {
-        return error(csr.error()).in_object(name);
-    }
     return detail::guard_memory([&]() -> result<void> {
+        const auto csr = csr_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(indices),
+                                                        span<const Index>(indptr));
+        if (!csr) {
+            return error(csr.error()).in_object(name);
+        }
         object_draft draft(format::sparse_csr, dimensions);
         if (version() != format_version::v0_1) {
             const store plain = store(how).type({});
@@ -262,7 +266,7 @@ result<void> writer::add_csr(std::string_view name, const shape& dimensions, con
                                         .component("indices", csr->indices(), plain)
                                         .component("indptr", csr->indptr(), plain));
         }
-        if constexpr (std::is_same_v<Index, std::uint64_t>) {
+        if constexpr (element_traits<Index>::storage == dtype::u64) {
             return add_blob_0_1<T>(name, draft, detail::pack_csr_0_1(*csr), how);
         }
         return narrow_indices_0_1(name);
@@ -274,17 +278,17 @@ result<void> writer::add_coo(std::string_view name, const shape& dimensions, con
                              const Coords& coords, const store& how) {
     using T = detail::element_of_t<Values>;
     using Index = detail::element_of_t<Coords>;
-    const auto coo = coo_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(coords));
-    if (!coo) {
-        return error(coo.error()).in_object(name);
-    }
     return detail::guard_memory([&]() -> result<void> {
+        const auto coo = coo_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(coords));
+        if (!coo) {
+            return error(coo.error()).in_object(name);
+        }
         object_draft draft(format::sparse_coo, dimensions);
         if (version() != format_version::v0_1) {
             return add_object(name, draft.component("values", coo->values(), how)
                                         .component("coords", coo->coords(), store(how).type({})));
         }
-        if constexpr (std::is_same_v<Index, std::uint64_t>) {
+        if constexpr (element_traits<Index>::storage == dtype::u64) {
             return add_blob_0_1<T>(name, draft, detail::pack_coo_0_1(*coo), how);
         }
         return narrow_indices_0_1(name);

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -97,9 +98,9 @@ public:
 
     /// The blob as it is, in pieces of 1 MiB. Read, not mapped: a source that shrinks is an error here, no fault.
     [[nodiscard]] result<void> copy(const component_view& stored, component_entry& entry) {
-        const std::pair<std::uint64_t, std::uint64_t> place(stored.offset(), entry.length);
-        if (const auto twin = copied_blobs_.find(place); twin != copied_blobs_.end()) {
-            entry.offset = twin->second;
+        const blob_place place(component_access::file_of(stored), stored.offset(), entry.length);
+        if (copied_blobs_ && copied_blobs_->count(place) != 0) {
+            entry.offset = copied_blobs_->at(place);
             return {};
         }
         const result<std::uint64_t> offset = begin_blob();
@@ -120,25 +121,28 @@ public:
                 return copied;
             }
         }
-        if (remembers_blobs_ && entry.length != 0) {
-            copied_blobs_.emplace(place, *offset);
+        if (copied_blobs_ && entry.length != 0) {
+            copied_blobs_->emplace(place, *offset);
         }
         return {};
     }
 
-    /// From here on the blobs that are copied are all of one file; what was one blob there stays one.
-    void begin_copying() noexcept { remembers_blobs_ = true; }
-    void end_copying() noexcept {
-        remembers_blobs_ = false;
-        copied_blobs_.clear();
+    /// Source, offset and length of a blob → its new offset.
+    using blob_place = std::tuple<const opened_file*, std::uint64_t, std::uint64_t>;
+    using copied_blobs = std::map<blob_place, std::uint64_t>;
+
+    /// From here on, what is one blob in a file that is copied stays one. Gives what an outer copy had remembered, for
+    /// end_copying().
+    [[nodiscard]] std::optional<copied_blobs> begin_copying() {
+        return std::exchange(copied_blobs_, std::optional<copied_blobs>(std::in_place));
     }
+    void end_copying(std::optional<copied_blobs> of_outer_copy) noexcept { copied_blobs_ = std::move(of_outer_copy); }
 
 private:
     std::unique_ptr<byte_sink> sink_; ///< null once closed
     std::uint64_t alignment_bytes_;
     std::uint64_t position_ = 0;
-    bool remembers_blobs_ = false;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> copied_blobs_; ///< offset and length → new offset
+    std::optional<copied_blobs> copied_blobs_; ///< while a file is copied
 };
 
 } // namespace detail

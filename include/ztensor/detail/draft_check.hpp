@@ -39,7 +39,7 @@ namespace detail {
     entry.dtype = v0::name(source.storage);
     entry.type = source.type.empty() ? std::nullopt : std::optional(source.type);
     entry.length = source.bytes.size();
-    entry.is_big_endian = source.how.is_big_endian_;
+    entry.is_big_endian = source.how.is_big_endian_ && width_bytes(source.storage) > 1;
     return entry;
 }
 

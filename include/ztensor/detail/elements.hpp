@@ -74,9 +74,6 @@ template <class T>
     if (!component.dtype) {
         return unknown_dtype(file, component);
     }
-    if (component.has_no_byte_order) {
-        return error(errc::needs_byteswap, "what big-endian means is only defined for dense data");
-    }
     const std::string_view type = type_name(file.index, component);
     const bool is_bool_as_byte = component.dtype == dtype::boolean && request.storage == dtype::u8;
     const bool is_same_storage = component.dtype == request.storage || (is_bool_as_byte && request.type.empty());
@@ -93,6 +90,9 @@ template <class T>
 /// The component is an array of the requested elements. Errors: unknown_dtype, type_mismatch.
 [[nodiscard]] inline result<void> check_element_type(const opened_file& file, const component_record& component,
                                                      const element_request& request) {
+    if (request.storage && component.has_no_byte_order) {
+        return error(errc::needs_byteswap, "what big-endian means is only defined for dense data");
+    }
     if (request.storage && component.holds_indices) {
         return error(errc::type_mismatch, "the blob holds indices as well as values, so it is no array of elements: use "
                                           "csr_view or coo_view, or read std::byte");

@@ -135,7 +135,7 @@ inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, 
         component.holds_indices = sparse_format != "coo" || !words.coords.is_present();
     }
     const std::optional<dtype> storage = find_dtype_by_long_name(scan_.text(component.dtype_word));
-    const bool has_byte_order = !storage || width_bytes(*storage) > 1;
+    const bool has_byte_order = !storage || width_bytes(*storage) > 1 || component.holds_indices;
     if (!words.data_endianness.is_present() || !has_byte_order ||
         scan_.text(component.encoding_word) != name(encoding::raw)) {
         return true;

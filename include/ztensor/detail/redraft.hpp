@@ -61,8 +61,16 @@ public:
         if (object_.has_attributes()) {
             out_.draft.attributes(attributes(object_.attributes()));
         }
-        if (!object_.known_format() && find_format(object_.format())) { // 0.1 has other words for these
+        const std::optional<format> same_word = find_format(object_.format());
+        const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
+        if (!object_.known_format() && same_word && has_word_in_target) { // 0.1 has other words for these
             return not_expressible(version_, "format " + quote(object_.format()) + " of a meaning that is not known");
+        }
+        for (const component_view component : object_) {
+            if (component.has_unknown_type() && component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
+                return not_expressible(version_, "logical type " + quote(component.type()) + " of a meaning that is not known")
+                    .in_component(component.role());
+            }
         }
         const bool is_sparse = object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
         const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
@@ -132,7 +140,7 @@ private:
         }
         const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
                                             [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
-        return find_dtype(word) || (version_ == format_version::v1_1 && is_logical);
+        return find_dtype(word) || (!word.empty() && version_ == format_version::v1_1 && is_logical);
     }
 
     /// 1.1 allows index parts of any integer type, 1.2 only u64.
@@ -148,6 +156,9 @@ private:
         if (!component.dtype()) {
             return component.read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
+        if (result<void> valid = check_type(component); !valid) {
+            return valid;
+        }
         const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
         result<std::vector<std::byte>> decoded =
             stays_big_endian ? component.read<std::byte>() : component.read_little_endian();
@@ -158,6 +169,14 @@ private:
         out_.memory.push_back(*std::move(decoded));
         out_.draft.component_bytes(component.role(), *component.dtype(), out_.memory.back(), how);
         return {};
+    }
+
+    /// To what is encoded anew a type of no letters can't be given.
+    [[nodiscard]] result<void> check_type(const component_view& component) const {
+        if (!component.has_type() || !component.type().empty()) {
+            return {};
+        }
+        return not_expressible(version_, "logical type \"\" of data that is encoded anew").in_component(component.role());
     }
 
     /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
@@ -234,6 +253,9 @@ private:
         if (!values) {
             return values.error();
         }
+        if (result<void> valid = check_type(*values); !valid) {
+            return valid;
+        }
         for (const component_view part : object_) {
             if (part.encoding() != values->encoding() || store_like(part).digest_ != store_like(*values).digest_) {
                 return not_expressible(version_, "place for different encodings or digests within one object")
@@ -244,8 +266,8 @@ private:
             return values->read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
         const result<std::vector<std::byte>> blob = object_.known_format() == format::sparse_csr
-                                                        ? csr_view<std::byte>::read(object_).transform(pack_csr_0_1<std::byte>)
-                                                        : coo_view<std::byte>::read(object_).transform(pack_coo_0_1<std::byte>);
+                                                        ? csr_view<std::byte>::read(object_).transform(pack_csr_0_1<std::byte, std::uint64_t>)
+                                                        : coo_view<std::byte>::read(object_).transform(pack_coo_0_1<std::byte, std::uint64_t>);
         if (!blob) {
             return blob.error();
         }

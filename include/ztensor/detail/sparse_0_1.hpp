@@ -31,8 +31,8 @@ template <class T>
 }
 
 /// indptr, then indices, then the values.
-template <class T>
-[[nodiscard]] std::vector<std::byte> pack_csr_0_1(const csr_view<T>& csr) {
+template <class T, class Index>
+[[nodiscard]] std::vector<std::byte> pack_csr_0_1(const csr_view<T, Index>& csr) {
     std::vector<std::byte> blob = little_endian_bytes(csr.indptr());
     const std::vector<std::byte> indices = little_endian_bytes(csr.indices());
     const std::vector<std::byte> values = little_endian_bytes(csr.values());
@@ -42,8 +42,8 @@ template <class T>
 }
 
 /// For each entry its coordinates, then its value.
-template <class T>
-[[nodiscard]] std::vector<std::byte> pack_coo_0_1(const coo_view<T>& coo) {
+template <class T, class Index>
+[[nodiscard]] std::vector<std::byte> pack_coo_0_1(const coo_view<T, Index>& coo) {
     const std::size_t entries = coo.entry_count();
     const std::vector<std::byte> values = little_endian_bytes(coo.values());
     const std::size_t value_bytes = entries == 0 ? 0 : values.size() / entries;

@@ -69,6 +69,9 @@ template <class T>
         return error(errc::sparse_dtype, "indices are stored as " + std::string(name(storage)) + ", which is no integer type");
     }
     const std::size_t width = width_bytes(storage);
+    if (result<void> whole = check_whole_elements(little_endian.size(), width); !whole) {
+        return std::move(whole).error();
+    }
     const std::uint64_t sign = category == dtype_class::signed_integer ? std::uint64_t{1} << (8 * width - 1) : 0;
     std::vector<std::uint64_t> wide(little_endian.size() / width);
     for (std::size_t i = 0; i < wide.size(); ++i) {
@@ -111,7 +114,7 @@ template <class Index>
 
 /// Indices of a logical type that is unknown are no numbers to us. Errors: unsupported_type.
 [[nodiscard]] inline result<void> check_index_type(const component_view& component) {
-    if (!component.has_type() || component.type() == component.dtype_name()) {
+    if (!component.has_unknown_type()) {
         return {};
     }
     return error(errc::unsupported_type, "indices of the logical type " + quote(component.type()) + " are no integers that "
@@ -202,11 +205,10 @@ template <class T>
     if constexpr (!std::is_same_v<T, std::byte>) {
         return 1;
     }
-    const logical_type_facts* const type = find_logical_type(values.type());
-    const bool is_plain = !values.has_type() || values.type() == values.dtype_name();
-    if (!values.dtype() || (!is_plain && type == nullptr)) {
+    if (!values.dtype() || values.has_unknown_type()) {
         return std::nullopt;
     }
+    const logical_type_facts* const type = find_logical_type(values.type());
     return width_bytes(*values.dtype()) * static_cast<std::size_t>(type != nullptr ? type->storage_elements : 1);
 }
 

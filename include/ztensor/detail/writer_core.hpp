@@ -185,7 +185,7 @@ public:
         stream.entry.role = "data";
         stream.entry.dtype = v0::name(storage);
         stream.entry.type = how.type_.empty() ? std::nullopt : std::optional<std::string>(how.type_);
-        stream.entry.is_big_endian = how.is_big_endian_;
+        stream.entry.is_big_endian = how.is_big_endian_ && width_bytes(storage) > 1;
         const logical_type_facts* const type = find_logical_type(how.type_);
         const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
         // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
