@@ -73,8 +73,9 @@ void print_for_people(const ztensor::reader& file, bool verify) {
         for (const ztensor::component_view part : object) {
             const bool is_alone = object.known_format() == ztensor::format::dense && part.role() == "data";
             rows.push_back({printable(object.name()) + (is_alone ? "" : " / " + printable(part.role())),
-                            printable(object.format()), printable(part.type().empty() ? part.dtype_name() : part.type()),
-                            to_string(object.shape()), printable(part.encoding_name()), human(part.stored_bytes()),
+                            printable(object.format()),
+                            printable(part.type().empty() ? part.dtype_name() : part.type()), to_string(object.shape()),
+                            printable(part.encoding_name()), human(part.stored_bytes()),
                             part.decoded_bytes() ? human(*part.decoded_bytes()) : "?", digest_column(part, verify)});
             stored += part.stored_bytes();
             decoded += part.decoded_bytes().value_or(0);

@@ -72,8 +72,14 @@ int main(int argc, char** argv) {
     std::string version = "1.2.0";
     std::vector<std::string> only_names, rename_pairs;
     app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->check(CLI::IsMember(versions));
-    app.add_option("--only", only_names, "copy only this object; may be repeated")->take_all()->expected(1)->allow_extra_args(false);
-    app.add_option("--rename", rename_pairs, "OLD=NEW; may be repeated")->take_all()->expected(1)->allow_extra_args(false);
+    app.add_option("--only", only_names, "copy only this object; may be repeated")
+        ->take_all()
+        ->expected(1)
+        ->allow_extra_args(false);
+    app.add_option("--rename", rename_pairs, "OLD=NEW; may be repeated")
+        ->take_all()
+        ->expected(1)
+        ->allow_extra_args(false);
     app.add_option("IN", in, "the file to read")->required();
     app.add_option("OUT", out, "the file to write")->required();
     CLI11_PARSE(app, argc, argv);
@@ -85,7 +91,8 @@ int main(int argc, char** argv) {
 
         ztensor::copy_options options;
         if (!only.empty()) {
-            options.select([&](const ztensor::object_view& object) { return only.count(std::string(object.name())) != 0; });
+            options.select(
+                [&](const ztensor::object_view& object) { return only.count(std::string(object.name())) != 0; });
         }
         options.rename([&](std::string_view name) {
             const auto found = renames.find(std::string(name));

@@ -13,7 +13,8 @@ namespace {
 
 void save(const std::string& path) {
     auto out = ztensor::writer::create(path).value();
-    out.attributes(ztensor::to_attributes({{"license", "MIT"}, {"layers", 2}, {"tags", {"demo", "tiny"}}}).value()).value();
+    out.attributes(ztensor::to_attributes({{"license", "MIT"}, {"layers", 2}, {"tags", {"demo", "tiny"}}}).value())
+        .value();
 
     const std::vector<float> weights = {1.0F, -2.0F, 0.5F, 4.0F, 0.0F, 3.0F};
     out.add("layer1.weight", {2, 3}, weights).value(); // raw: can be viewed without a copy

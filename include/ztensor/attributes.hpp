@@ -209,7 +209,8 @@ private:
         T out{};
         if (!read(value, out)) {
             const bool is_damaged = value.failed() && value.fault().code == errc::cbor_utf8;
-            return error(is_damaged ? errc::cbor_utf8 : errc::attribute_type, "attribute " + detail::quote(key) + " is not " + expected);
+            return error(is_damaged ? errc::cbor_utf8 : errc::attribute_type,
+                         "attribute " + detail::quote(key) + " is not " + expected);
         }
         return out;
     }

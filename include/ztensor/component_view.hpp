@@ -163,8 +163,8 @@ public:
         return read_into(span<typename Container::value_type>(destination));
     }
 
-    /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of big-endian
-    /// data unknown_dtype, needs_byteswap (of another layout than dense).
+    /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of
+    /// big-endian data unknown_dtype, needs_byteswap (of another layout than dense).
     [[nodiscard]] result<std::vector<std::byte>> read_little_endian() const {
         if (!record_->is_big_endian) {
             return read<std::byte>();
@@ -338,8 +338,8 @@ private:
             return std::move(valid).error();
         }
         if (has_unknown_type()) {
-            return error(errc::unsupported_type, "numbers of the logical type " + detail::quote(type()) + " are unknown to "
-                                                 "this library");
+            return error(errc::unsupported_type, "numbers of the logical type " + detail::quote(type()) +
+                                                     " are unknown to this library");
         }
         result<std::vector<std::byte>> decoded = detail::decode(*file_, *record_);
         if (!decoded) {
@@ -366,7 +366,9 @@ namespace detail {
 
 /// For the rooms that must know whose component it is.
 struct component_access {
-    [[nodiscard]] static const opened_file* file_of(const component_view& component) noexcept { return component.file_; }
+    [[nodiscard]] static const opened_file* file_of(const component_view& component) noexcept {
+        return component.file_;
+    }
 };
 
 } // namespace detail

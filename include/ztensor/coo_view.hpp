@@ -34,10 +34,14 @@ public:
     /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
     /// Errors: unsupported_format (not sparse_coo), sparse_shape, sparse_size, sparse_dtype, sparse_index,
     /// needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<coo_view> from(const object_view& object) { return load(object, detail::loading::borrows); }
+    [[nodiscard]] static result<coo_view> from(const object_view& object) {
+        return load(object, detail::loading::borrows);
+    }
 
     /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
-    [[nodiscard]] static result<coo_view> read(const object_view& object) { return load(object, detail::loading::reads); }
+    [[nodiscard]] static result<coo_view> read(const object_view& object) {
+        return load(object, detail::loading::reads);
+    }
 
     /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1, …
     /// Errors: sparse_shape, sparse_size, sparse_index.
@@ -115,7 +119,8 @@ private:
     }
 
     [[nodiscard]] static result<coo_view> load(const object_view& object, detail::loading how) {
-        return detail::object_access::located(object, detail::guard_memory([&] { return load_unguarded(object, how); }));
+        return detail::object_access::located(object,
+                                              detail::guard_memory([&] { return load_unguarded(object, how); }));
     }
 
     [[nodiscard]] static result<coo_view> load_unguarded(const object_view& object, detail::loading how) {
@@ -138,9 +143,9 @@ private:
     [[nodiscard]] static result<coo_view> assembled(const object_view& object, const component_view& component,
                                                     const array& values, const index_array& coords) {
         const std::size_t entries = coords.elements.size() / object.shape().rank();
-        return detail::elements_per_value<T>(component, values.elements.size(), entries).and_then([&](std::size_t per_value) {
-            return checked(coo_view(object.shape(), values, coords, per_value));
-        });
+        return detail::elements_per_value<T>(component, values.elements.size(), entries)
+            .and_then(
+                [&](std::size_t per_value) { return checked(coo_view(object.shape(), values, coords, per_value)); });
     }
 
     [[nodiscard]] static result<coo_view> load_0_1(const object_view& object, detail::loading how) {
@@ -161,14 +166,15 @@ private:
     }
 
     /// 0.1: entries of (one u64 for each dimension, one value).
-    [[nodiscard]] static result<coo_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions,
-                                                        detail::loading how) {
+    [[nodiscard]] static result<coo_view> load_one_blob(const component_view& component,
+                                                        const ztensor::shape& dimensions, detail::loading how) {
         const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component, how);
         if (!blob) {
             return blob.error();
         }
         const std::size_t width = sizeof(std::uint64_t);
-        const std::size_t value_bytes = sizeof(T) * *detail::elements_per_value<T>(component); // known: blob_0_1() looked
+        const std::size_t value_bytes =
+            sizeof(T) * *detail::elements_per_value<T>(component); // known: blob_0_1() looked
         const std::size_t entry_bytes = dimensions.rank() * width + value_bytes;
         const result<std::uint64_t> entries =
             detail::count_entries_0_1(format::sparse_coo, dimensions, value_bytes, blob->elements.size());
@@ -202,8 +208,8 @@ private:
         }
         if (shape_[0] >= max_bytes / sizeof(std::uint64_t) ||
             !detail::fits_address_space((shape_[0] + 1) * sizeof(std::uint64_t))) {
-            return error(errc::limit_exceeded, "the pointers of " + std::to_string(shape_[0]) + " rows take more than " +
-                                                   std::to_string(max_bytes) + " bytes");
+            return error(errc::limit_exceeded, "the pointers of " + std::to_string(shape_[0]) +
+                                                   " rows take more than " + std::to_string(max_bytes) + " bytes");
         }
         std::vector<std::uint64_t> indptr(static_cast<std::size_t>(shape_[0]) + 1);
         for (const Index row : coords(0)) {

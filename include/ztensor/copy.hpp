@@ -43,14 +43,16 @@ struct copy_options {
     /// Only the objects for which this is true; all of them unless given.
     copy_options& select(std::function<bool(const object_view&)> value) { return select_ = std::move(value), *this; }
     /// The new name for a name.
-    copy_options& rename(std::function<std::string(std::string_view)> value) { return rename_ = std::move(value), *this; }
+    copy_options& rename(std::function<std::string(std::string_view)> value) {
+        return rename_ = std::move(value), *this;
+    }
     /// Called after every object; false stops the copy with errc::cancelled.
     copy_options& progress(std::function<bool(const copy_progress&)> value) {
         return progress_ = std::move(value), *this;
     }
     /// Decodes every component and encodes it again, with the same encoding (at zstd's default level) and a digest of
-    /// the same algorithm, even where it could be copied as it is. Then what is written must be what a writer of new data
-    /// writes: an object with unknown words, or whose parts don't fit each other, may be refused.
+    /// the same algorithm, even where it could be copied as it is. Then what is written must be what a writer of new
+    /// data writes: an object with unknown words, or whose parts don't fit each other, may be refused.
     copy_options& reencode(bool value = true) { return reencode_ = value, *this; }
     /// Whether the attributes of the file itself are copied too. On unless told otherwise.
     copy_options& file_attributes(bool value) { return file_attributes_ = value, *this; }
@@ -88,7 +90,8 @@ namespace detail {
 /// While it lives, the writer knows again the blobs that it has copied.
 class blob_memory {
 public:
-    explicit blob_memory(writer& to) : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying()) {}
+    explicit blob_memory(writer& to)
+        : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying()) {}
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
     ~blob_memory() { file_.end_copying(std::move(of_outer_copy_)); }
@@ -121,7 +124,8 @@ private:
 /// writer::add_object. After an error the objects before it are in `to`.
 [[nodiscard]] inline result<void> copy(const reader& from, writer& to, const copy_options& options = {}) {
     return detail::guard_memory([&]() -> result<void> {
-        if (from.has_attributes() && options.file_attributes_ && !(from.attributes().empty() && to.version() == format_version::v0_1)) {
+        if (from.has_attributes() && options.file_attributes_ &&
+            !(from.attributes().empty() && to.version() == format_version::v0_1)) {
             if (result<void> added = to.add_attributes(from.attributes()); !added) {
                 return added;
             }

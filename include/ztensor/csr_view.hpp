@@ -49,15 +49,20 @@ public:
     /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
     /// Errors: unsupported_format (not sparse_csr), sparse_shape, sparse_size, sparse_dtype, sparse_indptr,
     /// sparse_index, needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<csr_view> from(const object_view& object) { return load(object, detail::loading::borrows); }
+    [[nodiscard]] static result<csr_view> from(const object_view& object) {
+        return load(object, detail::loading::borrows);
+    }
 
     /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
-    [[nodiscard]] static result<csr_view> read(const object_view& object) { return load(object, detail::loading::reads); }
+    [[nodiscard]] static result<csr_view> read(const object_view& object) {
+        return load(object, detail::loading::reads);
+    }
 
     /// Rows [first, last) alone: of raw components only the bytes of those rows and of their pointers are read; what
     /// is compressed or kept in one blob (0.1) is decoded whole. Row `first` becomes row 0.
     /// Errors: out_of_bounds; as from().
-    [[nodiscard]] static result<csr_view> from_rows(const object_view& object, std::uint64_t first, std::uint64_t last) {
+    [[nodiscard]] static result<csr_view> from_rows(const object_view& object, std::uint64_t first,
+                                                    std::uint64_t last) {
         return detail::object_access::located(object,
                                               detail::guard_memory([&] { return load_rows(object, first, last); }));
     }
@@ -84,7 +89,8 @@ public:
     [[nodiscard]] bool is_sorted() const noexcept {
         for (std::uint64_t row = 0; row < rows(); ++row) {
             const span<const Index> columns = this->row(row).columns;
-            if (std::adjacent_find(columns.begin(), columns.end(), [](Index a, Index b) { return a >= b; }) != columns.end()) {
+            if (std::adjacent_find(columns.begin(), columns.end(), [](Index a, Index b) { return a >= b; }) !=
+                columns.end()) {
                 return false;
             }
         }
@@ -121,7 +127,8 @@ public:
         return detail::guard_memory([&] {
             return detail::make_dense<T>(shape_, max_bytes).transform([this](std::vector<T> dense) {
                 for_each([&](const csr_entry<T>& entry) {
-                    detail::accumulate(dense[static_cast<std::size_t>(entry.row * columns() + entry.column)], entry.value);
+                    detail::accumulate(dense[static_cast<std::size_t>(entry.row * columns() + entry.column)],
+                                       entry.value);
                 });
                 return dense;
             });
@@ -152,7 +159,8 @@ private:
     }
 
     [[nodiscard]] static result<csr_view> load(const object_view& object, detail::loading how) {
-        return detail::object_access::located(object, detail::guard_memory([&] { return load_unguarded(object, how); }));
+        return detail::object_access::located(object,
+                                              detail::guard_memory([&] { return load_unguarded(object, how); }));
     }
 
     [[nodiscard]] static result<csr_view> load_unguarded(const object_view& object, detail::loading how) {
@@ -216,8 +224,8 @@ private:
     }
 
     /// 0.1: indptr u64[rows + 1], indices u64[entries], then the values.
-    [[nodiscard]] static result<csr_view> load_one_blob(const component_view& component, const ztensor::shape& dimensions,
-                                                        detail::loading how) {
+    [[nodiscard]] static result<csr_view> load_one_blob(const component_view& component,
+                                                        const ztensor::shape& dimensions, detail::loading how) {
         const result<detail::shared_array<std::byte>> blob = detail::load_elements<std::byte>(component, how);
         if (!blob) {
             return blob.error();
@@ -252,7 +260,8 @@ private:
         }
     }
 
-    [[nodiscard]] static result<csr_view> load_rows(const object_view& object, std::uint64_t first, std::uint64_t last) {
+    [[nodiscard]] static result<csr_view> load_rows(const object_view& object, std::uint64_t first,
+                                                    std::uint64_t last) {
         const ztensor::shape dimensions = object.shape();
         result<void> valid = detail::check_format(object, format::sparse_csr);
         if (valid && (first > last || last > dimensions[0])) {
@@ -300,7 +309,8 @@ private:
         if (!columns || !elements) {
             return !columns ? columns.error() : elements.error();
         }
-        return checked(csr_view(cut, detail::own(*elements), detail::own(*columns), detail::own(*std::move(pointers)), *per_value));
+        return checked(csr_view(cut, detail::own(*elements), detail::own(*columns), detail::own(*std::move(pointers)),
+                                *per_value));
     }
 
     [[nodiscard]] csr_view cut(std::uint64_t first, std::uint64_t last) const {

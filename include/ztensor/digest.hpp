@@ -113,7 +113,8 @@ struct digest_parts {
         if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
             digits.remove_prefix(2);
         }
-        return digits.size() == 8 && is_hex(digits) ? std::optional(digest_parts{digest::crc32c, digits}) : std::nullopt;
+        return digits.size() == 8 && is_hex(digits) ? std::optional(digest_parts{digest::crc32c, digits})
+                                                    : std::nullopt;
     }
     if (algorithm == name(digest::sha256)) {
         return digits.size() == 64 && is_hex(digits) ? std::optional(digest_parts{digest::sha256, digits})

@@ -251,8 +251,8 @@ public:
     /// The whole message in one line, safe to print: text from the file is escaped and cut.
     [[nodiscard]] const std::string& what() const noexcept { return details_->what; }
 
-    // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there. Where memory
-    // runs out, the error stays as it was.
+    // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there. Where
+    // memory runs out, the error stays as it was.
     [[nodiscard]] error in_file(std::string_view path) && { return std::move(*this).with(&details::path, path); }
     [[nodiscard]] error in_object(std::string_view name) && { return std::move(*this).with(&details::object, name); }
     [[nodiscard]] error in_component(std::string_view role) && {

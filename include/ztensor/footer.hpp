@@ -149,8 +149,9 @@ inline constexpr signature foreign_signatures[] = {
                                                        ": it is damaged or cut off");
     }
     if (length > max_manifest_bytes) {
-        return error(errc::manifest_too_large, "the manifest takes " + std::to_string(length) + " bytes, more than the " +
-                                                   std::to_string(max_manifest_bytes) + " allowed");
+        return error(errc::manifest_too_large, "the manifest takes " + std::to_string(length) +
+                                                   " bytes, more than the " + std::to_string(max_manifest_bytes) +
+                                                   " allowed");
     }
     const std::uint64_t behind = fixed_bytes - magic_bytes;
     return manifest_location{kind, file_bytes - behind - length, length};
@@ -177,7 +178,8 @@ inline constexpr signature foreign_signatures[] = {
         }
         const std::uint64_t length = size_before(size_field_bytes);
         if (length == 0 && file_bytes != fixed_bytes_without_magic) { // zeros at the cut of a cut-off file look so
-            return error(errc::manifest_empty, "the file ends with a manifest size of 0, but holds data: it is cut off");
+            return error(errc::manifest_empty,
+                         "the file ends with a manifest size of 0, but holds data: it is cut off");
         }
         return place_manifest(kind, length, file_bytes, fixed_bytes_without_magic, max_manifest_bytes);
     }

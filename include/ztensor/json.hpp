@@ -205,7 +205,8 @@ private:
     for (const attribute& each : source) {
         result<nlohmann::json> value = to_json(each.cbor);
         if (!value) {
-            return error(value.error().code(), "attribute " + detail::quote(each.key) + ": " + value.error().sentence());
+            return error(value.error().code(),
+                         "attribute " + detail::quote(each.key) + ": " + value.error().sentence());
         }
         object[std::string(each.key)] = *std::move(value);
     }

@@ -235,8 +235,10 @@ private:
     return object.has_attributes ? attributes_view(index.from(object.attributes)) : attributes_view();
 }
 
-/// Of a 0.1 tensor whose blob does not hold its indices: where the index array of that name stands, which was validated.
-[[nodiscard]] inline cbor_cursor index_array_0_1(const manifest& index, const object_record& object, std::string_view field) {
+/// Of a 0.1 tensor whose blob does not hold its indices: where the index array of that name stands, which was
+/// validated.
+[[nodiscard]] inline cbor_cursor index_array_0_1(const manifest& index, const object_record& object,
+                                                 std::string_view field) {
     const attributes_view fields(index.from(object.attributes));
     return cbor_cursor(fields.find(field)->cbor);
 }

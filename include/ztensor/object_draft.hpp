@@ -59,8 +59,14 @@ public:
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         using traits = element_traits<T>;
         const span<const T> borrowed(elements);
-        components_.push_back({std::string(role), traits::storage, std::string(how.type_.empty() ? traits::type : how.type_),
-                               detail::as_bytes(borrowed), width_bytes(traits::storage), how, {}, {}});
+        components_.push_back({std::string(role),
+                               traits::storage,
+                               std::string(how.type_.empty() ? traits::type : how.type_),
+                               detail::as_bytes(borrowed),
+                               width_bytes(traits::storage),
+                               how,
+                               {},
+                               {}});
         return *this;
     }
 

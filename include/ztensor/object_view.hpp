@@ -128,8 +128,9 @@ public:
         const ztensor::shape dimensions = shape();
         if (dimensions.empty() || first > last || last > dimensions[0]) {
             return detail::guard_memory([&]() -> result<std::vector<T>> {
-                return located(error(errc::out_of_bounds, "rows " + std::to_string(first) + " to " + std::to_string(last) +
-                                                              " were asked for, of shape " + to_string(dimensions)));
+                return located(error(errc::out_of_bounds, "rows " + std::to_string(first) + " to " +
+                                                              std::to_string(last) + " were asked for, of shape " +
+                                                              to_string(dimensions)));
             });
         }
         return data().and_then([&](const component_view& data) {

@@ -40,8 +40,8 @@ struct read_options {
     read_options& max_components_per_object(std::uint64_t value) noexcept {
         return max_components_per_object_ = value, *this;
     }
-    /// Bytes that one component may decode to, 32 GiB unless changed. Stops an honest decompression bomb (4 KiB can hold 128 MiB of zeros)
-    /// and a sparse file that claims exabytes. Checked before anything is allocated.
+    /// Bytes that one component may decode to, 32 GiB unless changed. Stops an honest decompression bomb (4 KiB can
+    /// hold 128 MiB of zeros) and a sparse file that claims exabytes. Checked before anything is allocated.
     read_options& max_decoded_bytes(std::uint64_t value) noexcept { return max_decoded_bytes_ = value, *this; }
 };
 

@@ -62,7 +62,8 @@ public:
 
     /// Opens a container in memory that outlives the reader.
     [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {}) {
-        return detail::guard_memory([&] { return open(std::make_shared<detail::memory_source>(borrowed), options, {}); });
+        return detail::guard_memory(
+            [&] { return open(std::make_shared<detail::memory_source>(borrowed), options, {}); });
     }
     /// Opens a container in memory that the reader takes over.
     [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {}) {
@@ -156,7 +157,8 @@ public:
     }
     /// Rows [first, last) of the outermost dimension.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first, std::uint64_t last) const {
+    [[nodiscard]] result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first,
+                                                   std::uint64_t last) const {
         return find(name).and_then([&](const object_view& object) { return object.read_rows<T>(first, last); });
     }
 

@@ -123,12 +123,14 @@ public:
     /// The version being written.
     [[nodiscard]] format_version version() const noexcept { return core_->version(); }
 
-    /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none), writer_closed.
+    /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none),
+    /// writer_closed.
     [[nodiscard]] result<void> attributes(ztensor::attributes values) {
         return detail::guard_memory([&] { return core_->set_attributes(std::move(values)); });
     }
 
-    /// Adds to the attributes of the file; of a key that is there already the value is replaced. Errors: as attributes().
+    /// Adds to the attributes of the file; of a key that is there already the value is replaced. Errors: as
+    /// attributes().
     [[nodiscard]] result<void> add_attributes(const attributes_view& more) {
         return detail::guard_memory([&] { return core_->add_attributes(more); });
     }
@@ -158,14 +160,15 @@ public:
     [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                          bytes_view little_endian, const store& how = {}) {
         return detail::guard_memory([&] {
-            return add_object(name,
-                              object_draft(format::dense, dimensions).component_bytes("data", storage, little_endian, how));
+            return add_object(
+                name, object_draft(format::dense, dimensions).component_bytes("data", storage, little_endian, how));
         });
     }
 
     /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
     /// that is known, roles and sizes must fit.
-    /// Errors: as add(); cbor_utf8 (attributes), schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
+    /// Errors: as add(); cbor_utf8 (attributes), schema_missing (no components), layout_components, sparse_shape,
+    /// sparse_size, sparse_dtype.
     [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft) {
         return detail::guard_memory([&] { return core_->add_object(name, draft); });
     }
@@ -225,8 +228,8 @@ private:
 
     /// A sparse tensor of T as 0.1 keeps it.
     template <class T>
-    [[nodiscard]] result<void> add_blob_0_1(std::string_view name, object_draft& draft, const std::vector<std::byte>& blob,
-                                            const store& how) {
+    [[nodiscard]] result<void> add_blob_0_1(std::string_view name, object_draft& draft,
+                                            const std::vector<std::byte>& blob, const store& how) {
         const store typed = how.type_.empty() ? store(how).type(element_traits<T>::type) : how;
         return add_object(name, draft.component_bytes("data", element_traits<T>::storage, blob, typed));
     }

@@ -129,7 +129,9 @@ public:
     }
 
     /// A text string in UTF-8.
-    bool read_text(cbor_text& text) noexcept { return read_text(text, errc::schema_type, "a text string is required here"); }
+    bool read_text(cbor_text& text) noexcept {
+        return read_text(text, errc::schema_type, "a text string is required here");
+    }
     /// The key of a schema map: text and nothing else.
     bool read_key(cbor_text& key) noexcept { return read_text(key, errc::schema_key, "a key that is not text"); }
 
@@ -237,8 +239,9 @@ private:
             return true;
         }
         return fail(errc::cbor_malformed, start,
-                    head.major == cbor_major::simple && head.info == 31 ? "a break stands outside of any indefinite item"
-                                        : "a reserved head, which no CBOR item starts with");
+                    head.major == cbor_major::simple && head.info == 31
+                        ? "a break stands outside of any indefinite item"
+                        : "a reserved head, which no CBOR item starts with");
     }
 
     bool read_argument(cbor_head& head, std::size_t start) noexcept {
@@ -344,7 +347,8 @@ private:
                 return false;
             }
             if (chunk.major != head.major || chunk.is_indefinite()) {
-                return fail(errc::cbor_malformed, chunk_start, "a chunk of a string that is not a definite string of its kind");
+                return fail(errc::cbor_malformed, chunk_start,
+                            "a chunk of a string that is not a definite string of its kind");
             }
             if (!pass_chunk(chunk, chunk_start)) {
                 return false;

@@ -42,7 +42,8 @@ namespace detail {
 }
 
 /// The blob where it lies in memory, or nothing if the source is not mapped.
-[[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file, const component_record& component) noexcept {
+[[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file,
+                                                           const component_record& component) noexcept {
     const bytes_view all = file.source->mapped();
     if (!fits(component.offset, component.length, all.size())) {
         return std::nullopt;

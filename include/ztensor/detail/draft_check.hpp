@@ -67,7 +67,8 @@ namespace detail {
     for (const component_source& source : draft.components()) {
         object.components.push_back(source.stored ? entry_of_stored(source) : entry_of_decoded(source));
         object.is_copy = object.is_copy || source.stored;
-        object.is_copy_of_0_1 = object.is_copy_of_0_1 || (source.stored && source.stored->generation() == generation::v0_1);
+        object.is_copy_of_0_1 =
+            object.is_copy_of_0_1 || (source.stored && source.stored->generation() == generation::v0_1);
     }
     return object;
 }

@@ -94,8 +94,9 @@ template <class T>
         return error(errc::needs_byteswap, "what big-endian means is only defined for dense data");
     }
     if (request.storage && component.holds_indices) {
-        return error(errc::type_mismatch, "the blob holds indices as well as values, so it is no array of elements: use "
-                                          "csr_view or coo_view, or read std::byte");
+        return error(errc::type_mismatch,
+                     "the blob holds indices as well as values, so it is no array of elements: use "
+                     "csr_view or coo_view, or read std::byte");
     }
     return check_stored_type(file, component, request);
 }
@@ -145,8 +146,8 @@ struct element_range {
                                                    std::uint64_t parts) {
     if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
         return error(errc::out_of_bounds, "parts " + std::to_string(first) + " to " + std::to_string(last) + " of " +
-                                              std::to_string(parts) + " were asked for, of " + std::to_string(elements) +
-                                              " elements");
+                                              std::to_string(parts) + " were asked for, of " +
+                                              std::to_string(elements) + " elements");
     }
     const std::uint64_t each = parts == 0 ? 0 : elements / parts;
     return element_range{first * each, last * each};
@@ -166,8 +167,9 @@ struct element_range {
     }
     if (component.encoding != encoding::raw) {
         valid = check_encoding(file, component);
-        return !valid ? valid
-                      : error(errc::not_viewable, "the component is compressed, so there is nothing to borrow: read it");
+        return !valid
+                   ? valid
+                   : error(errc::not_viewable, "the component is compressed, so there is nothing to borrow: read it");
     }
     if (!mapped_blob(file, component)) {
         return error(errc::not_viewable, "the file is not mapped, so there is nothing to borrow: read it");

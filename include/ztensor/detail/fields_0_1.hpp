@@ -27,8 +27,8 @@ inline constexpr std::string_view spelled_sparse_0_1 = "sparse";
 
 /// The keys that are fields. What only some layouts have is a custom key elsewhere: sparse_format beside any other
 /// layout than "sparse" or with a word that is unknown, the index arrays wherever the blob holds the indices itself.
-[[nodiscard]] inline span<const std::string_view> field_keys_0_1(std::string_view layout_word, std::optional<format> layout,
-                                                                 bool blob_holds_indices) noexcept {
+[[nodiscard]] inline span<const std::string_view>
+field_keys_0_1(std::string_view layout_word, std::optional<format> layout, bool blob_holds_indices) noexcept {
     const bool has_sparse_format = layout_word == spelled_sparse_0_1 && layout;
     const bool has_index_arrays = has_sparse_format && !blob_holds_indices;
     const std::size_t begin = has_index_arrays && layout == format::sparse_csr ? 0 : has_sparse_format ? 2 : 3;

@@ -231,8 +231,8 @@ private:
         return true;
     }
 
-    /// The text's place in the index, where it is definite from now on. Chunks are joined where they stand, behind a definite head: that never takes
-    /// more bytes than the chunks did.
+    /// The text's place in the index, where it is definite from now on. Chunks are joined where they stand, behind a
+    /// definite head: that never takes more bytes than the chunks did.
     index_item joined_in_place(const cbor_text& found) noexcept {
         const index_item item = {static_cast<std::uint32_t>(found.position)};
         if (!found.is_chunked) {

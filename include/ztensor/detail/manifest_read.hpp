@@ -102,7 +102,8 @@ private:
         cbor_cursor ahead = scan_.cursor();
         cbor_head head;
         if (ahead.read_head(head) && !head.is_indefinite()) {
-            const std::uint64_t count = std::min<std::uint64_t>(head.argument, ahead.remaining() / smallest_object_bytes);
+            const std::uint64_t count =
+                std::min<std::uint64_t>(head.argument, ahead.remaining() / smallest_object_bytes);
             into_.objects.reserve(static_cast<std::size_t>(count));
             into_.components.reserve(static_cast<std::size_t>(count));
         }
@@ -133,7 +134,8 @@ private:
             }
         });
         constexpr std::uint32_t required = field_bits(object_fields, {"shape", "format", "components"});
-        constexpr std::uint32_t required_in_1_0 = field_bits(tensor_fields_1_0, {"shape", "format", "components", "dtype"});
+        constexpr std::uint32_t required_in_1_0 =
+            field_bits(tensor_fields_1_0, {"shape", "format", "components", "dtype"});
         if (!read || !require(seen, fields, is_1_0 ? required_in_1_0 : required)) {
             return false;
         }
@@ -221,7 +223,8 @@ private:
     bool read_component_field(std::string_view field, component_record& component) {
         switch (field[0] == 'd' ? field[1] : field[0]) {
         case 't':
-            return field[0] == 'd' ? scan_.read_text(component.dtype_word) : scan_.read_text_or_null(component.type_word);
+            return field[0] == 'd' ? scan_.read_text(component.dtype_word)
+                                   : scan_.read_text_or_null(component.type_word);
         case 'o':
             return scan_.cursor().read_unsigned(component.offset);
         case 'l':
@@ -239,7 +242,8 @@ private:
         }
     }
 
-    /// 1.0 gives the dtype once: of the values. Indices are uint64 and say so nowhere, and of other roles nothing is known.
+    /// 1.0 gives the dtype once: of the values. Indices are uint64 and say so nowhere, and of other roles nothing is
+    /// known.
     void spread_dtype(const object_record& object, index_item dtype_of_all) {
         for (std::size_t i = object.first_component; i < into_.components.size(); ++i) {
             component_record& component = into_.components[i];
@@ -323,7 +327,8 @@ private:
 
     /// Every bit of `required` is in `seen`; each stands for one of `fields`.
     template <std::size_t Count>
-    bool require(std::uint32_t seen, const std::array<std::string_view, Count>& fields, std::uint32_t required) noexcept {
+    bool require(std::uint32_t seen, const std::array<std::string_view, Count>& fields,
+                 std::uint32_t required) noexcept {
         const std::uint32_t missing = required & ~seen;
         for (std::size_t field = 0; missing != 0 && field < Count; ++field) {
             if ((missing >> field & 1) != 0) {

@@ -36,7 +36,8 @@ inline result<void> manifest_reader::read_0_1() {
 }
 
 /// Twice over the map: as attributes, which checks it and makes the text of its fields definite, then for the fields it
-/// holds. The object's attributes are the whole map; a view leaves the fields out. What may be a custom key stays as it is.
+/// holds. The object's attributes are the whole map; a view leaves the fields out. What may be a custom key stays as it
+/// is.
 inline bool manifest_reader::read_tensor_0_1() {
     object_record object;
     object.first_component = static_cast<std::uint32_t>(into_.components.size());

@@ -272,7 +272,8 @@ struct encoded_objects {
         return not_expressible(version, "format " + quote(object.format));
     }
     if (object.components.size() != 1 || object.components.front().role != "data") {
-        return not_expressible(version, "objects of several components, such as those of format " + quote(object.format));
+        return not_expressible(version,
+                               "objects of several components, such as those of format " + quote(object.format));
     }
     if (object.attributes != nullptr) {
         for (const auto& [key, value] : object.attributes->values()) {

@@ -50,7 +50,8 @@ namespace detail {
     static const std::uint64_t key = [] {
         static const char anchor = 0;
         const auto place = static_cast<std::uint64_t>(std::hash<const void*>()(&anchor));
-        const auto time = static_cast<std::uint64_t>(std::chrono::high_resolution_clock::now().time_since_epoch().count());
+        const auto time =
+            static_cast<std::uint64_t>(std::chrono::high_resolution_clock::now().time_since_epoch().count());
         const auto steady = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
         return folded_multiply(place ^ 0x9E3779B97F4A7C15u, time ^ 0xD1B54A32D192ED03u) ^ steady;
     }();

@@ -35,7 +35,8 @@ struct opened_file {
 };
 
 /// Both ends of the file → where its manifest is.
-[[nodiscard]] inline result<manifest_location> find_manifest(const byte_source& source, std::uint64_t max_manifest_bytes) {
+[[nodiscard]] inline result<manifest_location> find_manifest(const byte_source& source,
+                                                             std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t manifest_bytes_ceiling = std::uint64_t{1} << 30;
     const std::uint64_t size = source.size();
     std::array<std::byte, head_bytes> head;

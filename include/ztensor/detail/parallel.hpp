@@ -19,7 +19,8 @@ inline namespace v0 {
 namespace detail {
 
 /// Calls `work(i)` once for each i in [0, count), on up to `threads` threads (0: as many as the host runs at once), of
-/// which the caller's is one: fewer where the system has no more. Returns when all have returned; `work` must not throw.
+/// which the caller's is one: fewer where the system has no more. Returns when all have returned; `work` must not
+/// throw.
 template <class Work>
 void for_each_in_parallel(std::size_t count, unsigned threads, Work&& work) {
     std::atomic<std::size_t> next{0};

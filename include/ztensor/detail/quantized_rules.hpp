@@ -123,8 +123,8 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
     if (found == expected) {
         return {};
     }
-    return error(errc::size_mismatch, "there are " + std::to_string(found) + " elements, but shape and parameters need " +
-                                          std::to_string(expected))
+    return error(errc::size_mismatch, "there are " + std::to_string(found) +
+                                          " elements, but shape and parameters need " + std::to_string(expected))
         .in_component(role);
 }
 

@@ -67,12 +67,15 @@ public:
             return not_expressible(version_, "format " + quote(object_.format()) + " of a meaning that is not known");
         }
         for (const component_view component : object_) {
-            if (component.has_unknown_type() && component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
-                return not_expressible(version_, "logical type " + quote(component.type()) + " of a meaning that is not known")
+            if (component.has_unknown_type() &&
+                component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
+                return not_expressible(version_,
+                                       "logical type " + quote(component.type()) + " of a meaning that is not known")
                     .in_component(component.role());
             }
         }
-        const bool is_sparse = object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
+        const bool is_sparse =
+            object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
         const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
         result<void> added;
         if (is_in_one_blob && (version_ != format_version::v0_1 || !blob_record_0_1(object_).holds_indices)) {
@@ -103,10 +106,12 @@ private:
         if (needs_wide_indices(component)) {
             const auto indices = load_indices<std::uint64_t>(component, loading::reads);
             return !indices ? indices.error()
-                            : add_little_endian(component.role(), dtype::u64, indices->elements, store_like(component).type({}));
+                            : add_little_endian(component.role(), dtype::u64, indices->elements,
+                                                store_like(component).type({}));
         }
         if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
-            return not_expressible(version_, "storage type " + quote(component.dtype_name()) + " of a meaning that is not known");
+            return not_expressible(version_,
+                                   "storage type " + quote(component.dtype_name()) + " of a meaning that is not known");
         }
         const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
         if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
@@ -146,7 +151,8 @@ private:
     /// 1.1 allows index parts of any integer type, 1.2 only u64.
     [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
         const std::string_view role = component.role();
-        const bool is_index_of_csr = object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
+        const bool is_index_of_csr =
+            object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
         const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
         return version_ == format_version::v1_2 && (is_index_of_csr || is_index_of_coo) && component.dtype() &&
                component.dtype() != dtype::u64;
@@ -176,7 +182,8 @@ private:
         if (!component.has_type() || !component.type().empty()) {
             return {};
         }
-        return not_expressible(version_, "logical type \"\" of data that is encoded anew").in_component(component.role());
+        return not_expressible(version_, "logical type \"\" of data that is encoded anew")
+            .in_component(component.role());
     }
 
     /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
@@ -207,8 +214,9 @@ private:
     [[nodiscard]] result<void> add_parts() {
         const result<component_view> blob = object_.component("data");
         if (!blob || !blob->dtype()) {
-            return blob ? unknown_dtype(object_access::file_of(object_), object_access::file_of(object_).index.components_of(
-                                            object_access::record_of(object_))[0])
+            return blob ? unknown_dtype(
+                              object_access::file_of(object_),
+                              object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0])
                         : blob.error();
         }
         const store how = store_like(*blob);
@@ -236,8 +244,8 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_little_endian(std::string_view role, dtype storage, span<const std::uint64_t> indices,
-                                                 const store& how) {
+    [[nodiscard]] result<void> add_little_endian(std::string_view role, dtype storage,
+                                                 span<const std::uint64_t> indices, const store& how) {
         out_.memory.push_back(little_endian_bytes(indices));
         out_.draft.component_bytes(role, storage, out_.memory.back(), how);
         return {};
@@ -265,9 +273,10 @@ private:
         if (!values->dtype()) {
             return values->read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
-        const result<std::vector<std::byte>> blob = object_.known_format() == format::sparse_csr
-                                                        ? csr_view<std::byte>::read(object_).transform(pack_csr_0_1<std::byte, std::uint64_t>)
-                                                        : coo_view<std::byte>::read(object_).transform(pack_coo_0_1<std::byte, std::uint64_t>);
+        const result<std::vector<std::byte>> blob =
+            object_.known_format() == format::sparse_csr
+                ? csr_view<std::byte>::read(object_).transform(pack_csr_0_1<std::byte, std::uint64_t>)
+                : coo_view<std::byte>::read(object_).transform(pack_coo_0_1<std::byte, std::uint64_t>);
         if (!blob) {
             return blob.error();
         }

@@ -66,7 +66,8 @@ template <class T>
 [[nodiscard]] inline result<std::vector<std::uint64_t>> widen_indices(bytes_view little_endian, dtype storage) {
     const dtype_class category = facts(storage).category;
     if (category != dtype_class::unsigned_integer && category != dtype_class::signed_integer) {
-        return error(errc::sparse_dtype, "indices are stored as " + std::string(name(storage)) + ", which is no integer type");
+        return error(errc::sparse_dtype,
+                     "indices are stored as " + std::string(name(storage)) + ", which is no integer type");
     }
     const std::size_t width = width_bytes(storage);
     if (result<void> whole = check_whole_elements(little_endian.size(), width); !whole) {
@@ -100,7 +101,8 @@ template <class Index>
                                                  " is more than the index type asked for can hold");
         }
         std::vector<Index> narrow(wide.size());
-        std::transform(wide.begin(), wide.end(), narrow.begin(), [](std::uint64_t index) { return static_cast<Index>(index); });
+        std::transform(wide.begin(), wide.end(), narrow.begin(),
+                       [](std::uint64_t index) { return static_cast<Index>(index); });
         return narrow;
     }
 }
@@ -117,8 +119,9 @@ template <class Index>
     if (!component.has_unknown_type()) {
         return {};
     }
-    return error(errc::unsupported_type, "indices of the logical type " + quote(component.type()) + " are no integers that "
-                                         "this library knows")
+    return error(errc::unsupported_type, "indices of the logical type " + quote(component.type()) +
+                                             " are no integers that "
+                                             "this library knows")
         .in_component(component.role());
 }
 
@@ -173,9 +176,9 @@ template <class T>
     return own(std::move(elements));
 }
 
-/// Loads the component of that role, of which the row pointers say that it has `entries` elements: where the file does not
-/// state its size (1.0, 1.1), it is decoded to exactly that. Errors: sparse_indptr for more than its blob can decode to;
-/// as `load(component_view)`.
+/// Loads the component of that role, of which the row pointers say that it has `entries` elements: where the file does
+/// not state its size (1.0, 1.1), it is decoded to exactly that. Errors: sparse_indptr for more than its blob can
+/// decode to; as `load(component_view)`.
 template <class Load>
 [[nodiscard]] auto load_entries(const object_view& object, std::string_view role, std::uint64_t entries, Load&& load)
     -> decltype(load(*object.begin())) {
@@ -240,7 +243,8 @@ template <class T>
 // -- 0.1
 
 /// The index array of that name in the manifest.
-[[nodiscard]] inline std::vector<std::uint64_t> load_index_array_0_1(const object_view& object, std::string_view field) {
+[[nodiscard]] inline std::vector<std::uint64_t> load_index_array_0_1(const object_view& object,
+                                                                     std::string_view field) {
     const cbor_cursor array =
         index_array_0_1(object_access::file_of(object).index, object_access::record_of(object), field);
     std::vector<std::uint64_t> numbers;
@@ -253,8 +257,8 @@ template <class T>
     return object_access::file_of(object).index.components_of(object_access::record_of(object))[0];
 }
 
-/// The same, if its values may be read as T. Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width
-/// of a value tells where the parts are), type_mismatch.
+/// The same, if its values may be read as T. Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the
+/// width of a value tells where the parts are), type_mismatch.
 template <class T>
 [[nodiscard]] result<component_view> blob_0_1(const object_view& object) {
     const component_record& record = blob_record_0_1(object);

@@ -68,15 +68,17 @@ template <class Index>
     constexpr std::uint64_t index_bytes = sizeof(std::uint64_t);
     const bool is_csr = layout == format::sparse_csr;
     if (is_csr && dimensions[0] >= blob_bytes / index_bytes) {
-        return error(errc::sparse_size, "the blob decodes to " + std::to_string(blob_bytes) + " bytes, but the pointers of " +
-                                            std::to_string(dimensions[0]) + " rows take more");
+        return error(errc::sparse_size, "the blob decodes to " + std::to_string(blob_bytes) +
+                                            " bytes, but the pointers of " + std::to_string(dimensions[0]) +
+                                            " rows take more");
     }
     const std::uint64_t pointer_bytes = is_csr ? (dimensions[0] + 1) * index_bytes : 0;
     const std::uint64_t entry_bytes = (is_csr ? 1 : dimensions.rank()) * index_bytes + value_bytes;
     if ((blob_bytes - pointer_bytes) % entry_bytes != 0) {
         return error(errc::sparse_size, "the blob decodes to " + std::to_string(blob_bytes) +
-                                            " bytes, which is no whole number of entries of " + std::to_string(entry_bytes) +
-                                            " bytes" + (is_csr ? " behind the row pointers" : ""));
+                                            " bytes, which is no whole number of entries of " +
+                                            std::to_string(entry_bytes) + " bytes" +
+                                            (is_csr ? " behind the row pointers" : ""));
     }
     return (blob_bytes - pointer_bytes) / entry_bytes;
 }
@@ -93,12 +95,13 @@ template <class Index>
     for (std::size_t row = 0; row + 1 < indptr.size(); ++row) {
         if (indptr[row] > indptr[row + 1]) { // so that none is negative: the first is 0
             return error(errc::sparse_indptr, "the pointers of row " + std::to_string(row) + " fall from " +
-                                                  std::to_string(indptr[row]) + " to " + std::to_string(indptr[row + 1]));
+                                                  std::to_string(indptr[row]) + " to " +
+                                                  std::to_string(indptr[row + 1]));
         }
     }
     if (index_value(indptr.back()) != entries) {
-        return error(errc::sparse_indptr, "the last row pointer is " + std::to_string(indptr.back()) + ", but there are " +
-                                              std::to_string(entries) + " entries");
+        return error(errc::sparse_indptr, "the last row pointer is " + std::to_string(indptr.back()) +
+                                              ", but there are " + std::to_string(entries) + " entries");
     }
     return {};
 }

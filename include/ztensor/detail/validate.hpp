@@ -121,7 +121,8 @@ private:
                                               " is not \"crc32c:\" and 8 hex digits, or \"sha256:\" and 64");
     }
 
-    /// Puts in the decoded size of a zstd blob where the file does not state it, but the manifest tells it. SPEC.md §6.2.
+    /// Puts in the decoded size of a zstd blob where the file does not state it, but the manifest tells it. SPEC.md
+    /// §6.2.
     void derive_length(const object_record& object, component_record& component) const {
         if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !is_unsized_generation() ||
             !component.dtype || component.logical_type == unknown_type) {
@@ -163,8 +164,8 @@ private:
         const std::optional<std::uint64_t> found = component.decoded_length();
         if (found && *found != *expected) {
             return error(errc::size_mismatch, "the data takes " + std::to_string(*found) + " bytes, but shape " +
-                                                  to_string(index_.shape_of(object)) + " of " + describe_type(component) +
-                                                  " takes " + std::to_string(*expected));
+                                                  to_string(index_.shape_of(object)) + " of " +
+                                                  describe_type(component) + " takes " + std::to_string(*expected));
         }
         return {};
     }
@@ -189,9 +190,10 @@ private:
         return {};
     }
 
-    /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that nobody told us of:
-    /// reading them as elements is what is refused.
-    [[nodiscard]] result<void> check_whole_elements(const object_record& object, const component_record& component) const {
+    /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that nobody told us
+    /// of: reading them as elements is what is refused.
+    [[nodiscard]] result<void> check_whole_elements(const object_record& object,
+                                                    const component_record& component) const {
         const std::optional<std::uint64_t> bytes = component.decoded_length();
         if (!bytes || !component.dtype || component.logical_type == unknown_type || component.holds_indices ||
             !has_meaning(object, role_name(index_, component))) {

@@ -69,7 +69,8 @@ private:
             valid = check_index_dtype(indptr);
         }
         if (valid) {
-            valid = check_count(count_elements(indptr), pointers, "indptr", " row pointers belong to the shape (rows + 1)");
+            valid =
+                check_count(count_elements(indptr), pointers, "indptr", " row pointers belong to the shape (rows + 1)");
         }
         const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
         if (valid && values) {
@@ -91,7 +92,8 @@ private:
         if (!expected) {
             return error(errc::shape_overflow, "values × dimensions needs more than 64 bits");
         }
-        return check_count(count_elements(coords), *expected, "coords", " belong to the values (one for each dimension)");
+        return check_count(count_elements(coords), *expected, "coords",
+                           " belong to the values (one for each dimension)");
     }
 
     /// u64 in 1.0 and from 1.2 on, any integer in 1.1. An unknown word is refused only when it is used.
@@ -112,7 +114,8 @@ private:
     }
 
     /// 0.1, all parts in one blob: its size, where that is known.
-    [[nodiscard]] static result<void> check_blob_0_1(format layout, const shape& dimensions, const component_record& blob) {
+    [[nodiscard]] static result<void> check_blob_0_1(format layout, const shape& dimensions,
+                                                     const component_record& blob) {
         const std::optional<std::uint64_t> bytes = blob.decoded_length();
         if (!bytes || !blob.dtype) {
             return {};

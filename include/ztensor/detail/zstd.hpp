@@ -78,8 +78,8 @@ struct zstd_context_deleter {
         ZSTD_decompressDCtx(context, destination.data(), destination.size(), stored.data(), stored.size());
     if (ZSTD_isError(decoded_bytes) != 0) {
         if (ZSTD_getErrorCode(decoded_bytes) == ZSTD_error_dstSize_tooSmall) {
-            return error(errc::decode_size,
-                         "the zstd blob decodes to more than the " + std::to_string(destination.size()) + " bytes declared");
+            return error(errc::decode_size, "the zstd blob decodes to more than the " +
+                                                std::to_string(destination.size()) + " bytes declared");
         }
         return zstd_error(errc::decode_failed, "zstd can't decode the blob", decoded_bytes);
     }
@@ -130,14 +130,16 @@ struct zstd_context_deleter {
         return {};
     }
     return error(errc::invalid_argument, "zstd level " + std::to_string(level) + " is outside " +
-                                             std::to_string(ZSTD_minCLevel()) + " … " + std::to_string(ZSTD_maxCLevel()));
+                                             std::to_string(ZSTD_minCLevel()) + " … " +
+                                             std::to_string(ZSTD_maxCLevel()));
 }
 
 /// Compresses into one frame, piece by piece, in memory that does not grow with the input.
 class zstd_encoder {
 public:
     /// `level` has been checked. `total_bytes`, where known, is written into the frame's header. Errors: out_of_memory.
-    [[nodiscard]] static result<std::unique_ptr<zstd_encoder>> create(int level, std::optional<std::uint64_t> total_bytes) {
+    [[nodiscard]] static result<std::unique_ptr<zstd_encoder>> create(int level,
+                                                                      std::optional<std::uint64_t> total_bytes) {
         std::unique_ptr<zstd_encoder> encoder(new zstd_encoder);
         encoder->context_.reset(ZSTD_createCCtx());
         if (!encoder->context_) {
