@@ -57,6 +57,7 @@ as_root=()
 if ((EUID != 0)); then
     as_root=(sudo)
 fi
-"${as_root[@]}" apt-get update -qq </dev/null
+"${as_root[@]}" apt-get update -qq </dev/null ||
+    echo "Not all package lists could be had; going on with those that there are." >&2
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null
