@@ -31,7 +31,7 @@ namespace detail {
 struct component_source {
     std::string role;
     dtype storage = dtype::u8;
-    std::string type;              ///< logical type; "": none
+    std::optional<std::string> type; ///< logical type
     bytes_view bytes;              ///< decoded
     std::size_t swap_width = 1;    ///< of elements in the host's byte order; 1: bytes as the file will hold them
     ztensor::store how;
@@ -59,21 +59,16 @@ public:
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         using traits = element_traits<T>;
         const span<const T> borrowed(elements);
-        components_.push_back({std::string(role),
-                               traits::storage,
-                               std::string(how.type_.empty() ? traits::type : how.type_),
-                               detail::as_bytes(borrowed),
-                               width_bytes(traits::storage),
-                               how,
-                               {},
-                               {}});
+        const store typed = how.has_type_ ? how : store(how).type(traits::type);
+        components_.push_back({std::string(role), traits::storage, type_of(typed), detail::as_bytes(borrowed),
+                               width_bytes(traits::storage), how, {}, {}});
         return *this;
     }
 
     /// A component of bytes that are already as the file will hold them, decoded: little-endian, unless `how` says
     /// otherwise.
     object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {}) {
-        components_.push_back({std::string(role), storage, std::string(how.type_), bytes, 1, how, {}, {}});
+        components_.push_back({std::string(role), storage, type_of(how), bytes, 1, how, {}, {}});
         return *this;
     }
 
@@ -99,6 +94,10 @@ public:
     [[nodiscard]] const std::vector<detail::component_source>& components() const noexcept { return components_; }
 
 private:
+    [[nodiscard]] static std::optional<std::string> type_of(const store& how) {
+        return how.has_type_ ? std::optional<std::string>(how.type_) : std::nullopt;
+    }
+
     std::string format_;
     ztensor::shape shape_;
     std::optional<ztensor::attributes> attributes_;

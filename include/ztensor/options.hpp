@@ -76,6 +76,7 @@ struct store {
     int zstd_level_ = 0;
     ztensor::digest digest_ = ztensor::digest::none;
     std::string_view type_ = {};
+    bool has_type_ = false;
     bool is_big_endian_ = false;
 
     /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default.
@@ -83,7 +84,7 @@ struct store {
     /// With a digest of the stored bytes.
     store& digest(ztensor::digest algorithm) noexcept { return digest_ = algorithm, *this; }
     /// With this logical type instead of the element type's own; borrowed for the length of the call.
-    store& type(std::string_view name) noexcept { return type_ = name, *this; }
+    store& type(std::string_view name) noexcept { return type_ = name, has_type_ = !name.empty(), *this; }
     /// Most significant byte first: raw data of version 0.1 only.
     store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
 };

@@ -230,7 +230,7 @@ private:
     template <class T>
     [[nodiscard]] result<void> add_blob_0_1(std::string_view name, object_draft& draft,
                                             const std::vector<std::byte>& blob, const store& how) {
-        const store typed = how.type_.empty() ? store(how).type(element_traits<T>::type) : how;
+        const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
         return add_object(name, draft.component_bytes("data", element_traits<T>::storage, blob, typed));
     }
 

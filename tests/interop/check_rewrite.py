@@ -70,8 +70,8 @@ def original_meaning(data: bytes) -> Json:
 
 
 def type_of(part: Json) -> str | None:
-    """The logical type; an empty word is no type to our writer."""
-    return part.get("type") or None
+    """The logical type; an empty word is one, too."""
+    return part.get("type")
 
 
 def by_key(attributes: list[Json] | None) -> Json:

@@ -37,7 +37,7 @@ namespace detail {
     component_entry entry;
     entry.role = source.role;
     entry.dtype = v0::name(source.storage);
-    entry.type = source.type.empty() ? std::nullopt : std::optional(source.type);
+    entry.type = source.type;
     entry.length = source.bytes.size();
     entry.is_big_endian = source.how.is_big_endian_ && width_bytes(source.storage) > 1;
     return entry;

@@ -40,7 +40,8 @@ struct redrafted {
 /// How a component is to be stored again: as it was.
 [[nodiscard]] inline store store_like(const component_view& component) {
     store how;
-    how.type(component.type());
+    how.type_ = component.type();
+    how.has_type_ = component.has_type(); // one of no letters, too
     if (component.encoding() == encoding::zstd) {
         how.zstd(0);
     }
@@ -162,9 +163,6 @@ private:
         if (!component.dtype()) {
             return component.read<std::uint8_t>().and_then([](const auto&) { return result<void>(); }); // says why not
         }
-        if (result<void> valid = check_type(component); !valid) {
-            return valid;
-        }
         const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
         result<std::vector<std::byte>> decoded =
             stays_big_endian ? component.read<std::byte>() : component.read_little_endian();
@@ -175,15 +173,6 @@ private:
         out_.memory.push_back(*std::move(decoded));
         out_.draft.component_bytes(component.role(), *component.dtype(), out_.memory.back(), how);
         return {};
-    }
-
-    /// To what is encoded anew a type of no letters can't be given.
-    [[nodiscard]] result<void> check_type(const component_view& component) const {
-        if (!component.has_type() || !component.type().empty()) {
-            return {};
-        }
-        return not_expressible(version_, "logical type \"\" of data that is encoded anew")
-            .in_component(component.role());
     }
 
     /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
@@ -260,9 +249,6 @@ private:
         const result<component_view> values = object_.component(object_.component("values") ? "values" : "data");
         if (!values) {
             return values.error();
-        }
-        if (result<void> valid = check_type(*values); !valid) {
-            return valid;
         }
         for (const component_view part : object_) {
             if (part.encoding() != values->encoding() || store_like(part).digest_ != store_like(*values).digest_) {

@@ -184,7 +184,7 @@ public:
         stream.how.type_ = {}; // borrowed by the caller's store; the entry has a copy
         stream.entry.role = "data";
         stream.entry.dtype = v0::name(storage);
-        stream.entry.type = how.type_.empty() ? std::nullopt : std::optional<std::string>(how.type_);
+        stream.entry.type = how.has_type_ ? std::optional<std::string>(how.type_) : std::nullopt;
         stream.entry.is_big_endian = how.is_big_endian_ && width_bytes(storage) > 1;
         const logical_type_facts* const type = find_logical_type(how.type_);
         const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
