@@ -101,6 +101,9 @@ void counted_release(void* pointer) noexcept {
 
 } // namespace
 
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11 // which at -O3 sees one half of a pair inlined
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 // The forms for larger alignments stay the library's own, and uncounted.
 void* operator new(std::size_t size) {
     if (void* const pointer = counted_allocation(size)) {
