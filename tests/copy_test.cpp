@@ -4,6 +4,7 @@
 // refused by name. What must be in a copy of a golden file is what its description says, which this project did not
 // write. SPEC.md §8.4 and §10.
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
 
 #include <ztensor/copy.hpp>
@@ -35,6 +36,7 @@ namespace {
 using support::bytes;
 using support::little_endian;
 using support::part;
+using support::refusal;
 using support::sample;
 using ztensor::component_view;
 using ztensor::copy_options;
@@ -63,18 +65,6 @@ constexpr std::string_view name_of(format_version version) {
     constexpr std::string_view names[] = {"0.1", "1.1", "1.2"};
     return names[static_cast<std::size_t>(version)];
 }
-
-/// The code of a call that must fail; of one that did not, something that equals no code.
-struct refusal {
-    template <class T>
-    explicit refusal(const result<T>& of) : code(of ? std::nullopt : std::optional(of.error().code())) {}
-    std::optional<errc> code;
-
-    friend bool operator==(const refusal& a, errc b) { return a.code == b; }
-    friend std::ostream& operator<<(std::ostream& out, const refusal& from) {
-        return from.code ? out << *from.code : out << "no error";
-    }
-};
 
 bytes as_string(ztensor::bytes_view content) {
     bytes out;

@@ -3,6 +3,7 @@
 // What the generations before 1.2 spell otherwise or leave out, and how each is told from the others. SPEC.md §2.4 to
 // §2.7 and §8.
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
@@ -35,6 +36,7 @@ using support::bytes;
 using support::little_endian;
 using support::opening;
 using support::part;
+using support::refusal;
 using support::sample;
 using support::temp_dir;
 using ztensor::component_view;
@@ -66,18 +68,6 @@ bytes as_string(ztensor::bytes_view content) {
     }
     return out;
 }
-
-/// The code of a call that must fail; of one that did not, something that equals no code.
-struct refusal {
-    template <class T>
-    explicit refusal(const result<T>& of) : code(of ? std::nullopt : std::optional(of.error().code())) {}
-    std::optional<errc> code;
-
-    friend bool operator==(const refusal& a, errc b) { return a.code == b; }
-    friend std::ostream& operator<<(std::ostream& out, const refusal& from) {
-        return from.code ? out << *from.code : out << "no error";
-    }
-};
 
 result<reader> open(const bytes& file) { return reader::from_bytes(support::to_vector(file)); }
 

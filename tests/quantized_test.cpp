@@ -3,6 +3,7 @@
 // Weights quantized in groups: what is unpacked and dequantized is what a naive computation gives, and parameters or
 // parts that contradict each other are refused. I1 to I6 are the rows of the threat model. SPEC.md §5.4.
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
@@ -33,6 +34,7 @@ using support::bytes;
 using support::little_endian;
 using support::opening;
 using support::part;
+using support::refusal;
 using support::sample;
 using support::temp_dir;
 using ztensor::dtype;
@@ -53,18 +55,6 @@ namespace cbor = support::cbor;
 using integers = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
-
-/// The code of a call that must fail; of one that did not, something that equals no code.
-struct refusal {
-    template <class T>
-    explicit refusal(const result<T>& of) : code(of ? std::nullopt : std::optional(of.error().code())) {}
-    std::optional<errc> code;
-
-    friend bool operator==(const refusal& a, errc b) { return a.code == b; }
-    friend std::ostream& operator<<(std::ostream& out, const refusal& from) {
-        return from.code ? out << *from.code : out << "no error";
-    }
-};
 
 shape shape_of(const integers& dimensions) { return shape(ztensor::span<const std::uint64_t>(dimensions)); }
 

@@ -3,6 +3,7 @@
 // Sparse matrices and tensors of every generation: what is read is what a naive computation finds in them, and what
 // breaks a rule of SPEC.md §5.2, §5.3 or §8.3 is refused. H1 to H12 are the rows of the threat model.
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
@@ -35,6 +36,7 @@ namespace {
 using support::bytes;
 using support::opening;
 using support::part;
+using support::refusal;
 using support::sample;
 using support::temp_dir;
 using ztensor::bfloat16;
@@ -57,18 +59,6 @@ using integers = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t two_to_31 = std::uint64_t{1} << 31;
-
-/// The code of a call that must fail; of one that did not, something that equals no code.
-struct refusal {
-    template <class T>
-    explicit refusal(const result<T>& of) : code(of ? std::nullopt : std::optional(of.error().code())) {}
-    std::optional<errc> code;
-
-    friend bool operator==(const refusal& a, errc b) { return a.code == b; }
-    friend std::ostream& operator<<(std::ostream& out, const refusal& from) {
-        return from.code ? out << *from.code : out << "no error";
-    }
-};
 
 bool host_is_little_endian() {
     const std::uint16_t one = 1;
