@@ -5,17 +5,19 @@
 #ifndef ZTENSOR_DTYPE_HPP
 #define ZTENSOR_DTYPE_HPP
 
+#include <ztensor/version.hpp>
+
 #include <array>
-#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
-#include <ostream>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// How an element is stored. The set is closed; `boolean` is written "bool".
 enum class dtype : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
@@ -78,16 +80,17 @@ inline constexpr std::array<dtype_facts, 13> dtypes = {{
     return std::nullopt;
 }
 
-inline std::ostream& operator<<(std::ostream& out, dtype type) {
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, dtype type) {
     return out << name(type);
 }
 
 /// A logical type that the 1.2 text defines: what the stored elements mean.
 struct logical_type_facts {
     std::string_view name;
-    dtype storage;                            ///< the only storage type it may stand over
-    std::uint64_t storage_elements;           ///< per logical element: 2 for complex numbers, stored [real, imag]
-    std::string_view name_as_dtype;           ///< the word 1.1 puts where the storage type stands; empty if it has none
+    dtype storage;                  ///< the only storage type it may stand over
+    std::uint64_t storage_elements; ///< per logical element: 2 for complex numbers, stored [real, imag]
+    std::string_view name_as_dtype; ///< the word 1.1 puts where the storage type stands; empty if it has none
 };
 
 inline constexpr std::array<logical_type_facts, 6> logical_types = {{
@@ -139,12 +142,28 @@ template <>
 struct element_traits<double> : stored_as<dtype::f64> {};
 template <>
 struct element_traits<bool> : stored_as<dtype::boolean> {};
-template <>
-struct element_traits<std::complex<float>> : stored_as<dtype::f32> {
+namespace detail {
+
+/// True for std::complex<Part>, which <complex> need not be included for, and for what is built like it: two parts in
+/// a row.
+template <class Complex, class Part, class = void>
+inline constexpr bool is_complex_of_v = false;
+template <class Complex, class Part>
+inline constexpr bool
+    is_complex_of_v<Complex, Part,
+                    std::enable_if_t<std::is_same_v<typename Complex::value_type, Part> &&
+                                     std::is_same_v<decltype(std::declval<const Complex&>().real()), Part> &&
+                                     std::is_same_v<decltype(std::declval<const Complex&>().imag()), Part>>> =
+        sizeof(Complex) == 2 * sizeof(Part);
+
+} // namespace detail
+
+template <class T>
+struct element_traits<T, std::enable_if_t<detail::is_complex_of_v<T, float>>> : stored_as<dtype::f32> {
     static constexpr std::string_view type = "complex64";
 };
-template <>
-struct element_traits<std::complex<double>> : stored_as<dtype::f64> {
+template <class T>
+struct element_traits<T, std::enable_if_t<detail::is_complex_of_v<T, double>>> : stored_as<dtype::f64> {
     static constexpr std::string_view type = "complex128";
 };
 
@@ -190,7 +209,7 @@ inline constexpr bool has_storage_v<T, std::void_t<decltype(element_traits<T>::s
 template <class T>
 inline constexpr bool is_element_v = detail::has_storage_v<std::remove_cv_t<T>>;
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

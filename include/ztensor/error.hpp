@@ -5,22 +5,19 @@
 #ifndef ZTENSOR_ERROR_HPP
 #define ZTENSOR_ERROR_HPP
 
-#include <ztensor/detail/text.hpp>
 #include <ztensor/version.hpp>
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
+#include <iosfwd>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// What an error asks of its reader.
 enum class error_kind : std::uint8_t {
@@ -35,80 +32,80 @@ enum class error_kind : std::uint8_t {
 /// One code per broken rule. The comment says what broke it; SPEC.md has the rules.
 enum class errc : std::uint8_t {
     // -- the operating system and where bytes come from
-    file_not_found,       ///< no such file
-    io_error,             ///< open, read, write, sync or rename failed
-    not_regular_file,     ///< a directory, FIFO or device
-    unmappable,           ///< mapping was asked for and the system can't
-    file_changed,         ///< the file became shorter, or a source returned fewer bytes than it promised
-    not_durable,          ///< the new file is published, but syncing its directory failed
-    out_of_memory,        ///< a checked size could not be allocated
-    too_large_for_host,   ///< more bytes or elements than this host can address
+    file_not_found,     ///< no such file
+    io_error,           ///< open, read, write, sync or rename failed
+    not_regular_file,   ///< a directory, FIFO or device
+    unmappable,         ///< mapping was asked for and the system can't
+    file_changed,       ///< the file became shorter, or a source returned fewer bytes than it promised
+    not_durable,        ///< the new file is published, but syncing its directory failed
+    out_of_memory,      ///< a checked size could not be allocated
+    too_large_for_host, ///< more bytes or elements than this host can address
     // -- container, SPEC.md §2
-    file_too_small,       ///< empty, or too short for anything
-    bad_magic,            ///< starts with nothing that is known
-    foreign_file,         ///< recognised as another format: pickle, safetensors, GGUF, HTML, …
-    unsupported_container,///< zTensor of a generation that this library does not read
-    truncated,            ///< starts as a .zt file and lacks its footer: cut off, or bytes appended
-    manifest_empty,       ///< the footer gives a manifest of 0 bytes
-    manifest_too_large,   ///< larger than read_options::max_manifest_bytes
-    manifest_out_of_bounds,///< the manifest would start before the first byte that may hold it
+    file_too_small,         ///< empty, or too short for anything
+    bad_magic,              ///< starts with nothing that is known
+    foreign_file,           ///< recognised as another format: pickle, safetensors, GGUF, HTML, …
+    unsupported_container,  ///< zTensor of a generation that this library does not read
+    truncated,              ///< starts as a .zt file and lacks its footer: cut off, or bytes appended
+    manifest_empty,         ///< the footer gives a manifest of 0 bytes
+    manifest_too_large,     ///< larger than read_options::max_manifest_bytes
+    manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
     // -- CBOR, SPEC.md §3.1
-    cbor_truncated,       ///< an item claims more bytes or items than are left
-    cbor_malformed,       ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
-    cbor_depth,           ///< nested deeper than the limit
-    cbor_trailing,        ///< bytes after the root item
-    cbor_utf8,            ///< text that is not UTF-8
+    cbor_truncated, ///< an item claims more bytes or items than are left
+    cbor_malformed, ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
+    cbor_depth,     ///< nested deeper than the limit
+    cbor_trailing,  ///< bytes after the root item
+    cbor_utf8,      ///< text that is not UTF-8
     // -- manifest schema, SPEC.md §3.2–3.7
-    schema_type,          ///< a field has the wrong CBOR type
-    schema_range,         ///< a negative number where only unsigned ones make sense
-    schema_key,           ///< a key that is not text
-    schema_missing,       ///< a required field, or every component, is absent
-    duplicate_key,        ///< a key or name stands twice in one map
-    name_invalid,         ///< a name is empty, too long, not UTF-8, or holds U+0000
-    unsupported_version,  ///< `version` is not 1.x
-    limit_exceeded,       ///< a limit of read_options or write_options
+    schema_type,         ///< a field has the wrong CBOR type
+    schema_range,        ///< a negative number where only unsigned ones make sense
+    schema_key,          ///< a key that is not text
+    schema_missing,      ///< a required field, or every component, is absent
+    duplicate_key,       ///< a key or name stands twice in one map
+    name_invalid,        ///< a name is empty, too long, not UTF-8, or holds U+0000
+    unsupported_version, ///< `version` is not 1.x
+    limit_exceeded,      ///< a limit of read_options or write_options
     // -- shapes, types and blobs, SPEC.md §2.3 and §4
-    shape_overflow,       ///< element count or byte count needs more than 64 bits
-    type_mismatch,        ///< a logical type over the wrong storage type, or not the type asked for
-    misaligned_offset,    ///< a blob's offset is not a multiple of 64
-    out_of_bounds,        ///< a blob, row or range reaches outside what holds it
-    blob_overlap,         ///< two blobs share some bytes but not all
-    size_mismatch,        ///< a length that contradicts shape and type
-    layout_components,    ///< a role that the format requires is missing
-    sparse_shape,         ///< a sparse object of the wrong rank
-    sparse_size,          ///< parts of a sparse object whose lengths don't fit each other
-    sparse_dtype,         ///< an index component that is not of the required integer type
-    sparse_indptr,        ///< row pointers that do not start at 0, fall, or do not end at the number of values
-    sparse_index,         ///< a row, column or coordinate outside the shape, or negative
-    quant_bits,           ///< `bits` is missing, no integer, or not from 1 to 64
-    quant_group,          ///< `group_size` is missing, 0, or does not divide the last dimension
-    quant_packing,        ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
+    shape_overflow,    ///< element count or byte count needs more than 64 bits
+    type_mismatch,     ///< a logical type over the wrong storage type, or not the type asked for
+    misaligned_offset, ///< a blob's offset is not a multiple of 64
+    out_of_bounds,     ///< a blob, row or range reaches outside what holds it
+    blob_overlap,      ///< two blobs share some bytes but not all
+    size_mismatch,     ///< a length that contradicts shape and type
+    layout_components, ///< a role that the format requires is missing
+    sparse_shape,      ///< a sparse object of the wrong rank
+    sparse_size,       ///< parts of a sparse object whose lengths don't fit each other
+    sparse_dtype,      ///< an index component that is not of the required integer type
+    sparse_indptr,     ///< row pointers that do not start at 0, fall, or do not end at the number of values
+    sparse_index,      ///< a row, column or coordinate outside the shape, or negative
+    quant_bits,        ///< `bits` is missing, no integer, or not from 1 to 64
+    quant_group,       ///< `group_size` is missing, 0, or does not divide the last dimension
+    quant_packing,     ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
     // -- encodings, SPEC.md §6
-    decode_limit,         ///< a claimed decoded size that no zstd frame could hold, or above the limit
-    decode_size,          ///< decoded to fewer or more bytes than declared
-    decode_failed,        ///< zstd refused the bytes
-    encode_failed,        ///< zstd could not compress
+    decode_limit,  ///< a claimed decoded size that no zstd frame could hold, or above the limit
+    decode_size,   ///< decoded to fewer or more bytes than declared
+    decode_failed, ///< zstd refused the bytes
+    encode_failed, ///< zstd could not compress
     // -- digests, SPEC.md §7
-    digest_format,        ///< the text of a known algorithm is malformed
-    digest_mismatch,      ///< the stored bytes are not those that were digested
+    digest_format,   ///< the text of a known algorithm is malformed
+    digest_mismatch, ///< the stored bytes are not those that were digested
     // -- unknown words, refused only when used
     unknown_dtype,        ///< a storage type that is not one of the 13
     unsupported_type,     ///< a logical type that this call does not know
     unsupported_format,   ///< this call can't serve the object's format
     unsupported_encoding, ///< neither raw nor zstd
     // -- what was asked
-    object_not_found,     ///< no object of that name
-    component_not_found,  ///< no component of that role
-    attribute_not_found,  ///< no attribute of that key
-    attribute_type,       ///< the attribute holds a value of another kind
-    not_viewable,         ///< no zero-copy view: compressed, or not in memory
-    misaligned_memory,    ///< no zero-copy view: the bytes lie at an odd address
-    needs_byteswap,       ///< no zero-copy view: foreign byte order
-    bad_bool,             ///< a bool byte other than 0 and 1
-    invalid_argument,     ///< an option or argument outside its range
-    not_expressible,      ///< the format version being written has no way to say this
-    cancelled,            ///< the caller's own callback asked to stop
-    writer_closed,        ///< the writer has finished, failed, or has an unfinished stream
+    object_not_found,    ///< no object of that name
+    component_not_found, ///< no component of that role
+    attribute_not_found, ///< no attribute of that key
+    attribute_type,      ///< the attribute holds a value of another kind
+    not_viewable,        ///< no zero-copy view: compressed, or not in memory
+    misaligned_memory,   ///< no zero-copy view: the bytes lie at an odd address
+    needs_byteswap,      ///< no zero-copy view: foreign byte order
+    bad_bool,            ///< a bool byte other than 0 and 1
+    invalid_argument,    ///< an option or argument outside its range
+    not_expressible,     ///< the format version being written has no way to say this
+    cancelled,           ///< the caller's own callback asked to stop
+    writer_closed,       ///< the writer has finished, failed, or has an unfinished stream
 };
 
 namespace detail {
@@ -211,142 +208,88 @@ static_assert(errc_table_is_in_order(), "one row per code, in the order of the e
     return detail::errc_table[static_cast<std::size_t>(code)].kind;
 }
 
-inline std::ostream& operator<<(std::ostream& out, errc code) {
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, errc code) {
     return out << name(code);
 }
 
-/// Why a call failed. Copying shares the text.
+namespace detail {
+struct error_details;
+} // namespace detail
+
+template <class T>
+class result;
+
+/// Why a call failed. As large as a pointer; copying shares the text.
 class error {
 public:
     /// `sentence` says what was found and what was expected; the in_…() calls add where.
     /// Without memory to say it, any error is out_of_memory.
-    error(errc code, std::string sentence) {
-        while_memory_lasts([&] {
-            auto told = std::make_shared<details>();
-            told->code = code;
-            told->sentence = std::move(sentence);
-            told->what = told->sentence;
-            details_ = std::move(told);
-        });
-        if (details_ == nullptr) {
-            details_ = memory_ran_out();
+    error(errc code, std::string sentence) noexcept;
+    error(const error& other) noexcept;
+    error(error&& other) noexcept : details_(std::exchange(other.details_, nullptr)) {}
+    error& operator=(error other) noexcept {
+        std::swap(details_, other.details_);
+        return *this;
+    }
+    ~error() {
+        if (details_ != nullptr) {
+            release();
         }
     }
 
-    [[nodiscard]] errc code() const noexcept { return details_->code; }
-    [[nodiscard]] error_kind kind() const noexcept { return v0::kind(code()); }
+    [[nodiscard]] errc code() const noexcept;
+    [[nodiscard]] error_kind kind() const noexcept;
 
     /// The file's path as it was given; empty for memory and user-defined sources.
-    [[nodiscard]] const std::string& path() const noexcept { return details_->path; }
+    [[nodiscard]] const std::string& path() const noexcept;
     /// The object's name as it stands in the file: hostile text, not escaped. Empty if no object is concerned.
-    [[nodiscard]] const std::string& object() const noexcept { return details_->object; }
+    [[nodiscard]] const std::string& object() const noexcept;
     /// The component's role, likewise.
-    [[nodiscard]] const std::string& component() const noexcept { return details_->component; }
+    [[nodiscard]] const std::string& component() const noexcept;
     /// Absolute position in the file, in bytes, where it is known.
-    [[nodiscard]] std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
+    [[nodiscard]] std::optional<std::uint64_t> offset() const noexcept;
     /// What the operating system said; tests false where it was not asked.
-    [[nodiscard]] std::error_code os_error() const noexcept { return details_->os_error; }
+    [[nodiscard]] std::error_code os_error() const noexcept;
     /// What was found and expected, without the place.
-    [[nodiscard]] const std::string& sentence() const noexcept { return details_->sentence; }
+    [[nodiscard]] const std::string& sentence() const noexcept;
     /// The whole message in one line, safe to print: text from the file is escaped and cut.
-    [[nodiscard]] const std::string& what() const noexcept { return details_->what; }
+    [[nodiscard]] const std::string& what() const noexcept;
 
     // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there. Where
     // memory runs out, the error stays as it was.
-    [[nodiscard]] error in_file(std::string_view path) && { return std::move(*this).with(&details::path, path); }
-    [[nodiscard]] error in_object(std::string_view name) && { return std::move(*this).with(&details::object, name); }
-    [[nodiscard]] error in_component(std::string_view role) && {
-        return std::move(*this).with(&details::component, role);
+    [[nodiscard]] error in_file(std::string_view path) && noexcept;
+    [[nodiscard]] error in_object(std::string_view name) && noexcept;
+    [[nodiscard]] error in_component(std::string_view role) && noexcept;
+    [[nodiscard]] error at(std::uint64_t offset) && noexcept;
+    [[nodiscard]] error because(std::error_code os_error) && noexcept;
+
+    /// True if both have the same code and say the same.
+    friend bool operator==(const error& a, const error& b) noexcept {
+        return a.code() == b.code() && a.what() == b.what();
     }
-    [[nodiscard]] error at(std::uint64_t offset) && {
-        if (!details_->offset) {
-            change([&](details& mine) { mine.offset = offset; });
-        }
-        return std::move(*this);
-    }
-    [[nodiscard]] error because(std::error_code os_error) && {
-        change([&](details& mine) { mine.os_error = os_error; });
-        return std::move(*this);
-    }
+    friend bool operator!=(const error& a, const error& b) noexcept { return !(a == b); }
 
 private:
-    struct details {
-        errc code = errc::io_error;
-        std::string path;
-        std::string object;
-        std::string component;
-        std::string sentence;
-        std::string what;
-        std::optional<std::uint64_t> offset;
-        std::error_code os_error;
-    };
+    template <class T>
+    friend class result;
+    explicit error(std::nullptr_t) noexcept : details_(nullptr) {} // no error
 
-    error with(std::string details::*field, std::string_view value) && {
-        if ((*details_.*field).empty() && !value.empty()) {
-            change([&](details& mine) { mine.*field = std::string(value); });
-        }
-        return std::move(*this);
-    }
+    void release() noexcept;
 
-    /// Calls `set(details)` on details of our own: another copy of this error may share those that we have.
-    template <class Set>
-    void change(Set&& set) {
-        while_memory_lasts([&] {
-            if (details_.use_count() != 1) {
-                details_ = std::make_shared<details>(*details_);
-            }
-            set(*details_);
-            details_->what = compose(*details_);
-        });
-    }
-
-    [[nodiscard]] static std::string compose(const details& d) {
-        std::string what;
-        if (!d.path.empty()) {
-            what += d.path + ": ";
-        }
-        if (!d.object.empty()) {
-            what += "object " + detail::quote(d.object) + (d.component.empty() ? ": " : ", ");
-        }
-        if (!d.component.empty()) {
-            what += "component " + detail::quote(d.component) + ": ";
-        }
-        what += d.sentence;
-        if (d.offset) {
-            what += " (at byte " + std::to_string(*d.offset) + ")";
-        }
-        if (d.os_error) {
-            what += ": " + d.os_error.message();
-        }
-        return what;
-    }
-
-    template <class Step>
-    static void while_memory_lasts(Step&& step) {
-#if ZTENSOR_HAS_EXCEPTIONS
-        try {
-            step();
-        } catch (const std::bad_alloc&) {
-        }
-#else
-        step();
-#endif
-    }
-
-    /// Takes no memory: text so short stands in the strings themselves.
-    [[nodiscard]] static std::shared_ptr<details> memory_ran_out() {
-        static details told = {errc::out_of_memory, {}, {}, {}, "memory ran out", "memory ran out", {}, {}};
-        return {std::shared_ptr<details>(), &told};
-    }
-
-    std::shared_ptr<details> details_;
+    detail::error_details* details_; ///< null once moved from, and in a result<void> without an error
 };
 
-inline std::ostream& operator<<(std::ostream& out, const error& e) {
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const error& e) {
     return out << e.what();
 }
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/core/error_definitions.hpp>
+#endif
 
 #endif

@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iosfwd>
 #include <limits>
-#include <ostream>
 #include <string_view>
 #include <type_traits>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// What a format does at the edges of its range, named by the suffix such formats carry.
 enum class float_specials : std::uint8_t {
@@ -134,7 +134,10 @@ public:
     }
     friend constexpr bool operator!=(small_float a, small_float b) noexcept { return !(a == b); }
 
-    friend std::ostream& operator<<(std::ostream& out, small_float value) { return out << static_cast<float>(value); }
+    template <class Traits>
+    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, small_float value) {
+        return out << static_cast<float>(value);
+    }
 
 private:
     using float_layout = detail::ieee_layout<float>;
@@ -259,7 +262,7 @@ struct element_traits<float8_e5m2fnuz> : stored_as<dtype::u8> {
     static constexpr std::string_view type = "f8_e5m2fnuz";
 };
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

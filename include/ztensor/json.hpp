@@ -6,10 +6,13 @@
 #define ZTENSOR_JSON_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/detail/cast.hpp>
-#include <ztensor/detail/cbor.hpp>
-#include <ztensor/detail/cbor_encoder.hpp>
-#include <ztensor/detail/text.hpp>
+#include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/cbor/number.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -18,13 +21,14 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 namespace detail {
 
@@ -41,8 +45,7 @@ public:
     /// limit_exceeded (16 MiB), and the cbor_… codes.
     [[nodiscard]] result<void> check() {
         if (item_.size() > max_json_cbor_bytes) {
-            return error(errc::limit_exceeded, "a value of " + std::to_string(item_.size()) +
-                                                   " bytes is too large to become JSON");
+            return fail(errc::limit_exceeded, "a value of {} bytes is too large to become JSON", {item_.size()});
         }
         result<void> valid = check_value();
         while (valid && !open_.empty() && !cursor_.failed()) {
@@ -55,7 +58,7 @@ public:
             return error(cursor_.fault().code, cursor_.fault().sentence);
         }
         if (valid && cursor_.remaining() != 0) {
-            return error(errc::cbor_trailing, "bytes follow the value");
+            return fail(errc::cbor_trailing, "bytes follow the value");
         }
         return valid;
     }
@@ -68,7 +71,7 @@ private:
     };
 
     [[nodiscard]] static error not_json(const char* what) {
-        return error(errc::attribute_type, std::string("the value holds ") + what + ", which JSON has no place for");
+        return fail(errc::attribute_type, "the value holds {}, which JSON has no place for", {what});
     }
 
     /// Looks at the next value; a container is entered.
@@ -126,7 +129,7 @@ private:
                            : result<void>(not_json("a key that is not text"));
             }
             if (innermost.is_map && !are_distinct(innermost.keys)) {
-                return error(errc::duplicate_key, "a map holds a key twice");
+                return fail(errc::duplicate_key, "a map holds a key twice");
             }
             open_.pop_back();
         }
@@ -183,6 +186,11 @@ private:
     return std::move(out).take();
 }
 
+/// The same error, with the name of the attribute.
+[[nodiscard]] ZTENSOR_COLD inline error in_attribute(std::string_view key, const error& why) noexcept {
+    return fail(why.code(), "attribute {}: {}", {in_quotes(key), why.sentence()});
+}
+
 } // namespace detail
 
 /// The value of one attribute. Byte strings become nlohmann's binary values.
@@ -194,7 +202,7 @@ private:
     }
     nlohmann::json value = nlohmann::json::from_cbor(detail::as_text(cbor_value), true, false);
     if (value.is_discarded()) {
-        return error(errc::attribute_type, "nlohmann::json can't hold the value");
+        return detail::fail(errc::attribute_type, "nlohmann::json can't hold the value");
     }
     return value;
 }
@@ -205,8 +213,7 @@ private:
     for (const attribute& each : source) {
         result<nlohmann::json> value = to_json(each.cbor);
         if (!value) {
-            return error(value.error().code(),
-                         "attribute " + detail::quote(each.key) + ": " + value.error().sentence());
+            return detail::in_attribute(each.key, value.error());
         }
         object[std::string(each.key)] = *std::move(value);
     }
@@ -218,18 +225,18 @@ private:
 [[nodiscard]] inline result<attributes> to_attributes(const nlohmann::json& object) {
     constexpr std::size_t max_value_depth = detail::max_cbor_depth - 4; // root, objects, object, attributes
     if (!object.is_object()) {
-        return error(errc::attribute_type, "attributes are made from a JSON object, not from " +
-                                               std::string(object.type_name()));
+        return detail::fail(errc::attribute_type, "attributes are made from a JSON object, not from {}",
+                            {object.type_name()});
     }
     attributes out;
     for (const auto& [key, value] : object.items()) {
         if (!detail::is_shallow(value, max_value_depth)) {
-            return error(errc::cbor_depth, "attribute " + detail::quote(key) + " is nested too deep");
+            return detail::fail(errc::cbor_depth, "attribute {} is nested too deep", {detail::in_quotes(key)});
         }
         const std::vector<std::uint8_t> encoded = nlohmann::json::to_cbor(value);
         const bytes_view item = detail::as_bytes(span<const std::uint8_t>(encoded));
         if (result<void> valid = detail::json_gate(item).check(); !valid) {
-            return error(valid.error().code(), "attribute " + detail::quote(key) + ": " + valid.error().sentence());
+            return detail::in_attribute(key, valid.error());
         }
         if (result<void> set = out.set_cbor(key, detail::with_shortest_floats(item)); !set) {
             return std::move(set).error();
@@ -238,7 +245,7 @@ private:
     return out;
 }
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

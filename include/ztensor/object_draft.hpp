@@ -5,8 +5,8 @@
 #define ZTENSOR_OBJECT_DRAFT_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/component_view.hpp>
-#include <ztensor/detail/cast.hpp>
+#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
@@ -18,29 +18,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
+
+class component_view; // in component_view.hpp, which a writer of new data does not need
 
 namespace detail {
+
+struct draft_access;
 
 /// One component to be written.
 struct component_source {
     std::string role;
     dtype storage = dtype::u8;
     std::optional<std::string> type; ///< logical type
-    bytes_view bytes;              ///< decoded
-    std::size_t swap_width = 1;    ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    bytes_view bytes;                ///< decoded
+    std::size_t swap_width = 1;      ///< of elements in the host's byte order; 1: bytes as the file will hold them
     ztensor::store how;
-    std::optional<component_view> stored; ///< to be copied as it is; then `bytes` and `how` say nothing
-    std::optional<std::uint64_t> decoded_bytes; ///< of `stored`, if it is compressed
+    std::optional<stored_component> stored; ///< to be copied as it is; then `bytes` and `how` say nothing
 };
-
-template <class Elements>
-using element_of_t = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
 
 } // namespace detail
 
@@ -55,30 +54,18 @@ public:
     /// logical type is the element type's own, unless `how` names one.
     template <class Elements>
     object_draft& component(std::string_view role, const Elements& elements, const store& how = {}) {
-        using T = detail::element_of_t<Elements>;
-        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
-        using traits = element_traits<T>;
-        const span<const T> borrowed(elements);
-        const store typed = how.has_type_ ? how : store(how).type(traits::type);
-        components_.push_back({std::string(role), traits::storage, type_of(typed), detail::as_bytes(borrowed),
-                               width_bytes(traits::storage), how, {}, {}});
-        return *this;
+        return add_elements(role, detail::typed_bytes_of(elements), how);
     }
 
     /// A component of bytes that are already as the file will hold them, decoded: little-endian, unless `how` says
     /// otherwise.
-    object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {}) {
-        components_.push_back({std::string(role), storage, type_of(how), bytes, 1, how, {}, {}});
-        return *this;
-    }
+    object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {});
 
     /// A component of an open file, copied as it is stored: compression, digest and types stay what they are. The
     /// reader must live until the object is written. `decoded_bytes` is needed only where only decoding tells it.
     object_draft& component_stored(std::string_view role, const component_view& stored,
                                    std::optional<std::uint64_t> decoded_bytes = std::nullopt) {
-        components_.push_back({std::string(role), dtype::u8, {}, {}, 1, {}, stored,
-                               decoded_bytes ? decoded_bytes : stored.decoded_bytes()});
-        return *this;
+        return add_stored(role, detail::describe_stored(stored), decoded_bytes);
     }
 
     /// Attributes of the object; an empty set is written as an empty map.
@@ -94,9 +81,11 @@ public:
     [[nodiscard]] const std::vector<detail::component_source>& components() const noexcept { return components_; }
 
 private:
-    [[nodiscard]] static std::optional<std::string> type_of(const store& how) {
-        return how.has_type_ ? std::optional<std::string>(how.type_) : std::nullopt;
-    }
+    friend struct detail::draft_access;
+
+    object_draft& add_elements(std::string_view role, const detail::typed_bytes& elements, const store& how);
+    object_draft& add_stored(std::string_view role, detail::stored_component stored,
+                             std::optional<std::uint64_t> decoded_bytes);
 
     std::string format_;
     ztensor::shape shape_;
@@ -104,7 +93,11 @@ private:
     std::vector<detail::component_source> components_;
 };
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/write/draft_definitions.hpp>
+#endif
 
 #endif

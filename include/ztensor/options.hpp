@@ -11,7 +11,7 @@
 #include <string_view>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// How a file's bytes are reached.
 enum class io_mode : std::uint8_t {
@@ -49,9 +49,27 @@ struct read_options {
 enum class format_version : std::uint8_t { v0_1, v1_1, v1_2 };
 
 /// How the target of a writer comes to be.
+///
+/// On NFS a rename whose answer gets lost may be reported as failed although it happened. Over quota, full disks and
+/// lost servers may only show when the file is synced or closed, which is why sync(false) doesn't skip the close.
+/// A file larger than the process may write (RLIMIT_FSIZE) is the error EFBIG only where the program ignores SIGXFSZ.
 enum class publish_mode : std::uint8_t {
-    replace,  ///< a temporary file beside the target, renamed over it by finish(): all or nothing
-    in_place, ///< written under its own name, for file systems without rename: a crash leaves a torn file
+    /// Everything goes to a new file `.ztensor-<16 hex digits>.tmp` in the target's directory. finish() syncs that
+    /// file,
+    /// closes it, renames it over the target and syncs the directory; with sync(false) it only closes and renames. At
+    /// every moment, and after a crash at any moment, the target is the complete old file or the complete new one. The
+    /// temporary is removed when anything fails or the writer is dropped; only a crash leaves one behind, and nothing
+    /// ever reads it. A target that is a symbolic link stays one: the file it leads to is replaced. Permission bits are
+    /// those of the file replaced; owner, ACL, extended attributes and other hard links are not kept.
+    replace,
+
+    /// Written under its own name, for places where files can't be renamed, such as some FUSE and SMB mounts. Weaker:
+    /// an
+    /// existing file loses its content when the writer is made, readers see an unfinished file, and a crash leaves one.
+    /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
+    /// is
+    /// emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new.
+    in_place,
 };
 
 /// Options of writer::create and its siblings.
@@ -89,7 +107,7 @@ struct store {
     store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
 };
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

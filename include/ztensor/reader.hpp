@@ -5,36 +5,32 @@
 #ifndef ZTENSOR_READER_HPP
 #define ZTENSOR_READER_HPP
 
-#include <ztensor/attributes.hpp>
+#include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/opened_file.hpp>
-#include <ztensor/detail/parallel.hpp>
-#include <ztensor/detail/text.hpp>
+#include <ztensor/file_path.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
 struct verification {
-    std::uint64_t verified = 0;              ///< bytes are those that were digested
-    std::uint64_t absent = 0;                ///< no digest in the file: nothing can be said
-    std::uint64_t unsupported = 0;           ///< a digest of an unknown algorithm: nothing can be said
-    std::vector<component_view> mismatches;  ///< damaged; borrowed from the reader
+    std::uint64_t verified = 0;             ///< bytes are those that were digested
+    std::uint64_t absent = 0;               ///< no digest in the file: nothing can be said
+    std::uint64_t unsupported = 0;          ///< a digest of an unknown algorithm: nothing can be said
+    std::vector<component_view> mismatches; ///< damaged; borrowed from the reader
 
     /// True if nothing was found damaged. Says nothing of components without a digest that could be checked.
     [[nodiscard]] bool ok() const noexcept { return mismatches.empty(); }
@@ -52,49 +48,32 @@ public:
     /// schema_…, duplicate_key, name_invalid, unsupported_version, limit_exceeded) and §2.3, §4–7 (shape_overflow,
     /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
     /// decode_limit, digest_format); out_of_memory.
-    [[nodiscard]] static result<reader> open(const std::filesystem::path& path, const read_options& options = {}) {
-        return detail::guard_memory([&] {
-            result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options.mode_);
-            return source ? open(*std::move(source), options, detail::path_text(path))
-                          : result<reader>(std::move(source).error());
-        });
-    }
+    [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader.
-    [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {}) {
-        return detail::guard_memory(
-            [&] { return open(std::make_shared<detail::memory_source>(borrowed), options, {}); });
-    }
+    [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {});
     /// Opens a container in memory that the reader takes over.
-    [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {}) {
-        return detail::guard_memory(
-            [&] { return open(std::make_shared<detail::memory_source>(std::move(owned)), options, {}); });
-    }
+    [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {});
     /// Opens a container of the caller's making: an archive, a database, a network store.
     [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
-                                                    const read_options& options = {}) {
-        return open(std::move(source), options, {});
-    }
+                                                    const read_options& options = {});
 
     /// The format version as the file spells it, such as "1.2.0"; "" in 0.1, which states none.
-    [[nodiscard]] std::string_view version() const& noexcept { return file_->index.text(file_->index.version); }
-    [[nodiscard]] ztensor::generation generation() const noexcept { return file_->index.generation; }
+    [[nodiscard]] std::string_view version() const& noexcept;
+    [[nodiscard]] ztensor::generation generation() const noexcept;
     /// As it was given to open(); "" for memory and user-defined sources.
-    [[nodiscard]] const std::string& path() const& noexcept { return file_->path; }
+    [[nodiscard]] const std::string& path() const& noexcept;
     /// Length of the whole file in bytes.
-    [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_->source->size(); }
+    [[nodiscard]] std::uint64_t file_bytes() const noexcept;
     /// Length of the encoded manifest in bytes.
-    [[nodiscard]] std::uint64_t manifest_bytes() const noexcept { return file_->index.index_bytes; }
+    [[nodiscard]] std::uint64_t manifest_bytes() const noexcept;
     /// True if views can be had: the file is mapped, or was memory from the start.
-    [[nodiscard]] bool is_mapped() const noexcept { return !file_->source->mapped().empty(); }
+    [[nodiscard]] bool is_mapped() const noexcept;
 
     /// False if the file gives no attributes, which differs from an empty map of them.
-    [[nodiscard]] bool has_attributes() const noexcept { return file_->index.has_attributes; }
+    [[nodiscard]] bool has_attributes() const noexcept;
     /// The attributes of the file itself.
-    [[nodiscard]] attributes_view attributes() const& noexcept {
-        return file_->index.has_attributes ? attributes_view(file_->index.from(file_->index.attributes))
-                                           : attributes_view();
-    }
+    [[nodiscard]] attributes_view attributes() const& noexcept;
 
     /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0.
     class iterator {
@@ -105,68 +84,66 @@ public:
         using pointer = void;
         using reference = object_view;
 
-        iterator(const detail::opened_file& file, const detail::object_record* at) noexcept : file_(&file), at_(at) {}
-        object_view operator*() const noexcept { return {*file_, *at_}; }
-        iterator& operator++() noexcept { return ++at_, *this; }
-        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.at_ == b.at_; }
-        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return a.at_ != b.at_; }
+        object_view operator*() const noexcept;
+        iterator& operator++() noexcept { return ++position_, *this; }
+        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.position_ == b.position_; }
+        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return a.position_ != b.position_; }
 
     private:
+        friend reader;
+        iterator(const detail::opened_file& file, std::size_t position) noexcept : file_(&file), position_(position) {}
+
         const detail::opened_file* file_;
-        const detail::object_record* at_;
+        std::size_t position_; ///< of the object in the manifest
     };
     /// How many objects there are.
-    [[nodiscard]] std::size_t size() const noexcept { return file_->index.objects.size(); }
+    [[nodiscard]] std::size_t size() const noexcept;
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-    [[nodiscard]] iterator begin() const& noexcept { return {*file_, file_->index.objects.data()}; }
-    [[nodiscard]] iterator end() const& noexcept { return {*file_, file_->index.objects.data() + size()}; }
+    [[nodiscard]] iterator begin() const& noexcept { return {*file_, 0}; }
+    [[nodiscard]] iterator end() const& noexcept { return {*file_, size()}; }
 
     /// The object of that name. Errors: object_not_found, out_of_memory.
-    [[nodiscard]] result<object_view> find(std::string_view name) const& {
-        return detail::guard_memory([&]() -> result<object_view> {
-            if (const std::optional<std::uint32_t> found = file_->index.find(name)) {
-                return object_view(*file_, file_->index.objects[*found]);
-            }
-            return error(errc::object_not_found, "there is no object " + detail::quote(name)).in_file(file_->path);
-        });
-    }
+    [[nodiscard]] result<object_view> find(std::string_view name) const&;
     /// Throws std::bad_alloc where memory runs out: unlike find() it can't say so.
-    [[nodiscard]] bool contains(std::string_view name) const { return file_->index.find(name).has_value(); }
+    [[nodiscard]] bool contains(std::string_view name) const;
 
     // Dense objects by name: what object_view offers. Errors besides those: object_not_found, unsupported_format.
 
     /// The elements where they lie, without a copy.
     template <class T>
     [[nodiscard]] result<span<const T>> view(std::string_view name) const& {
-        return find(name).and_then([](const object_view& object) { return object.view<T>(); });
+        const result<object_view> object = find(name);
+        return object ? object->template view<T>() : object.error();
     }
     /// The elements in memory of the caller's own: decoded, verified, in the host's byte order.
     template <class T>
     [[nodiscard]] result<std::vector<T>> read(std::string_view name) const {
-        return find(name).and_then([](const object_view& object) { return object.read<T>(); });
+        const result<object_view> object = find(name);
+        return object ? object->template read<T>() : object.error();
     }
     /// The same, converted to floating-point numbers from whatever they are stored as.
     template <class To>
     [[nodiscard]] result<std::vector<To>> read_as(std::string_view name) const {
-        return find(name).and_then([](const object_view& object) { return object.read_as<To>(); });
+        const result<object_view> object = find(name);
+        return object ? object->template read_as<To>() : object.error();
     }
     /// The same into memory of the caller's: a span, or a container of the right size.
     template <class Destination>
     [[nodiscard]] result<void> read_into(std::string_view name, Destination&& destination) const {
-        return find(name).and_then([&](const object_view& object) { return object.read_into(destination); });
+        const result<object_view> object = find(name);
+        return object ? object->read_into(destination) : object.error();
     }
     /// Rows [first, last) of the outermost dimension.
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first,
                                                    std::uint64_t last) const {
-        return find(name).and_then([&](const object_view& object) { return object.read_rows<T>(first, last); });
+        const result<object_view> object = find(name);
+        return object ? object->template read_rows<T>(first, last) : object.error();
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Errors: what the source says.
-    [[nodiscard]] result<verification> verify(unsigned threads = 0) const& {
-        return detail::guard_memory([&] { return verify_components(threads); });
-    }
+    [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
     std::string_view version() const&& = delete;
@@ -182,47 +159,17 @@ public:
 private:
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
-    [[nodiscard]] static result<reader> open(std::shared_ptr<const byte_source> source, const read_options& options,
-                                             std::string path) {
-        return detail::open_container(std::move(source), options, std::move(path))
-            .transform([](std::shared_ptr<const detail::opened_file> opened) { return reader(std::move(opened)); });
-    }
-
-    [[nodiscard]] result<verification> verify_components(unsigned threads) const {
-        std::vector<component_view> components;
-        for (const object_view object : *this) {
-            components.insert(components.end(), object.begin(), object.end());
-        }
-        std::vector<std::optional<result<digest_state>>> states(components.size());
-        detail::for_each_in_parallel(components.size(), threads,
-                                     [&](std::size_t i) { states[i].emplace(components[i].verify()); });
-        verification answer;
-        for (std::size_t i = 0; i < components.size(); ++i) {
-            if (!*states[i]) {
-                return states[i]->error();
-            }
-            switch (**states[i]) {
-            case digest_state::match:
-                ++answer.verified;
-                break;
-            case digest_state::mismatch:
-                answer.mismatches.push_back(components[i]);
-                break;
-            case digest_state::absent:
-                ++answer.absent;
-                break;
-            case digest_state::unsupported:
-                ++answer.unsupported;
-                break;
-            }
-        }
-        return answer;
-    }
+    [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,
+                                                  const read_options& options, std::string path);
 
     std::shared_ptr<const detail::opened_file> file_;
 };
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/read/reader_definitions.hpp>
+#endif
 
 #endif

@@ -7,19 +7,13 @@
 #include <ztensor/error.hpp>
 #include <ztensor/version.hpp>
 
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <functional>
 #include <new>
-#include <optional>
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// What result<T>::value() throws: the error itself, in a coat.
 class exception : public std::exception {
@@ -33,15 +27,61 @@ private:
     ztensor::error error_;
 };
 
+template <class T>
+class result;
+
 namespace detail {
 
-[[noreturn]] inline void raise(const error& why) {
-#if ZTENSOR_HAS_EXCEPTIONS
-    throw exception(why);
-#else
-    std::fprintf(stderr, "ztensor: %s\n", why.what().c_str());
-    std::abort();
-#endif
+/// Throws exception(why), or says why and ends the program where exceptions are off.
+[[noreturn]] void raise(const error& why);
+
+template <class T>
+inline constexpr bool is_result_v = false;
+template <class T>
+inline constexpr bool is_result_v<result<T>> = true;
+
+/// f(argument), where f may be a pointer to a member as well.
+template <class F, class Argument>
+decltype(auto) call(F&& f, Argument&& argument) {
+    if constexpr (std::is_member_function_pointer_v<std::decay_t<F>>) {
+        return (std::forward<Argument>(argument).*f)();
+    } else if constexpr (std::is_member_object_pointer_v<std::decay_t<F>>) {
+        return std::forward<Argument>(argument).*f;
+    } else {
+        return std::forward<F>(f)(std::forward<Argument>(argument));
+    }
+}
+
+/// f(value of r) → result<U>, or r's error.
+template <class Result, class F>
+auto and_then(Result&& r, F&& f) {
+    using next = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
+    static_assert(is_result_v<next>, "what is given to and_then() returns a result");
+    return r.has_value() ? next(call(std::forward<F>(f), *std::forward<Result>(r)))
+                         : next(std::forward<Result>(r).error());
+}
+
+/// result<U> of f(value of r) → U, or r's error.
+template <class Result, class F>
+auto transform(Result&& r, F&& f) {
+    using value = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
+    if (!r.has_value()) {
+        return result<value>(std::forward<Result>(r).error());
+    }
+    if constexpr (std::is_void_v<value>) {
+        call(std::forward<F>(f), *std::forward<Result>(r));
+        return result<value>();
+    } else {
+        return result<value>(call(std::forward<F>(f), *std::forward<Result>(r)));
+    }
+}
+
+/// r, or f(error of r) → result<T> or error.
+template <class Result, class F>
+auto or_else(Result&& r, F&& f) {
+    using same = std::decay_t<Result>;
+    return r.has_value() ? same(std::forward<Result>(r))
+                         : same(call(std::forward<F>(f), std::forward<Result>(r).error()));
 }
 
 } // namespace detail
@@ -57,102 +97,173 @@ public:
     using value_type = T;
     using error_type = ztensor::error;
 
-    template <class U = T, std::enable_if_t<std::is_convertible_v<U&&, T> &&
-                                                !std::is_same_v<std::decay_t<U>, result> &&
-                                                !std::is_same_v<std::decay_t<U>, ztensor::error>,
-                                            int> = 0>
-    result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
-    result(ztensor::error why) : state_(std::in_place_index<1>, std::move(why)) {}
+    /// T's default value.
+    template <class U = T, std::enable_if_t<std::is_default_constructible_v<U>, int> = 0>
+    result() : value_(), has_value_(true) {}
+    template <class U = T,
+              std::enable_if_t<!detail::is_result_v<std::decay_t<U>> &&
+                                   !std::is_same_v<std::decay_t<U>, ztensor::error> && std::is_convertible_v<U&&, T>,
+                               int> = 0>
+    result(U&& value) : value_(std::forward<U>(value)), has_value_(true) {}
+    result(ztensor::error why) noexcept : error_(std::move(why)), has_value_(false) {}
+    /// From the result of another type that converts to T.
+    template <class U, std::enable_if_t<!std::is_same_v<U, T> && std::is_convertible_v<U&&, T>, int> = 0>
+    result(result<U> other) : has_value_(other.has_value()) {
+        has_value_ ? construct(*std::move(other)) : construct_error(std::move(other).error());
+    }
 
-    [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
-    [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
+    result(const result& other) : has_value_(other.has_value_) {
+        has_value_ ? construct(other.value_) : construct_error(other.error_);
+    }
+    result(result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : has_value_(other.has_value_) {
+        has_value_ ? construct(std::move(other.value_)) : construct_error(std::move(other.error_));
+    }
+    result& operator=(const result& other) {
+        if (this != &other) {
+            *this = result(other);
+        }
+        return *this;
+    }
+    result& operator=(result&& other) noexcept {
+        static_assert(std::is_nothrow_move_constructible_v<T>, "an assignment that fails half-way would leave nothing");
+        if (this != &other) {
+            destroy();
+            has_value_ = other.has_value_;
+            has_value_ ? construct(std::move(other.value_)) : construct_error(std::move(other.error_));
+        }
+        return *this;
+    }
+    ~result() { destroy(); }
 
-    [[nodiscard]] T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-    [[nodiscard]] const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-    [[nodiscard]] T operator*() && { return std::move(*std::get_if<0>(&state_)); }
-    [[nodiscard]] T* operator->() noexcept { return std::get_if<0>(&state_); }
-    [[nodiscard]] const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+    [[nodiscard]] bool has_value() const noexcept { return has_value_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return has_value_; }
+
+    [[nodiscard]] T& operator*() & noexcept { return value_; }
+    [[nodiscard]] const T& operator*() const& noexcept { return value_; }
+    [[nodiscard]] T operator*() && { return std::move(value_); }
+    [[nodiscard]] T operator*() const&& { return value_; }
+    [[nodiscard]] T* operator->() noexcept { return &value_; }
+    [[nodiscard]] const T* operator->() const noexcept { return &value_; }
 
     T& value() & {
         require();
-        return **this;
+        return value_;
     }
     const T& value() const& {
         require();
-        return **this;
+        return value_;
     }
     T value() && {
         require();
-        return *std::move(*this);
+        return std::move(value_);
     }
 
-    [[nodiscard]] const ztensor::error& error() const& noexcept { return *std::get_if<1>(&state_); }
-    [[nodiscard]] ztensor::error error() && noexcept { return std::move(*std::get_if<1>(&state_)); }
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
+    [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
+    [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
 
     template <class U>
     [[nodiscard]] T value_or(U&& fallback) const& {
-        return has_value() ? **this : static_cast<T>(std::forward<U>(fallback));
+        return has_value_ ? value_ : static_cast<T>(std::forward<U>(fallback));
     }
     template <class U>
     [[nodiscard]] T value_or(U&& fallback) && {
-        return has_value() ? *std::move(*this) : static_cast<T>(std::forward<U>(fallback));
+        return has_value_ ? std::move(value_) : static_cast<T>(std::forward<U>(fallback));
+    }
+    [[nodiscard]] ztensor::error error_or(ztensor::error fallback) const {
+        return has_value_ ? std::move(fallback) : error_;
     }
 
     /// f(value) → result<U>; an error is passed on.
     template <class F>
-    [[nodiscard]] auto and_then(F&& f) const& -> std::decay_t<std::invoke_result_t<F, const T&>> {
-        if (!has_value()) {
-            return error();
-        }
-        return std::invoke(std::forward<F>(f), **this);
+    [[nodiscard]] auto and_then(F&& f) & {
+        return detail::and_then(*this, std::forward<F>(f));
     }
     template <class F>
-    [[nodiscard]] auto and_then(F&& f) && -> std::decay_t<std::invoke_result_t<F, T>> {
-        if (!has_value()) {
-            return std::move(*this).error();
-        }
-        return std::invoke(std::forward<F>(f), *std::move(*this));
-    }
-    /// f(value) → U, wrapped again; an error is passed on.
-    template <class F>
-    [[nodiscard]] auto transform(F&& f) const& -> result<std::decay_t<std::invoke_result_t<F, const T&>>> {
-        if (!has_value()) {
-            return error();
-        }
-        return std::invoke(std::forward<F>(f), **this);
+    [[nodiscard]] auto and_then(F&& f) const& {
+        return detail::and_then(*this, std::forward<F>(f));
     }
     template <class F>
-    [[nodiscard]] auto transform(F&& f) && -> result<std::decay_t<std::invoke_result_t<F, T>>> {
-        if (!has_value()) {
-            return std::move(*this).error();
-        }
-        return std::invoke(std::forward<F>(f), *std::move(*this));
+    [[nodiscard]] auto and_then(F&& f) && {
+        return detail::and_then(std::move(*this), std::forward<F>(f));
+    }
+    /// f(value) → U or nothing, wrapped again; an error is passed on.
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) & {
+        return detail::transform(*this, std::forward<F>(f));
+    }
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) const& {
+        return detail::transform(*this, std::forward<F>(f));
+    }
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) && {
+        return detail::transform(std::move(*this), std::forward<F>(f));
     }
     /// f(error) → result<T>; a value is passed on.
     template <class F>
+    [[nodiscard]] result or_else(F&& f) const& {
+        return detail::or_else(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result or_else(F&& f) && {
-        if (has_value()) {
-            return std::move(*this);
-        }
-        return std::invoke(std::forward<F>(f), std::move(*this).error());
+        return detail::or_else(std::move(*this), std::forward<F>(f));
     }
     /// f(error) → error; a value is passed on.
     template <class F>
+    [[nodiscard]] result transform_error(F&& f) const& {
+        return detail::or_else(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result transform_error(F&& f) && {
-        if (has_value()) {
-            return std::move(*this);
-        }
-        return std::invoke(std::forward<F>(f), std::move(*this).error());
+        return detail::or_else(std::move(*this), std::forward<F>(f));
+    }
+
+    /// Both hold equal values, or equal errors.
+    template <class U>
+    friend bool operator==(const result& a, const result<U>& b) {
+        return a.has_value() == b.has_value() && (a.has_value() ? *a == *b : a.error() == b.error());
+    }
+    template <class U>
+    friend bool operator!=(const result& a, const result<U>& b) {
+        return !(a == b);
+    }
+    /// A value that equals `b`.
+    template <class U, std::enable_if_t<!detail::is_result_v<U>, int> = 0>
+    friend bool operator==(const result& a, const U& b) {
+        return a.has_value() && *a == b;
+    }
+    template <class U, std::enable_if_t<!detail::is_result_v<U>, int> = 0>
+    friend bool operator!=(const result& a, const U& b) {
+        return !(a == b);
     }
 
 private:
+    template <class... From>
+    void construct(From&&... from) {
+        ::new (static_cast<void*>(&value_)) T(std::forward<From>(from)...);
+    }
+    void construct_error(ztensor::error why) noexcept {
+        ::new (static_cast<void*>(&error_)) ztensor::error(std::move(why));
+    }
+    void destroy() noexcept {
+        if (has_value_) {
+            value_.~T();
+        } else {
+            error_.~error();
+        }
+    }
     void require() const {
-        if (!has_value()) {
-            detail::raise(error());
+        if (!has_value_) {
+            detail::raise(error_);
         }
     }
 
-    std::variant<T, ztensor::error> state_;
+    union {
+        T value_;
+        ztensor::error error_;
+    };
+    bool has_value_;
 };
 
 /// Success, or the error. Default-constructed it is success: `return {};`.
@@ -162,63 +273,79 @@ public:
     using value_type = void;
     using error_type = ztensor::error;
 
-    result() noexcept = default;
-    result(ztensor::error why) : error_(std::move(why)) {}
+    result() noexcept : error_(nullptr) {}
+    result(ztensor::error why) noexcept : error_(std::move(why)) {}
 
-    [[nodiscard]] bool has_value() const noexcept { return !error_; }
+    [[nodiscard]] bool has_value() const noexcept { return error_.details_ == nullptr; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
+    void operator*() const noexcept {}
     void value() const {
-        if (error_) {
-            detail::raise(*error_);
+        if (!has_value()) {
+            detail::raise(error_);
         }
     }
-    [[nodiscard]] const ztensor::error& error() const& noexcept { return *error_; }
-    [[nodiscard]] ztensor::error error() && noexcept { return std::move(*error_); }
+
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
+    [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
+    [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
+    [[nodiscard]] ztensor::error error_or(ztensor::error fallback) const {
+        return has_value() ? std::move(fallback) : error_;
+    }
 
     /// f() → result<U>; an error is passed on.
     template <class F>
-    [[nodiscard]] auto and_then(F&& f) const -> std::decay_t<std::invoke_result_t<F>> {
-        if (error_) {
-            return *error_;
+    [[nodiscard]] auto and_then(F&& f) const {
+        using next = std::decay_t<decltype(std::forward<F>(f)())>;
+        static_assert(detail::is_result_v<next>, "what is given to and_then() returns a result");
+        return has_value() ? next(std::forward<F>(f)()) : next(error_);
+    }
+    /// f() → U or nothing, wrapped; an error is passed on.
+    template <class F>
+    [[nodiscard]] auto transform(F&& f) const {
+        using value = std::decay_t<decltype(std::forward<F>(f)())>;
+        if (!has_value()) {
+            return result<value>(error_);
         }
-        return std::invoke(std::forward<F>(f));
+        if constexpr (std::is_void_v<value>) {
+            std::forward<F>(f)();
+            return result<value>();
+        } else {
+            return result<value>(std::forward<F>(f)());
+        }
     }
     /// f(error) → result<void>; success is passed on.
     template <class F>
+    [[nodiscard]] result or_else(F&& f) const& {
+        return detail::or_else(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result or_else(F&& f) && {
-        return error_ ? result(std::invoke(std::forward<F>(f), std::move(*error_))) : result();
+        return detail::or_else(std::move(*this), std::forward<F>(f));
     }
     /// f(error) → error; success is passed on.
     template <class F>
-    [[nodiscard]] result transform_error(F&& f) && {
-        return std::move(*this).or_else(std::forward<F>(f));
+    [[nodiscard]] result transform_error(F&& f) const& {
+        return detail::or_else(*this, std::forward<F>(f));
     }
+    template <class F>
+    [[nodiscard]] result transform_error(F&& f) && {
+        return detail::or_else(std::move(*this), std::forward<F>(f));
+    }
+
+    friend bool operator==(const result& a, const result& b) noexcept {
+        return a.has_value() == b.has_value() && (a.has_value() || a.error_ == b.error_);
+    }
+    friend bool operator!=(const result& a, const result& b) noexcept { return !(a == b); }
 
 private:
-    std::optional<ztensor::error> error_;
+    ztensor::error error_; ///< without details where all went well
 };
 
-namespace detail {
-
-/// Runs `call() → result<T>`; where memory runs out inside, that is an error like any other.
-template <class Call>
-[[nodiscard]] auto guard_memory(Call&& call) -> std::invoke_result_t<Call> {
-#if ZTENSOR_HAS_EXCEPTIONS
-    try {
-        return call();
-    } catch (const std::bad_alloc&) {
-        return error(errc::out_of_memory, "memory ran out");
-    } catch (const std::length_error&) {
-        return error(errc::out_of_memory, "a container can't hold that many elements on this host");
-    }
-#else
-    return call();
-#endif
-}
-
-} // namespace detail
-
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/core/result_definitions.hpp>
+#endif
 
 #endif

@@ -4,20 +4,19 @@
 #ifndef ZTENSOR_SHAPE_HPP
 #define ZTENSOR_SHAPE_HPP
 
-#include <ztensor/detail/checked.hpp>
+#include <ztensor/detail/core/checked.hpp>
 #include <ztensor/span.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
-#include <ostream>
 #include <string>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// No object has more dimensions (SPEC.md §3.3).
 inline constexpr std::size_t max_rank = 64;
@@ -91,7 +90,11 @@ public:
     }
 
     friend bool operator==(const shape& a, const shape& b) noexcept {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+        bool is_equal = a.rank_ == b.rank_;
+        for (std::size_t i = 0; is_equal && i < a.rank_; ++i) {
+            is_equal = a.dimensions_[i] == b.dimensions_[i];
+        }
+        return is_equal;
     }
     friend bool operator!=(const shape& a, const shape& b) noexcept { return !(a == b); }
 
@@ -102,19 +105,18 @@ private:
 };
 
 /// "[1024, 768]"
-[[nodiscard]] inline std::string to_string(const shape& dimensions) {
-    std::string out = "[";
-    for (const std::uint64_t dimension : dimensions) {
-        out += (out.size() > 1 ? ", " : "") + std::to_string(dimension);
-    }
-    return out + "]";
-}
+[[nodiscard]] std::string to_string(const shape& dimensions);
 
-inline std::ostream& operator<<(std::ostream& out, const shape& dimensions) {
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const shape& dimensions) {
     return out << to_string(dimensions);
 }
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/core/shape_definitions.hpp>
+#endif
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef ZTENSOR_SPAN_HPP
 #define ZTENSOR_SPAN_HPP
 
+#include <ztensor/version.hpp>
+
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -17,7 +19,7 @@
 #endif
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 template <class T>
 class span;
@@ -34,9 +36,8 @@ using data_pointer_t = decltype(std::declval<C&>().data());
 template <class C, class T, class = void>
 inline constexpr bool is_contiguous_of_v = false;
 template <class C, class T>
-inline constexpr bool
-    is_contiguous_of_v<C, T, std::void_t<data_pointer_t<C>, decltype(std::declval<C&>().size())>> =
-        points_to_same_v<std::remove_pointer_t<data_pointer_t<C>>, T>;
+inline constexpr bool is_contiguous_of_v<C, T, std::void_t<data_pointer_t<C>, decltype(std::declval<C&>().size())>> =
+    points_to_same_v<std::remove_pointer_t<data_pointer_t<C>>, T>;
 
 template <class C>
 inline constexpr bool is_span_v = false;
@@ -62,11 +63,10 @@ public:
     constexpr span(T (&array)[N]) noexcept : data_(array), size_(N) {}
 
     /// Any contiguous container; a temporary one only for reading, for the length of the full expression.
-    template <class C,
-              std::enable_if_t<!detail::is_span_v<std::remove_cv_t<std::remove_reference_t<C>>> &&
-                                   detail::is_contiguous_of_v<C, T> &&
-                                   (std::is_lvalue_reference_v<C> || std::is_const_v<T>),
-                               int> = 0>
+    template <class C, std::enable_if_t<!detail::is_span_v<std::remove_cv_t<std::remove_reference_t<C>>> &&
+                                            detail::is_contiguous_of_v<C, T> &&
+                                            (std::is_lvalue_reference_v<C> || std::is_const_v<T>),
+                                        int> = 0>
     constexpr span(C&& container) noexcept : data_(container.data()), size_(container.size()) {}
 
     /// span<float> → span<const float>.
@@ -74,21 +74,47 @@ public:
     constexpr span(span<U> other) noexcept : data_(other.data()), size_(other.size()) {}
 
 #if defined(__cpp_lib_span)
-    constexpr operator std::span<T>() const noexcept { return {data_, size_}; }
+    constexpr operator std::span<T>() const noexcept {
+        return {data_, size_};
+    }
 #endif
 
-    [[nodiscard]] constexpr T* data() const noexcept { return data_; }
-    [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
-    [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
-    [[nodiscard]] constexpr T* begin() const noexcept { return data_; }
-    [[nodiscard]] constexpr T* end() const noexcept { return data_ + size_; }
-    [[nodiscard]] constexpr T& operator[](std::size_t i) const noexcept { return data_[i]; }
-    [[nodiscard]] constexpr T& front() const noexcept { return data_[0]; }
-    [[nodiscard]] constexpr T& back() const noexcept { return data_[size_ - 1]; }
-    [[nodiscard]] constexpr span first(std::size_t count) const noexcept { return {data_, count}; }
-    [[nodiscard]] constexpr span last(std::size_t count) const noexcept { return {data_ + (size_ - count), count}; }
-    [[nodiscard]] constexpr span subspan(std::size_t from) const noexcept { return {data_ + from, size_ - from}; }
+    [[nodiscard]] constexpr T* data() const noexcept {
+        return data_;
+    }
+    [[nodiscard]] constexpr std::size_t size() const noexcept {
+        return size_;
+    }
+    [[nodiscard]] constexpr std::size_t size_bytes() const noexcept {
+        return size_ * sizeof(T);
+    }
+    [[nodiscard]] constexpr bool empty() const noexcept {
+        return size_ == 0;
+    }
+    [[nodiscard]] constexpr T* begin() const noexcept {
+        return data_;
+    }
+    [[nodiscard]] constexpr T* end() const noexcept {
+        return data_ + size_;
+    }
+    [[nodiscard]] constexpr T& operator[](std::size_t i) const noexcept {
+        return data_[i];
+    }
+    [[nodiscard]] constexpr T& front() const noexcept {
+        return data_[0];
+    }
+    [[nodiscard]] constexpr T& back() const noexcept {
+        return data_[size_ - 1];
+    }
+    [[nodiscard]] constexpr span first(std::size_t count) const noexcept {
+        return {data_, count};
+    }
+    [[nodiscard]] constexpr span last(std::size_t count) const noexcept {
+        return {data_ + (size_ - count), count};
+    }
+    [[nodiscard]] constexpr span subspan(std::size_t from) const noexcept {
+        return {data_ + from, size_ - from};
+    }
     [[nodiscard]] constexpr span subspan(std::size_t from, std::size_t count) const noexcept {
         return {data_ + from, count};
     }
@@ -108,7 +134,7 @@ span(T (&)[N]) -> span<T>;
 /// Bytes as they lie in a file or in memory.
 using bytes_view = span<const std::byte>;
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

@@ -16,4 +16,55 @@
 #define ZTENSOR_HAS_EXCEPTIONS 0
 #endif
 
+// How a file uses the library. Header-only, unless it defines ZTENSOR_COMPILED: then the definitions are those of one
+// file that includes <ztensor/compiled.hpp>, such as the one that the CMake target ztensor::compiled builds. Everything
+// lives in an inline namespace of the mode's name, so that no function of one mode is taken for that of another.
+#if defined(ZTENSOR_COMPILED) && ZTENSOR_HAS_EXCEPTIONS
+#define ZTENSOR_MODE v0_compiled
+#elif defined(ZTENSOR_COMPILED)
+#define ZTENSOR_MODE v0_compiled_without_exceptions
+#elif ZTENSOR_HAS_EXCEPTIONS
+#define ZTENSOR_MODE v0_header_only
+#else
+#define ZTENSOR_MODE v0_header_only_without_exceptions
+#endif
+
+// What stands before a definition that only header-only mode puts into every file.
+#if defined(ZTENSOR_COMPILED)
+#define ZTENSOR_INLINE
+#else
+#define ZTENSOR_INLINE inline
+#endif
+
+// What should not grow its callers; and of that, what is seldom called and should itself be small: everything that
+// words an error, and what is done once for a file.
+#if defined(__clang__)
+#define ZTENSOR_NOINLINE __attribute__((noinline))
+#define ZTENSOR_COLD __attribute__((cold, noinline, minsize)) // which GCC takes cold for
+#elif defined(__GNUC__)
+#define ZTENSOR_NOINLINE __attribute__((noinline))
+#define ZTENSOR_COLD __attribute__((cold, noinline))
+#elif defined(_MSC_VER)
+#define ZTENSOR_NOINLINE __declspec(noinline)
+#define ZTENSOR_COLD __declspec(noinline)
+#else
+#define ZTENSOR_NOINLINE
+#define ZTENSOR_COLD
+#endif
+
+// A program whose files are of both modes does not link: a class of the user's that holds one of ours would differ from
+// file to file. Linkers compare no values, but they do refuse one name for both a thread's own variable and a common
+// one; Microsoft's has a word for it.
+#if defined(__ELF__) && defined(ZTENSOR_COMPILED)
+__attribute__((used, visibility("hidden"))) inline char
+    ztensor_error_files_with_and_without_ZTENSOR_COMPILED_are_linked_into_one_program = 0;
+#elif defined(__ELF__)
+__attribute__((used, visibility("hidden"))) inline thread_local char
+    ztensor_error_files_with_and_without_ZTENSOR_COMPILED_are_linked_into_one_program = 0;
+#elif defined(_MSC_VER) && defined(ZTENSOR_COMPILED)
+#pragma detect_mismatch("ZTENSOR_COMPILED", "defined")
+#elif defined(_MSC_VER)
+#pragma detect_mismatch("ZTENSOR_COMPILED", "not defined")
+#endif
+
 #endif

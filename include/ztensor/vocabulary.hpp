@@ -5,6 +5,8 @@
 #ifndef ZTENSOR_VOCABULARY_HPP
 #define ZTENSOR_VOCABULARY_HPP
 
+#include <ztensor/version.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +14,7 @@
 #include <string_view>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 /// The layouts that the specification defines.
 enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_group };
@@ -22,6 +24,28 @@ enum class encoding : std::uint8_t { raw, zstd };
 
 /// The digest algorithms that can be computed; `none` asks the writer for no digest.
 enum class digest : std::uint8_t { none, crc32c, sha256 };
+
+/// What can be said of stored bytes and their digest. Only `match` means verified.
+enum class digest_state : std::uint8_t {
+    match,       ///< the bytes are those that were digested
+    mismatch,    ///< they are not
+    absent,      ///< the file gives no digest
+    unsupported, ///< it gives one of an algorithm that this library can't compute
+};
+
+[[nodiscard]] constexpr std::string_view name(digest_state state) noexcept {
+    constexpr std::string_view names[] = {"match", "mismatch", "absent", "unsupported"};
+    return names[static_cast<std::size_t>(state)];
+}
+
+/// The generations of the format that exist, by the version that wrote the file. 1.3 and later count as v1_2: minor
+/// versions only add.
+enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2 };
+
+[[nodiscard]] constexpr std::string_view name(generation id) noexcept {
+    constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2"};
+    return names[static_cast<std::size_t>(id)];
+}
 
 struct format_facts {
     format id;
@@ -85,7 +109,7 @@ inline constexpr std::uint64_t max_zstd_ratio = 32768;
 /// No object, component or attribute name is longer (SPEC.md §3.5).
 inline constexpr std::size_t max_name_bytes = 4096;
 
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #endif

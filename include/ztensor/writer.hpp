@@ -7,34 +7,40 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/cast.hpp>
-#include <ztensor/detail/quantized_rules.hpp>
-#include <ztensor/detail/sparse_0_1.hpp>
-#include <ztensor/detail/writer_core.hpp>
+#include <ztensor/detail/core/elements.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
+#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/sparse.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
-inline namespace v0 {
+inline namespace ZTENSOR_MODE {
 
 namespace detail {
+
+class blob_area;
+class memory_sink;
+class writer_core;
+
 struct writer_access;
+
+struct writer_deleter {
+    void operator()(writer_core* core) const noexcept;
+};
+
 } // namespace detail
 
 /// A dense tensor that is written in pieces of any size; writer::stream() makes one. It belongs to its writer, which
@@ -46,42 +52,30 @@ public:
     /// missing (nothing of them is written); writer_closed; what the sink says.
     template <class Elements>
     [[nodiscard]] result<void> append(const Elements& elements) {
-        using T = detail::element_of_t<Elements>;
-        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
-        constexpr dtype storage = element_traits<T>::storage;
-        return detail::guard_memory([&]() -> result<void> {
-            if (const std::optional<dtype> expected = core_->stream_dtype(number()); expected && *expected != storage) {
-                return error(errc::type_mismatch, "the tensor is of " + std::string(name(*expected)) + ", not of " +
-                                                      std::string(name(storage)));
-            }
-            return core_->append_to_stream(number(), detail::as_bytes(span<const T>(elements)), width_bytes(storage));
-        });
+        return append_elements(detail::typed_bytes_of(elements));
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
-    [[nodiscard]] result<void> append_bytes(bytes_view little_endian) {
-        return detail::guard_memory([&] { return core_->append_to_stream(number(), little_endian, 1); });
-    }
+    [[nodiscard]] result<void> append_bytes(bytes_view little_endian);
 
     /// Bytes of the decoded tensor that are still to come.
-    [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return core_->stream_missing_bytes(number()); }
+    [[nodiscard]] std::uint64_t missing_bytes() const noexcept;
 
     /// Completes the tensor. Errors: size_mismatch if elements are missing; writer_closed; what the sink says.
-    [[nodiscard]] result<void> finish() {
-        return detail::guard_memory([&] { return core_->finish_stream(number()); });
-    }
+    [[nodiscard]] result<void> finish();
 
 private:
     friend class writer;
 
     struct abandon {
         std::uint64_t number; ///< of the stream; the writer may have a later one by then
-        void operator()(detail::writer_core* core) const noexcept { core->abandon_stream(number); }
+        void operator()(detail::writer_core* core) const noexcept;
     };
 
     tensor_stream(detail::writer_core& core, std::uint64_t number) noexcept : core_(&core, abandon{number}) {}
 
+    [[nodiscard]] result<void> append_elements(const detail::typed_bytes& elements);
     [[nodiscard]] std::uint64_t number() const noexcept { return core_.get_deleter().number; }
 
     std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own
@@ -95,45 +89,25 @@ private:
 class writer {
 public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,
-    /// out_of_memory. See byte_sink.hpp for what is synced when.
-    [[nodiscard]] static result<writer> create(const std::filesystem::path& path, const write_options& options = {}) {
-        return detail::guard_memory([&]() -> result<writer> {
-            if (result<void> valid = detail::writer_core::check(options); !valid) {
-                return std::move(valid).error();
-            }
-            result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
-            return sink ? start(*std::move(sink), nullptr, options) : result<writer>(std::move(sink).error());
-        });
-    }
+    /// out_of_memory. See publish_mode for what is promised of the old file and the new one.
+    [[nodiscard]] static result<writer> create(const file_path& path, const write_options& options = {});
 
     /// Starts a file in memory, which take_bytes() gives after finish().
-    [[nodiscard]] static result<writer> to_memory(const write_options& options = {}) {
-        return detail::guard_memory([&] {
-            auto sink = std::make_unique<detail::memory_sink>();
-            detail::memory_sink* const memory = sink.get();
-            return start(std::move(sink), memory, options);
-        });
-    }
+    [[nodiscard]] static result<writer> to_memory(const write_options& options = {});
 
     /// Starts a file in a sink of the caller's making.
-    [[nodiscard]] static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {}) {
-        return detail::guard_memory([&] { return start(std::move(sink), nullptr, options); });
-    }
+    [[nodiscard]] static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {});
 
     /// The version being written.
-    [[nodiscard]] format_version version() const noexcept { return core_->version(); }
+    [[nodiscard]] format_version version() const noexcept;
 
     /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none),
     /// writer_closed.
-    [[nodiscard]] result<void> attributes(ztensor::attributes values) {
-        return detail::guard_memory([&] { return core_->set_attributes(std::move(values)); });
-    }
+    [[nodiscard]] result<void> attributes(ztensor::attributes values);
 
     /// Adds to the attributes of the file; of a key that is there already the value is replaced. Errors: as
     /// attributes().
-    [[nodiscard]] result<void> add_attributes(const attributes_view& more) {
-        return detail::guard_memory([&] { return core_->add_attributes(more); });
-    }
+    [[nodiscard]] result<void> add_attributes(const attributes_view& more);
 
     /// Adds a dense tensor: a span, vector or array of any type that element_traits describes, in row-major order.
     /// Errors: name_invalid, duplicate_key, size_mismatch (elements and shape differ), shape_overflow, limit_exceeded
@@ -142,36 +116,22 @@ public:
     template <class Elements>
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
                                    const store& how = {}) {
-        return detail::guard_memory([&] {
-            return add_object(name, object_draft(format::dense, dimensions).component("data", elements, how));
-        });
+        return add_elements(name, dimensions, detail::typed_bytes_of(elements), how);
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const std::vector<bool>& bools,
-                                   const store& how = {}) {
-        return detail::guard_memory([&] {
-            const std::vector<std::uint8_t> bytes(bools.begin(), bools.end());
-            return add_bytes(name, dimensions, dtype::boolean, detail::as_bytes(span<const std::uint8_t>(bytes)), how);
-        });
-    }
+                                   const store& how = {});
 
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
     [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                         bytes_view little_endian, const store& how = {}) {
-        return detail::guard_memory([&] {
-            return add_object(
-                name, object_draft(format::dense, dimensions).component_bytes("data", storage, little_endian, how));
-        });
-    }
+                                         bytes_view little_endian, const store& how = {});
 
     /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
     /// that is known, roles and sizes must fit.
     /// Errors: as add(); cbor_utf8 (attributes), schema_missing (no components), layout_components, sparse_shape,
     /// sparse_size, sparse_dtype.
-    [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft) {
-        return detail::guard_memory([&] { return core_->add_object(name, draft); });
-    }
+    [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft);
 
     /// Adds a sparse matrix by rows: the column and the value of every entry, row after row, and rows + 1 positions
     /// where each row starts and the last one ends. In version 0.1 they become one blob. Other index types than u64
@@ -179,13 +139,27 @@ public:
     /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype (index type).
     template <class Values, class Indices, class Pointers>
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Indices& indices, const Pointers& indptr, const store& how = {});
+                                       const Indices& indices, const Pointers& indptr, const store& how = {}) {
+        using T = detail::element_of_t<Values>;
+        static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
+        static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
+                      "indices and indptr are of one type");
+        static_assert(detail::is_integer_element_v<detail::element_of_t<Indices>>, "an index type is an integer");
+        return add_csr_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
+                             detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr), how);
+    }
 
     /// Adds a sparse tensor by coordinates: all coordinates of dimension 0, then of dimension 1, and so on.
     /// Errors: as add_object(); sparse_shape, sparse_size, sparse_index, sparse_dtype.
     template <class Values, class Coords>
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Coords& coords, const store& how = {});
+                                       const Coords& coords, const store& how = {}) {
+        using T = detail::element_of_t<Values>;
+        static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
+        static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
+        return add_coo_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
+                             detail::typed_bytes_of(coords), how);
+    }
 
     /// Adds weights quantized in groups along the last dimension: the packed integers, and a scale and a zero point for
     /// each group, all row-major. Unlike add_object(), refuses parameters that are missing or unknown.
@@ -193,52 +167,46 @@ public:
     template <class Words, class Scales, class Zeros>
     [[nodiscard]] result<void> add_quantized(std::string_view name, const shape& dimensions,
                                              const quantization& parameters, const Words& packed_weight,
-                                             const Scales& scales, const Zeros& zeros, const store& how = {});
+                                             const Scales& scales, const Zeros& zeros, const store& how = {}) {
+        return add_quantized_parts(name, dimensions, parameters, detail::typed_bytes_of(packed_weight),
+                                   detail::typed_bytes_of(scales), detail::typed_bytes_of(zeros), how);
+    }
 
     /// Starts a dense tensor that is written in pieces, for what is larger than memory. Errors: as add().
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
-                                               const store& how = {}) & {
-        return detail::guard_memory([&] { return core_->begin_stream(name, dimensions, storage, how); })
-            .transform([this](std::uint64_t number) { return tensor_stream(*core_, number); });
-    }
+                                               const store& how = {}) &;
     result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {}) && = delete;
 
     /// Writes manifest and footer and publishes the file. Errors: writer_closed (finished before, failed before, or a
     /// stream is open), manifest_too_large; what the sink says, of which not_durable means that the file is in place.
-    [[nodiscard]] result<void> finish() {
-        return detail::guard_memory([this] { return core_->finish(); });
-    }
+    [[nodiscard]] result<void> finish();
 
     /// The finished file of a writer made by to_memory(), moved out; empty for every other.
-    [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return core_->take_bytes(); }
+    [[nodiscard]] std::vector<std::byte> take_bytes() noexcept;
 
 private:
     friend struct detail::writer_access;
 
-    explicit writer(std::unique_ptr<detail::writer_core> core) noexcept : core_(std::move(core)) {}
+    explicit writer(detail::writer_core* core) noexcept : core_(core) {}
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
-                                              const write_options& options) {
-        if (result<void> valid = detail::writer_core::check(options); !valid) {
-            return std::move(valid).error();
-        }
-        auto core = std::make_unique<detail::writer_core>(std::move(sink), memory, options);
-        return core->begin().and_then([&]() -> result<writer> { return writer(std::move(core)); });
-    }
+                                              const write_options& options);
+    [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,
+                                            const detail::typed_bytes& elements, const store& how);
+    [[nodiscard]] result<void> add_csr_parts(std::string_view name, const shape& dimensions,
+                                             const detail::typed_bytes& values, std::size_t value_bytes,
+                                             const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
+                                             const store& how);
+    [[nodiscard]] result<void> add_coo_parts(std::string_view name, const shape& dimensions,
+                                             const detail::typed_bytes& values, std::size_t value_bytes,
+                                             const detail::typed_bytes& coords, const store& how);
+    [[nodiscard]] result<void> add_quantized_parts(std::string_view name, const shape& dimensions,
+                                                   const quantization& parameters,
+                                                   const detail::typed_bytes& packed_weight,
+                                                   const detail::typed_bytes& scales, const detail::typed_bytes& zeros,
+                                                   const store& how);
 
-    /// A sparse tensor of T as 0.1 keeps it.
-    template <class T>
-    [[nodiscard]] result<void> add_blob_0_1(std::string_view name, object_draft& draft,
-                                            const std::vector<std::byte>& blob, const store& how) {
-        const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
-        return add_object(name, draft.component_bytes("data", element_traits<T>::storage, blob, typed));
-    }
-
-    [[nodiscard]] static error narrow_indices_0_1(std::string_view name) {
-        return error(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else").in_object(name);
-    }
-
-    std::unique_ptr<detail::writer_core> core_;
+    std::unique_ptr<detail::writer_core, detail::writer_deleter> core_;
 };
 
 namespace detail {
@@ -250,83 +218,11 @@ struct writer_access {
 
 } // namespace detail
 
-template <class Values, class Indices, class Pointers>
-result<void> writer::add_csr(std::string_view name, const shape& dimensions, const Values& values,
-                             const Indices& indices, const Pointers& indptr, const store& how) {
-    using T = detail::element_of_t<Values>;
-    using Index = detail::element_of_t<Indices>;
-    static_assert(std::is_same_v<Index, detail::element_of_t<Pointers>>, "indices and indptr are of one type");
-    return detail::guard_memory([&]() -> result<void> {
-        const auto csr = csr_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(indices),
-                                                        span<const Index>(indptr));
-        if (!csr) {
-            return error(csr.error()).in_object(name);
-        }
-        object_draft draft(format::sparse_csr, dimensions);
-        if (version() != format_version::v0_1) {
-            const store plain = store(how).type({});
-            return add_object(name, draft.component("values", csr->values(), how)
-                                        .component("indices", csr->indices(), plain)
-                                        .component("indptr", csr->indptr(), plain));
-        }
-        if constexpr (element_traits<Index>::storage == dtype::u64) {
-            return add_blob_0_1<T>(name, draft, detail::pack_csr_0_1(*csr), how);
-        }
-        return narrow_indices_0_1(name);
-    });
-}
-
-template <class Values, class Coords>
-result<void> writer::add_coo(std::string_view name, const shape& dimensions, const Values& values,
-                             const Coords& coords, const store& how) {
-    using T = detail::element_of_t<Values>;
-    using Index = detail::element_of_t<Coords>;
-    return detail::guard_memory([&]() -> result<void> {
-        const auto coo = coo_view<T, Index>::from_parts(dimensions, span<const T>(values), span<const Index>(coords));
-        if (!coo) {
-            return error(coo.error()).in_object(name);
-        }
-        object_draft draft(format::sparse_coo, dimensions);
-        if (version() != format_version::v0_1) {
-            return add_object(name, draft.component("values", coo->values(), how)
-                                        .component("coords", coo->coords(), store(how).type({})));
-        }
-        if constexpr (element_traits<Index>::storage == dtype::u64) {
-            return add_blob_0_1<T>(name, draft, detail::pack_coo_0_1(*coo), how);
-        }
-        return narrow_indices_0_1(name);
-    });
-}
-
-template <class Words, class Scales, class Zeros>
-result<void> writer::add_quantized(std::string_view name, const shape& dimensions, const quantization& parameters,
-                                   const Words& packed_weight, const Scales& scales, const Zeros& zeros,
-                                   const store& how) {
-    if (parameters.bits == 0 || parameters.bits > 64) {
-        return error(errc::quant_bits, "weights of " + std::to_string(parameters.bits) + " bits").in_object(name);
-    }
-    if (parameters.group_size == 0) {
-        return error(errc::quant_group, "groups of no weights").in_object(name);
-    }
-    if (!detail::parse_packing(parameters.packing_name)) {
-        return error(errc::quant_packing, "the packing " + detail::quote(parameters.packing_name) +
-                                              " is not of the form \"8_per_i32\"")
-            .in_object(name);
-    }
-    return detail::guard_memory([&] {
-        ztensor::attributes attributes;
-        attributes.set("bits", parameters.bits)
-            .set("group_size", parameters.group_size)
-            .set("packing", parameters.packing_name);
-        return add_object(name, object_draft(format::quantized_group, dimensions)
-                                    .component("packed_weight", packed_weight, how)
-                                    .component("scales", scales, how)
-                                    .component("zeros", zeros, how)
-                                    .attributes(std::move(attributes)));
-    });
-}
-
-} // namespace v0
+} // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/write/writer_definitions.hpp>
+#endif
 
 #endif

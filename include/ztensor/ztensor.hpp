@@ -1,38 +1,45 @@
 // SPDX-License-Identifier: MIT
 //
-// The whole library, in the order of its ranks.
+// The whole library, in the order of its ranks. json.hpp is among it where nlohmann/json is installed.
 #ifndef ZTENSOR_ZTENSOR_HPP
 #define ZTENSOR_ZTENSOR_HPP
 
 #include <ztensor/version.hpp>
 
+#include <ztensor/fwd.hpp>
 #include <ztensor/span.hpp>
 
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>
+#include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <ztensor/digest.hpp>
-
 #include <ztensor/attributes.hpp>
+#include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/byte_source.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/quantization.hpp>
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 
+#include <ztensor/coo_view.hpp>
+#include <ztensor/csr_view.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
 #include <ztensor/copy.hpp>
+#if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
+#endif
 
 #endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// The attributes of an open file or object: a map from text to any CBOR value. SPEC.md §3.6.
+#ifndef ZTENSOR_ATTRIBUTES_VIEW_HPP
+#define ZTENSOR_ATTRIBUTES_VIEW_HPP
+
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+/// One attribute of an open file: both views live as long as what the attributes were taken from.
+struct attribute {
+    std::string_view key;
+    bytes_view cbor; ///< the value, encoded as it stands in the file
+};
+
+/// A CBOR map that was validated when its file was opened: distinct text keys, well-formed values. Cheap to copy;
+/// valid for as long as the reader or the attributes it was taken from. Look-ups walk the map: O(size).
+class attributes_view {
+public:
+    class iterator {
+    public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = attribute;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const attribute*;
+        using reference = const attribute&;
+
+        reference operator*() const noexcept { return current_; }
+        pointer operator->() const noexcept { return &current_; }
+        iterator& operator++() noexcept {
+            advance();
+            return *this;
+        }
+        void operator++(int) noexcept { advance(); }
+        friend bool operator==(const iterator& a, const iterator& b) noexcept {
+            return a.rest_.size() == b.rest_.size();
+        }
+        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return !(a == b); }
+
+    private:
+        friend attributes_view;
+        iterator() noexcept = default;
+        iterator(bytes_view map, span<const std::string_view> hidden) noexcept;
+        void advance() noexcept;
+
+        bytes_view rest_;              ///< from the current key on; empty at the end
+        std::size_t next_ = 0;         ///< where in it the next pair stands
+        std::uint64_t pairs_left_ = 0; ///< behind the current one, where the map has a definite length
+        bool is_indefinite_ = false;
+        span<const std::string_view> hidden_;
+        attribute current_;
+    };
+
+    /// No attributes.
+    attributes_view() noexcept = default;
+    /// `validated_map` is an encoded map with definite text keys, as the library's own parts hand it out; of its keys
+    /// those in `hidden` are not attributes.
+    explicit attributes_view(bytes_view validated_map, span<const std::string_view> hidden = {}) noexcept
+        : map_(validated_map), hidden_(hidden) {}
+
+    [[nodiscard]] iterator begin() const noexcept { return {map_, hidden_}; }
+    [[nodiscard]] iterator end() const noexcept { return {}; }
+    [[nodiscard]] bool empty() const noexcept { return begin() == end(); }
+    [[nodiscard]] std::size_t size() const noexcept;
+    [[nodiscard]] bool contains(std::string_view key) const noexcept { return find(key) != end(); }
+    [[nodiscard]] iterator find(std::string_view key) const noexcept;
+
+    /// The encoded value; attribute_not_found. json.hpp turns it into an nlohmann::json.
+    [[nodiscard]] result<bytes_view> cbor(std::string_view key) const;
+
+    // Typed values. Errors: attribute_not_found; attribute_type if the value is of another kind or out of range;
+    // cbor_utf8 for text that is not UTF-8; out_of_memory.
+
+    /// An integer of either sign.
+    [[nodiscard]] result<std::int64_t> integer(std::string_view key) const;
+    [[nodiscard]] result<std::uint64_t> unsigned_integer(std::string_view key) const;
+    /// A float of any width, or an integer (rounded if it has more than 53 significant bits).
+    [[nodiscard]] result<double> number(std::string_view key) const;
+    [[nodiscard]] result<bool> boolean(std::string_view key) const;
+    [[nodiscard]] result<std::string> text(std::string_view key) const;
+    [[nodiscard]] result<std::vector<std::byte>> byte_string(std::string_view key) const;
+
+private:
+    bytes_view map_;
+    span<const std::string_view> hidden_;
+};
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/cbor/attributes_view_definitions.hpp>
+#endif
+
+#endif

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+//
+// Reading CBOR: a bounded, iterative cursor over bytes in memory. It knows heads, text, nesting and limits, and
+// nothing of what the items mean. SPEC.md §3.1.
+#ifndef ZTENSOR_DETAIL_CBOR_CURSOR_HPP
+#define ZTENSOR_DETAIL_CBOR_CURSOR_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/span.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Arrays, maps and tags may enclose one another this deep, the root included.
+inline constexpr std::size_t max_cbor_depth = 64;
+
+enum class cbor_major : std::uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
+
+/// Simple values, as they stand in the low five bits of a head.
+inline constexpr std::uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
+
+/// The first bytes of an item.
+struct cbor_head {
+    cbor_major major = cbor_major::simple;
+    std::uint8_t info = 0;      ///< low five bits of the first byte: 0–23 the argument itself, 24–27 its size
+    std::uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
+
+    [[nodiscard]] constexpr bool is_indefinite() const noexcept { return info == 31; }
+};
+
+/// A text item. Where it is chunked (of indefinite length) the chunks lie apart, each behind a head.
+struct cbor_text {
+    std::size_t position = 0; ///< of the item's head
+    std::string_view text;    ///< the text, or the encoded chunks without the break
+    bool is_chunked = false;
+};
+
+/// What is left of an array or map that was entered: items, or pairs of a map.
+struct cbor_sequence {
+    std::uint64_t remaining = 0;
+    bool is_indefinite = false;
+};
+
+/// The first fault that was met; the sentence is a literal.
+struct cbor_fault {
+    errc code = errc::cbor_malformed;
+    std::size_t position = 0;
+    const char* sentence = nullptr;
+};
+
+/// Walks CBOR items from the front. Every call returns false after the first fault, which stays: a caller may make
+/// several calls and look at failed() once. Never allocates, never recurses, never reads past the end, and takes
+/// time linear in the bytes it passes over.
+class cbor_cursor {
+public:
+    /// `depth` counts the containers that already enclose what is read; reading starts at `start`.
+    explicit cbor_cursor(bytes_view bytes, std::size_t depth = 0, std::size_t start = 0) noexcept
+        : begin_(bytes.begin()), at_(bytes.begin() + start), end_(bytes.end()), depth_(depth) {}
+
+    [[nodiscard]] bool failed() const noexcept { return fault_.sentence != nullptr; }
+    [[nodiscard]] const cbor_fault& fault() const noexcept { return fault_; }
+    [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+    [[nodiscard]] std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+    /// The encoded bytes from `from` up to here.
+    [[nodiscard]] bytes_view passed_since(std::size_t from) const noexcept {
+        return {begin_ + from, position() - from};
+    }
+
+    /// Records a fault found by the caller, at `position`. Returns false.
+    ZTENSOR_COLD bool fail(errc code, std::size_t position, const char* sentence) noexcept {
+        if (!failed()) {
+            fault_ = {code, position, sentence};
+            at_ = end_;
+        }
+        return false;
+    }
+
+    /// Passes over the next item if it is the text `word` (of fewer than 24 bytes) in its shortest form, as it is in
+    /// nearly every file; else stays where it is. Spares a known key all other checks.
+    [[nodiscard]] bool take_word(std::string_view word) noexcept {
+        constexpr std::size_t text_major = 0x60;
+        if (remaining() <= word.size() || std::to_integer<std::size_t>(*at_) != (text_major | word.size()) ||
+            std::memcmp(at_ + 1, word.data(), word.size()) != 0) {
+            return false;
+        }
+        at_ += 1 + word.size();
+        return true;
+    }
+
+    /// The head of the next item; for strings and containers what follows is left to the caller.
+    bool read_head(cbor_head& head) noexcept {
+        if (at_ == end_) {
+            return fail(errc::cbor_truncated, position(), "an item is missing: the bytes end here");
+        }
+        const std::size_t start = position();
+        const auto first = std::to_integer<std::uint8_t>(*at_++);
+        head.major = static_cast<cbor_major>(first >> 5);
+        head.info = first & 31;
+        head.argument = head.info;
+        return head.info < 24 || read_long_head(head, start);
+    }
+
+    /// An unsigned integer, and nothing that could be taken for one.
+    ZTENSOR_NOINLINE bool read_unsigned(std::uint64_t& value) noexcept {
+        const std::size_t start = position();
+        cbor_head head;
+        if (!read_head(head)) {
+            return false;
+        }
+        if (head.major == cbor_major::negative_integer) {
+            return fail(errc::schema_range, start, "a negative integer where an unsigned one is required");
+        }
+        if (head.major != cbor_major::unsigned_integer) {
+            return fail(errc::schema_type, start, "an unsigned integer is required here");
+        }
+        value = head.argument;
+        return true;
+    }
+
+    /// A text string in UTF-8.
+    bool read_text(cbor_text& text) noexcept {
+        return read_text(text, errc::schema_type, "a text string is required here");
+    }
+    /// The key of a schema map: text and nothing else.
+    bool read_key(cbor_text& key) noexcept { return read_text(key, errc::schema_key, "a key that is not text"); }
+
+    /// A byte or text string, its chunks joined; text is UTF-8. The only call that allocates.
+    ZTENSOR_COLD bool read_joined(cbor_major major, std::string& out) {
+        cbor_cursor again = *this;
+        cbor_head head;
+        cbor_text text;
+        if (!again.read_head(head) || head.major != major || !(major == cbor_major::text ? read_text(text) : skip())) {
+            return false;
+        }
+        out.clear();
+        cbor_head chunk = head; // all has been checked: the second walk only leaves the heads of chunks out
+        do {
+            if (head.is_indefinite() && (again.take_break() || !again.read_head(chunk))) {
+                break;
+            }
+            const std::size_t content = again.position();
+            again.pass_chunk(chunk, content);
+            out += as_text(again.passed_since(content));
+        } while (head.is_indefinite());
+        return true;
+    }
+
+    bool enter_array(cbor_sequence& sequence) noexcept {
+        return enter(sequence, cbor_major::array, 1, "an array is required here");
+    }
+    bool enter_map(cbor_sequence& sequence) noexcept {
+        return enter(sequence, cbor_major::map, 2, "a map is required here");
+    }
+
+    /// True if another item (of a map: another pair) follows. At the end of the container it is left, and false.
+    bool next(cbor_sequence& sequence) noexcept {
+        if (failed()) {
+            return false;
+        }
+        if (sequence.is_indefinite) {
+            if (!take_break()) {
+                return true;
+            }
+        } else if (sequence.remaining != 0) {
+            --sequence.remaining;
+            return true;
+        }
+        --depth_;
+        return false;
+    }
+
+    /// Passes over one item of any kind, with all it contains: checks that it is well-formed and not nested too deep.
+    ZTENSOR_NOINLINE bool skip() noexcept {
+        struct frame {
+            std::uint64_t items; ///< still to come, or, of indefinite length, come so far
+            bool is_indefinite;
+            bool is_map;
+        };
+        std::array<frame, max_cbor_depth> open;
+        std::size_t count = 0;
+        do {
+            const std::size_t start = position();
+            if (count != 0 && open[count - 1].is_indefinite && take_break()) {
+                --count;
+                if (open[count].is_map && open[count].items % 2 != 0) {
+                    return fail(errc::cbor_malformed, start, "a map ends after a key, without its value");
+                }
+            } else {
+                if (count != 0) {
+                    open[count - 1].items += open[count - 1].is_indefinite ? 1 : ~std::uint64_t{0};
+                }
+                cbor_head head;
+                if (!read_head(head) || !pass_string(head, start)) {
+                    return false;
+                }
+                if (head.major >= cbor_major::array && head.major <= cbor_major::tag) {
+                    if (depth_ + count >= max_cbor_depth) {
+                        return fail_depth(start);
+                    }
+                    const bool is_map = head.major == cbor_major::map;
+                    if (head.major == cbor_major::tag) {
+                        head.argument = 1;
+                    } else if (!count_fits(head, is_map ? 2 : 1, start)) {
+                        return false;
+                    }
+                    const std::uint64_t items = head.is_indefinite() ? 0 : head.argument * (is_map ? 2 : 1);
+                    open[count++] = {items, head.is_indefinite() && head.major != cbor_major::tag, is_map};
+                }
+            }
+            while (count != 0 && !open[count - 1].is_indefinite && open[count - 1].items == 0) {
+                --count;
+            }
+        } while (count != 0);
+        return true;
+    }
+
+private:
+    static constexpr std::uint8_t break_byte = 0xff;
+
+    /// A head of which the first byte does not hold all.
+    ZTENSOR_NOINLINE bool read_long_head(cbor_head& head, std::size_t start) noexcept {
+        if (head.info < 28) {
+            return read_argument(head, start);
+        }
+        const bool may_be_indefinite = head.major >= cbor_major::bytes && head.major <= cbor_major::map;
+        if (head.info == 31 && may_be_indefinite) {
+            return true;
+        }
+        return fail(errc::cbor_malformed, start,
+                    head.major == cbor_major::simple && head.info == 31
+                        ? "a break stands outside of any indefinite item"
+                        : "a reserved head, which no CBOR item starts with");
+    }
+
+    bool read_argument(cbor_head& head, std::size_t start) noexcept {
+        const std::size_t size = std::size_t{1} << (head.info - 24);
+        if (remaining() < size) {
+            return fail(errc::cbor_truncated, start, "the bytes end within the head of an item");
+        }
+        head.argument = load_big(at_, size);
+        at_ += size;
+        if (head.major == cbor_major::simple && head.info == 24 && head.argument < 32) {
+            return fail(errc::cbor_malformed, start, "a simple value below 32 in two bytes");
+        }
+        return true;
+    }
+
+    [[nodiscard]] bool take_break() noexcept {
+        if (at_ == end_ || std::to_integer<std::uint8_t>(*at_) != break_byte) {
+            return false;
+        }
+        ++at_;
+        return true;
+    }
+
+    ZTENSOR_COLD bool fail_depth(std::size_t start) noexcept {
+        return fail(errc::cbor_depth, start, "nested deeper than 64 arrays, maps and tags");
+    }
+
+    /// Every item takes at least one byte, so a count beyond the bytes left is a lie.
+    bool count_fits(const cbor_head& head, std::uint64_t bytes_per_entry, std::size_t start) noexcept {
+        if (!head.is_indefinite() && head.argument > remaining() / bytes_per_entry) {
+            return fail(errc::cbor_truncated, start, "an array or map claims more items than bytes are left");
+        }
+        return true;
+    }
+
+    ZTENSOR_NOINLINE bool enter(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
+                                const char* requirement) noexcept {
+        const std::size_t start = position();
+        cbor_head head;
+        if (!read_head(head)) {
+            return false;
+        }
+        if (head.major != major) {
+            return fail(errc::schema_type, start, requirement);
+        }
+        if (!count_fits(head, bytes_per_entry, start)) {
+            return false;
+        }
+        if (depth_ >= max_cbor_depth) {
+            return fail_depth(start);
+        }
+        ++depth_;
+        sequence = {head.argument, head.is_indefinite()};
+        return true;
+    }
+
+    ZTENSOR_NOINLINE bool read_text(cbor_text& text, errc wrong_type, const char* requirement) noexcept {
+        const std::size_t start = position();
+        cbor_head head;
+        if (!read_head(head)) {
+            return false;
+        }
+        if (head.major != cbor_major::text) {
+            return fail(wrong_type, start, requirement);
+        }
+        const std::size_t content = position();
+        if (!pass_string(head, start)) {
+            return false;
+        }
+        const std::size_t break_bytes = head.is_indefinite() ? 1 : 0;
+        text = {start, as_text({begin_ + content, position() - content - break_bytes}), head.is_indefinite()};
+        return are_chunks_utf8(text) || fail(errc::cbor_utf8, start, "text that is not UTF-8");
+    }
+
+    /// Every chunk is UTF-8 by itself. The chunks have been passed over before.
+    [[nodiscard]] ZTENSOR_NOINLINE static bool are_chunks_utf8(const cbor_text& text) noexcept {
+        if (!text.is_chunked) {
+            return is_utf8(text.text);
+        }
+        cbor_cursor chunks(as_bytes(text.text));
+        cbor_head head;
+        while (chunks.remaining() != 0 && chunks.read_head(head)) {
+            const std::size_t content = chunks.position();
+            if (!chunks.pass_chunk(head, content) || !is_utf8(as_text(chunks.passed_since(content)))) {
+                return false;
+            }
+        }
+        return !chunks.failed();
+    }
+
+    /// Passes over what follows the head of a byte or text string; does nothing for other items.
+    bool pass_string(const cbor_head& head, std::size_t start) noexcept {
+        if (head.major != cbor_major::bytes && head.major != cbor_major::text) {
+            return true;
+        }
+        if (!head.is_indefinite()) {
+            return pass_chunk(head, start);
+        }
+        while (!take_break()) {
+            const std::size_t chunk_start = position();
+            cbor_head chunk;
+            if (!read_head(chunk)) {
+                return false;
+            }
+            if (chunk.major != head.major || chunk.is_indefinite()) {
+                return fail(errc::cbor_malformed, chunk_start,
+                            "a chunk of a string that is not a definite string of its kind");
+            }
+            if (!pass_chunk(chunk, chunk_start)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool pass_chunk(const cbor_head& head, std::size_t start) noexcept {
+        if (head.argument > remaining()) {
+            return fail(errc::cbor_truncated, start, "a string claims more bytes than are left");
+        }
+        at_ += static_cast<std::size_t>(head.argument);
+        return true;
+    }
+
+    const std::byte* begin_;
+    const std::byte* at_;
+    const std::byte* end_;
+    std::size_t depth_;
+    cbor_fault fault_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

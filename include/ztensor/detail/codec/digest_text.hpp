@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// The text of a digest, "algorithm:hex": taken apart and compared. SPEC.md §7.
+#ifndef ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
+#define ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
+
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+[[nodiscard]] ZTENSOR_NOINLINE inline bool is_hex(std::string_view text) noexcept {
+    for (const char c : text) {
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The text of a digest, taken apart.
+struct digest_parts {
+    digest algorithm = digest::none; ///< none: unknown to this library, like every text without a colon
+    std::string_view digits;         ///< in either case, without 0x
+    bool is_well_formed = true;      ///< false where the algorithm is known and the digits are not such
+};
+
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest(std::string_view text) noexcept {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view algorithm = text.substr(0, colon);
+    std::string_view digits = text.substr(colon + 1);
+    if (algorithm == name(digest::crc32c)) {
+        if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
+            digits.remove_prefix(2);
+        }
+        return {digest::crc32c, digits, digits.size() == 8 && is_hex(digits)};
+    }
+    if (algorithm == name(digest::sha256)) {
+        return {digest::sha256, digits, digits.size() == 64 && is_hex(digits)};
+    }
+    return {digest::none, digits, true};
+}
+
+/// True if both are the same digest, whatever the case of their digits and with or without 0x.
+[[nodiscard]] inline bool same_digest(const digest_parts& a, const digest_parts& b) noexcept {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };
+    if (a.algorithm != b.algorithm || a.digits.size() != b.digits.size()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < a.digits.size(); ++i) {
+        if (lower(a.digits[i]) != lower(b.digits[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

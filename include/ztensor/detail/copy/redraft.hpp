@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+//
+// An object of an open file as a draft for another file: stored blobs as they are where the target's version takes
+// them so, else decoded and turned into what it takes. SPEC.md §8.
+#ifndef ZTENSOR_DETAIL_COPY_REDRAFT_HPP
+#define ZTENSOR_DETAIL_COPY_REDRAFT_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/sparse_parts.hpp>
+#include <ztensor/detail/write/sparse_0_1.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/sparse.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A draft and the memory that it borrows.
+struct redrafted {
+    object_draft draft;
+    std::deque<std::vector<std::byte>> memory; ///< a deque: what is in it stays where it is
+};
+
+/// How a component is to be stored again: as it was.
+[[nodiscard]] inline store store_like(const component_view& component) {
+    store how;
+    how.type_ = component.type();
+    how.has_type_ = component.has_type(); // one of no letters, too
+    if (component.encoding() == encoding::zstd) {
+        how.zstd(0);
+    }
+    how.digest(parse_digest(component.digest()).algorithm);
+    return how;
+}
+
+class redrafting {
+public:
+    redrafting(const object_view& object, format_version version, bool reencode)
+        : object_(object), version_(version),
+          reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
+
+    [[nodiscard]] result<redrafted> run() && {
+        if (object_.has_attributes()) {
+            out_.draft.attributes(attributes(object_.attributes()));
+        }
+        const std::optional<format> same_word = find_format(object_.format());
+        const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
+        if (!object_.known_format() && same_word && has_word_in_target) { // 0.1 has other words for these
+            return not_expressible(version_,
+                                   sentence("format {} of a meaning that is not known", {in_quotes(object_.format())}));
+        }
+        for (const component_view component : object_) {
+            if (component.has_unknown_type() &&
+                component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
+                return not_expressible(version_, sentence("logical type {} of a meaning that is not known",
+                                                          {in_quotes(component.type())}))
+                    .in_component(component.role());
+            }
+        }
+        const bool is_sparse =
+            object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
+        const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
+        const bool is_0_1 = version_ == format_version::v0_1;
+        result<void> added;
+        if (is_in_one_blob && (!is_0_1 || !blob_record().holds_indices)) {
+            added = is_0_1 ? add_one_blob() : add_parts();
+        } else if (is_sparse && !is_in_one_blob && is_0_1) {
+            added = add_one_blob();
+        } else {
+            added = add_components();
+        }
+        if (!added) {
+            return std::move(added).error();
+        }
+        return std::move(out_);
+    }
+
+private:
+    /// The one component of a tensor of 0.1.
+    [[nodiscard]] const component_record& blob_record() const noexcept {
+        return object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0];
+    }
+
+    [[nodiscard]] result<void> add_components() {
+        std::vector<component_view> components(object_.begin(), object_.end());
+        std::stable_sort(components.begin(), components.end(), [](const component_view& a, const component_view& b) {
+            return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
+        });
+        for (const component_view& component : components) {
+            if (result<void> added = add_component(component); !added) {
+                return added;
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> add_component(const component_view& component) {
+        if (needs_wide_indices(component)) {
+            return add_wide_indices(component);
+        }
+        if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
+            return not_expressible(version_, sentence("storage type {} of a meaning that is not known",
+                                                      {in_quotes(component.dtype_name())}));
+        }
+        const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
+        if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
+            return not_expressible(version_, "big-endian data but the raw data of dense tensors of version 0.1");
+        }
+        if (has_loose_bools(component) && reencode_) {
+            return add_bools(component);
+        }
+        if (reencode_ || must_swap) {
+            return add_decoded(component);
+        }
+        if (has_loose_bools(component) && component.encoding()) {
+            return add_bools(component);
+        }
+        std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
+        if (!decoded_bytes && component.encoding() && version_ == format_version::v1_2) { // 1.2 states every size
+            const result<std::vector<std::byte>> decoded = component.read<std::byte>();
+            if (!decoded) {
+                return decoded.error();
+            }
+            decoded_bytes = decoded->size();
+        }
+        out_.draft.component_stored(component.role(), component, decoded_bytes);
+        return {};
+    }
+
+    [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
+        const result<shared_bytes> indices = load_indices(
+            component_access::file_of(component), component_access::record_of(component), dtype::u64, loading::reads);
+        if (!indices) {
+            return indices.error();
+        }
+        add_little_endian(component.role(), indices->bytes, store_like(component).type({}));
+        return {};
+    }
+
+    /// A word that is unknown in the file must not become a known one in its copy.
+    [[nodiscard]] bool has_meaning_in_target(std::string_view word) const noexcept {
+        if (version_ == format_version::v0_1) {
+            return find_dtype(word) || find_dtype_by_long_name(word); // those of 1.2 are translated
+        }
+        const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
+                                            [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
+        return find_dtype(word) || (!word.empty() && version_ == format_version::v1_1 && is_logical);
+    }
+
+    /// 1.1 allows index parts of any integer type, 1.2 only u64.
+    [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
+        const std::string_view role = component.role();
+        const bool is_index_of_csr =
+            object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
+        const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
+        return version_ == format_version::v1_2 && (is_index_of_csr || is_index_of_coo) && component.dtype() &&
+               component.dtype() != dtype::u64;
+    }
+
+    [[nodiscard]] result<void> add_decoded(const component_view& component) {
+        if (!component.dtype()) {
+            return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
+        }
+        const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
+        result<std::vector<std::byte>> decoded =
+            stays_big_endian ? component.read<std::byte>() : component.read_little_endian();
+        if (!decoded) {
+            return std::move(decoded).error();
+        }
+        const store how = store_like(component).big_endian(stays_big_endian);
+        out_.memory.push_back(*std::move(decoded));
+        out_.draft.component_bytes(component.role(), *component.dtype(), out_.memory.back(), how);
+        return {};
+    }
+
+    /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
+    [[nodiscard]] bool has_loose_bools(const component_view& component) const noexcept {
+        return component.generation() == generation::v0_1 && version_ != format_version::v0_1 &&
+               component.dtype() == dtype::boolean && object_.known_format() == format::dense;
+    }
+
+    /// Bytes that are 0 or 1 already are copied as they are stored.
+    [[nodiscard]] result<void> add_bools(const component_view& component) {
+        result<std::vector<std::uint8_t>> stored = component.read<std::uint8_t>();
+        if (!stored) {
+            return std::move(stored).error();
+        }
+        if (!reencode_ && std::all_of(stored->begin(), stored->end(), [](std::uint8_t byte) { return byte <= 1; })) {
+            out_.draft.component_stored(component.role(), component, stored->size());
+            return {};
+        }
+        std::vector<std::byte> bools;
+        bools.reserve(stored->size());
+        for (const std::uint8_t byte : *stored) {
+            bools.push_back(std::byte{byte != 0});
+        }
+        out_.memory.push_back(std::move(bools));
+        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(), store_like(component));
+        return {};
+    }
+
+    /// 0.1 → later: what one blob held becomes a component each, all stored as the blob was.
+    [[nodiscard]] result<void> add_parts() {
+        const result<component_view> blob = object_.component("data");
+        if (!blob) {
+            return blob.error();
+        }
+        if (!blob->dtype()) {
+            return unknown_dtype(object_access::file_of(object_), blob_record());
+        }
+        const store how = store_like(*blob);
+        if (object_.known_format() == format::sparse_csr) {
+            const auto csr = csr_view<std::byte>::read(object_);
+            if (!csr) {
+                return csr.error();
+            }
+            add_values(csr->values(), *blob->dtype(), how);
+            add_little_endian("indices", as_bytes(csr->indices()), how);
+            add_little_endian("indptr", as_bytes(csr->indptr()), how);
+            return {};
+        }
+        const auto coo = coo_view<std::byte>::read(object_);
+        if (!coo) {
+            return coo.error();
+        }
+        add_values(coo->values(), *blob->dtype(), how);
+        add_little_endian("coords", as_bytes(coo->coords()), how);
+        return {};
+    }
+
+    void add_values(bytes_view values, dtype storage, const store& how) {
+        out_.memory.emplace_back(values.begin(), values.end());
+        if (storage == dtype::boolean) { // in 0.1, where these come from, any byte but 0 is true
+            for (std::byte& each : out_.memory.back()) {
+                each = std::byte{each != std::byte{0}};
+            }
+        }
+        out_.draft.component_bytes("values", storage, out_.memory.back(), how);
+    }
+
+    /// Indices of 64 bits in the host's order.
+    void add_little_endian(std::string_view role, bytes_view indices, const store& how) {
+        out_.memory.push_back(little_endian_bytes(indices, sizeof(std::uint64_t)));
+        out_.draft.component_bytes(role, dtype::u64, out_.memory.back(), how);
+    }
+
+    /// The object's indices and values in one blob. Values are bytes of a file already.
+    [[nodiscard]] result<std::vector<std::byte>> pack_0_1() const {
+        if (object_.known_format() == format::sparse_csr) {
+            const auto csr = csr_view<std::byte>::read(object_);
+            if (!csr) {
+                return csr.error();
+            }
+            return pack_csr_0_1(as_bytes(csr->indptr()), as_bytes(csr->indices()), csr->values(), 1);
+        }
+        const auto coo = coo_view<std::byte>::read(object_);
+        if (!coo) {
+            return coo.error();
+        }
+        const std::size_t value_bytes = coo->entry_count() == 0 ? 0 : coo->values().size() / coo->entry_count();
+        return pack_coo_0_1(object_.shape(), as_bytes(coo->coords()), coo->values(), value_bytes, 1);
+    }
+
+    /// Parts, or manifest fields and a blob → the one blob that the reference of 0.1 keeps.
+    [[nodiscard]] result<void> add_one_blob() {
+        const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
+        if (object_.component("values") && object_.size() != parts) {
+            return not_expressible(version_, "place for components beside those that the format needs");
+        }
+        const result<component_view> values = object_.component(object_.component("values") ? "values" : "data");
+        if (!values) {
+            return values.error();
+        }
+        for (const component_view part : object_) {
+            if (part.encoding() != values->encoding() || store_like(part).digest_ != store_like(*values).digest_) {
+                return not_expressible(version_, "place for different encodings or digests within one object")
+                    .in_component(part.role());
+            }
+        }
+        if (!values->dtype()) {
+            return values->read<std::uint8_t>().transform([](const auto&) {}); // says why not
+        }
+        result<std::vector<std::byte>> blob = pack_0_1();
+        if (!blob) {
+            return std::move(blob).error();
+        }
+        out_.memory.push_back(*std::move(blob));
+        out_.draft.component_bytes("data", *values->dtype(), out_.memory.back(), store_like(*values));
+        return {};
+    }
+
+    object_view object_;
+    format_version version_;
+    bool reencode_;
+    redrafted out_;
+};
+
+/// Errors: as reading the object does.
+[[nodiscard]] inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
+    result<redrafted> draft = redrafting(object, version, reencode).run();
+    return draft ? std::move(draft) : object_access::located(object, std::move(draft).error());
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

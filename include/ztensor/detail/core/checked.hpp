@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Arithmetic on integers that came from a file: unsigned, 64 bits wide, and never allowed to wrap.
+#ifndef ZTENSOR_DETAIL_CORE_CHECKED_HPP
+#define ZTENSOR_DETAIL_CORE_CHECKED_HPP
+
+#include <ztensor/version.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// a + b, or nothing where 64 bits can't hold it.
+[[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
+    if (b > std::numeric_limits<std::uint64_t>::max() - a) {
+        return std::nullopt;
+    }
+    return a + b;
+}
+
+/// a × b, or nothing where 64 bits can't hold it.
+[[nodiscard]] constexpr std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+    if (((a | b) >> 32) != 0 && a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) {
+        return std::nullopt; // the division is only reached by operands of which one needs more than 32 bits
+    }
+    return a * b;
+}
+
+/// The smallest multiple of `alignment` (a power of two) that is not below `value`.
+[[nodiscard]] constexpr std::optional<std::uint64_t> checked_align(std::uint64_t value,
+                                                                   std::uint64_t alignment) noexcept {
+    const std::optional<std::uint64_t> raised = checked_add(value, alignment - 1);
+    if (!raised) {
+        return std::nullopt;
+    }
+    return *raised & ~(alignment - 1);
+}
+
+/// True if [offset, offset + length) lies in [0, size). Written as a subtraction so that nothing can wrap.
+[[nodiscard]] constexpr bool fits(std::uint64_t offset, std::uint64_t length, std::uint64_t size) noexcept {
+    return length <= size && offset <= size - length;
+}
+
+/// True if this host can address `size_bytes` in one array: pointer differences are signed.
+[[nodiscard]] constexpr bool fits_address_space(std::uint64_t size_bytes) noexcept {
+    return size_bytes <= static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max());
+}
+
+[[nodiscard]] constexpr bool is_power_of_two(std::uint64_t value) noexcept {
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// Byte order. A .zt file is little-endian, CBOR heads are big-endian, and the host is what it is. SPEC.md §2.7.
+#ifndef ZTENSOR_DETAIL_CORE_ENDIAN_HPP
+#define ZTENSOR_DETAIL_CORE_ENDIAN_HPP
+
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+inline constexpr bool host_is_little_endian = __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__;
+#else
+inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all are
+#endif
+
+/// The unsigned integer in `count` (at most 8) bytes, least significant first. Compilers make one load of it.
+[[nodiscard]] constexpr std::uint64_t load_little(const std::byte* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    }
+    return value;
+}
+
+/// The unsigned integer in `count` (at most 8) bytes, most significant first.
+[[nodiscard]] constexpr std::uint64_t load_big(const std::byte* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return value;
+}
+
+constexpr void store_little(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+    }
+}
+
+constexpr void store_big(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes[count - 1 - i] = static_cast<std::byte>(value >> (8 * i));
+    }
+}
+
+/// Reverses the bytes of every element of `width` bytes; a rest shorter than that stays as it is.
+inline void swap_elements(span<std::byte> bytes, std::size_t width) noexcept {
+    if (width < 2) {
+        return;
+    }
+    for (std::size_t at = 0; bytes.size() - at >= width; at += width) {
+        std::reverse(bytes.data() + at, bytes.data() + at + width);
+    }
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

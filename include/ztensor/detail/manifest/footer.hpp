@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+//
+// The two ends of a file: which container it is, and where its manifest lies. Pure functions on bytes; what foreign
+// files look like is known here and nowhere else. SPEC.md §2.
+#ifndef ZTENSOR_DETAIL_MANIFEST_FOOTER_HPP
+#define ZTENSOR_DETAIL_MANIFEST_FOOTER_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The magic of 1.x, at the front and (from 1.1 on) at the end.
+inline constexpr std::string_view magic_1 = "ZTEN1000";
+inline constexpr std::string_view magic_0_1 = "ZTEN0001";
+inline constexpr std::string_view magic_2 = "\x89ZT2\r\n\x1a\n";
+
+inline constexpr std::size_t magic_bytes = 8;
+inline constexpr std::size_t size_field_bytes = 8;
+/// As much of a file's start and end as identify_container and locate_manifest want to see; less if it is shorter.
+inline constexpr std::size_t head_bytes = 64;
+inline constexpr std::size_t tail_bytes = size_field_bytes + magic_bytes;
+
+enum class container : std::uint8_t {
+    zt_0_1,            ///< the size of the manifest stands in the last 8 bytes
+    zt_1_0_or_cut_off, ///< 1.x without a magic at the end: 1.0 if a manifest of that version stands there
+    zt_1,              ///< 1.1 and later
+};
+
+/// Where the manifest lies. The blobs end where it starts.
+struct manifest_location {
+    container kind = container::zt_1;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+};
+
+struct signature {
+    std::string_view start; ///< first bytes of the file, compared without regard to the case of ASCII letters
+    const char* what;
+};
+
+inline constexpr signature foreign_signatures[] = {
+    {"version https://git-lfs", "a Git LFS pointer, not the file it points to: fetch it with `git lfs pull`"},
+    {"PK\x03\x04", "a ZIP archive, such as a PyTorch .pt or NumPy .npz file"},
+    {"PK\x05\x06", "an empty ZIP archive"},
+    {"GGUF", "a GGUF file"},
+    {"\x93NUMPY", "a NumPy .npy file"},
+    {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
+    {"\x80\x02", "a Python pickle, such as an old PyTorch file"},
+    {"\x80\x03", "a Python pickle"},
+    {"\x80\x04", "a Python pickle"},
+    {"\x80\x05", "a Python pickle"},
+    {"\x1f\x8b", "a gzip archive"},
+    {"\x28\xb5\x2f\xfd", "a zstd-compressed file: decompress it first"},
+    {"<!doctype html", "an HTML page, perhaps an error message saved in place of the file"},
+    {"<html", "an HTML page, perhaps an error message saved in place of the file"},
+    {"<", "XML or HTML text, perhaps an error message saved in place of the file"},
+    {"{", "JSON text, perhaps an error message saved in place of the file"},
+    {"[", "JSON text, perhaps an error message saved in place of the file"},
+};
+
+[[nodiscard]] inline bool starts_with_ignoring_case(std::string_view text, std::string_view start) noexcept {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return text.size() >= start.size() &&
+           std::equal(start.begin(), start.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
+}
+
+/// What a file that is not zTensor is, judged by its first bytes; nullptr if nothing is recognised.
+[[nodiscard]] ZTENSOR_COLD inline const char* foreign_kind(std::string_view head, std::uint64_t file_bytes) noexcept {
+    // safetensors: the length of a JSON header in 8 bytes, then the header. Looked at first, because its first byte
+    // is any byte.
+    if (head.size() > size_field_bytes && head[size_field_bytes] == '{') {
+        const std::uint64_t header_bytes = load_little(as_bytes(head).data(), size_field_bytes);
+        if (header_bytes >= 2 && header_bytes <= file_bytes - size_field_bytes) {
+            return "a safetensors file";
+        }
+    }
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (head.substr(0, byte_order_mark.size()) == byte_order_mark) {
+        head.remove_prefix(byte_order_mark.size());
+    }
+    const std::string_view text = head.substr(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+    for (const signature& each : foreign_signatures) {
+        if (starts_with_ignoring_case(text, each.start)) {
+            return each.what;
+        }
+    }
+    return nullptr;
+}
+
+/// Which container starts with `head`, the first head_bytes of a file of `file_bytes` bytes.
+/// Errors: file_too_small, truncated (only the start of a magic), unsupported_container (zTensor 2), foreign_file,
+/// bad_magic.
+[[nodiscard]] ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
+    const std::string_view text = as_text(head);
+    const std::string_view start = text.substr(0, magic_bytes);
+    if (start.empty()) {
+        return fail(errc::file_too_small, "the file is empty");
+    }
+    if (start == magic_1) {
+        return container::zt_1;
+    }
+    if (start == magic_0_1) {
+        return container::zt_0_1;
+    }
+    if (start == magic_2) {
+        return fail(errc::unsupported_container,
+                    "this is a zTensor 2 file, another container than the .zt of 0.1 to 1.2 that this library reads");
+    }
+    constexpr std::string_view family = "ZTEN";
+    if (start.size() == magic_bytes && start.substr(0, family.size()) == family) {
+        return fail(
+            errc::unsupported_container,
+            "a zTensor file of an unknown generation: it starts with {}, where \"ZTEN1000\" and \"ZTEN0001\" are known",
+            {in_quotes(start)});
+    }
+    if (start.size() < magic_bytes &&
+        (magic_1.substr(0, start.size()) == start || magic_0_1.substr(0, start.size()) == start)) {
+        return fail(errc::truncated, "the file is cut off after {} bytes, within the magic of a .zt file",
+                    {file_bytes});
+    }
+    if (const char* const kind = foreign_kind(text, file_bytes)) {
+        return fail(errc::foreign_file, "not a .zt file but {}", {kind});
+    }
+    if (start.size() < magic_bytes) {
+        return fail(errc::file_too_small, "a file of {} bytes is too small for .zt", {file_bytes});
+    }
+    return fail(errc::bad_magic, "not a .zt file: it starts with {}, not with \"ZTEN1000\"", {in_quotes(start)});
+}
+
+/// The size field and what it leaves: shared by all containers. `fixed_bytes` is what surrounds the manifest.
+[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std::uint64_t length,
+                                                                           std::uint64_t file_bytes,
+                                                                           std::uint64_t fixed_bytes,
+                                                                           std::uint64_t max_manifest_bytes) {
+    if (length > file_bytes - fixed_bytes) {
+        return fail(errc::manifest_out_of_bounds,
+                    "the footer claims a manifest of {} bytes, but the file has room for {}: it is damaged or cut off",
+                    {length, file_bytes - fixed_bytes});
+    }
+    if (length > max_manifest_bytes) {
+        return fail(errc::manifest_too_large, "the manifest takes {} bytes, more than the {} allowed",
+                    {length, max_manifest_bytes});
+    }
+    const std::uint64_t behind = fixed_bytes - magic_bytes;
+    return manifest_location{kind, file_bytes - behind - length, length};
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error missing_footer(std::uint64_t file_bytes) {
+    return fail(
+        errc::truncated,
+        "the file starts as .zt but does not end with its footer: it is cut off after {} bytes, or bytes were appended",
+        {file_bytes});
+}
+
+/// Where the manifest lies, from `tail`, the last tail_bytes of the file (all of it, if it is shorter).
+/// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large.
+[[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
+locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
+    constexpr std::uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;
+    constexpr std::uint64_t fixed_bytes_without_magic = magic_bytes + size_field_bytes;
+    const auto size_before = [&](std::size_t from_end) {
+        return load_little(tail.data() + (tail.size() - from_end), size_field_bytes);
+    };
+    if (kind == container::zt_0_1) {
+        if (file_bytes < fixed_bytes_without_magic) {
+            return missing_footer(file_bytes);
+        }
+        const std::uint64_t length = size_before(size_field_bytes);
+        if (length == 0 && file_bytes != fixed_bytes_without_magic) { // zeros at the cut of a cut-off file look so
+            return fail(errc::manifest_empty, "the file ends with a manifest size of 0, but holds data: it is cut off");
+        }
+        return place_manifest(kind, length, file_bytes, fixed_bytes_without_magic, max_manifest_bytes);
+    }
+    if (as_text(tail.last(std::min(tail.size(), magic_bytes))) == magic_1 && file_bytes > magic_bytes) {
+        if (file_bytes <= fixed_bytes_1) {
+            return fail(errc::file_too_small, "a file of {} bytes is too small for magic, manifest and footer",
+                        {file_bytes});
+        }
+        const std::uint64_t length = size_before(tail_bytes);
+        if (length == 0) {
+            return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes");
+        }
+        return place_manifest(kind, length, file_bytes, fixed_bytes_1, max_manifest_bytes);
+    }
+    if (file_bytes <= fixed_bytes_without_magic) {
+        return missing_footer(file_bytes);
+    }
+    const std::uint64_t length = size_before(size_field_bytes);
+    if (length == 0 || length > file_bytes - fixed_bytes_without_magic) {
+        return missing_footer(file_bytes);
+    }
+    return place_manifest(container::zt_1_0_or_cut_off, length, file_bytes, fixed_bytes_without_magic,
+                          max_manifest_bytes);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

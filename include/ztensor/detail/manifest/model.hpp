@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+//
+// The manifest in memory: one plain model for every version. Flat records over a private copy of the index; all text
+// is a range of that copy, so opening a file allocates nothing per object. SPEC.md §3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_MODEL_HPP
+#define ZTENSOR_DETAIL_MANIFEST_MODEL_HPP
+
+#include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/manifest/fields_0_1.hpp>
+#include <ztensor/detail/manifest/name_table.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+namespace detail {
+
+/// Where an item of the index starts: the index is at most 1 GiB. Only the root item starts at 0, so no field's does.
+struct index_item {
+    std::uint32_t position = 0;
+
+    [[nodiscard]] constexpr bool is_present() const noexcept { return position != 0; }
+};
+
+/// The text behind a head of more than two bytes.
+[[nodiscard]] ZTENSOR_COLD inline std::string_view long_text_at(const std::byte* head) noexcept {
+    const std::size_t size_bytes = std::size_t{1} << ((std::to_integer<std::size_t>(*head) & 31) - 24);
+    return as_text({head + 1 + size_bytes, static_cast<std::size_t>(load_big(head + 1, size_bytes))});
+}
+
+/// The text at `item`, which was validated and is definite; "" for an absent one.
+[[nodiscard]] inline std::string_view text_at(bytes_view index, index_item item) noexcept {
+    if (!item.is_present()) {
+        return {};
+    }
+    const std::byte* const head = index.data() + item.position;
+    const std::size_t info = std::to_integer<std::size_t>(*head) & 31;
+    if (info < 24) {
+        return as_text({head + 1, info});
+    }
+    return info == 24 ? as_text({head + 2, std::to_integer<std::size_t>(head[1])}) : long_text_at(head);
+}
+
+/// std::optional<Enum> in one byte: there may be a record for every 18 bytes of index.
+template <class Enum>
+class known_word {
+public:
+    constexpr known_word() noexcept = default;
+    constexpr known_word(Enum value) noexcept : value_(static_cast<std::uint8_t>(value)) {}
+    constexpr known_word(std::optional<Enum> value) noexcept : known_word(value ? known_word(*value) : known_word()) {}
+
+    [[nodiscard]] constexpr explicit operator bool() const noexcept { return value_ != unknown; }
+    [[nodiscard]] constexpr Enum operator*() const noexcept { return static_cast<Enum>(value_); }
+    constexpr operator std::optional<Enum>() const noexcept {
+        return *this ? std::optional<Enum>(**this) : std::nullopt;
+    }
+    friend constexpr bool operator==(known_word a, Enum b) noexcept { return a.value_ == static_cast<std::uint8_t>(b); }
+    friend constexpr bool operator!=(known_word a, Enum b) noexcept { return !(a == b); }
+
+private:
+    static constexpr std::uint8_t unknown = 0xff;
+    std::uint8_t value_ = unknown;
+};
+
+/// What is known of a component's logical type: a row of `logical_types`, or one of these.
+inline constexpr std::uint8_t plain_type = 0xff;   ///< none, or the storage type's own name
+inline constexpr std::uint8_t unknown_type = 0xfe; ///< a word the specification does not define
+
+/// One blob. Words stand beside what they were found to mean.
+struct component_record {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::uint64_t uncompressed_length = 0; ///< as the file states it, or as shape and type give it; see the flags
+    index_item role;
+    index_item dtype_word; ///< as the file spells it
+    index_item type_word;
+    index_item encoding_word;
+    index_item digest_text;
+    known_word<ztensor::dtype> dtype;
+    known_word<ztensor::encoding> encoding;
+    std::uint8_t logical_type = plain_type;
+    bool states_uncompressed_length : 1; ///< the field stands in the file
+    bool knows_uncompressed_length : 1;  ///< stated or derived
+    bool is_big_endian : 1;
+    bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
+    bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
+    bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which nobody says what that means
+
+    component_record() noexcept
+        : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
+          any_nonzero_is_true(false), holds_indices(false), has_no_byte_order(false) {}
+
+    /// Size in bytes after decoding, where it is known before decoding.
+    [[nodiscard]] std::optional<std::uint64_t> decoded_length() const noexcept {
+        if (encoding == ztensor::encoding::raw) {
+            return length;
+        }
+        return encoding && knows_uncompressed_length ? std::optional(uncompressed_length) : std::nullopt;
+    }
+};
+
+static_assert(sizeof(component_record) == 48, "what an open file holds is at most four times its index");
+
+/// One object; its components are consecutive.
+struct object_record {
+    index_item name;
+    index_item format_word; ///< as the file spells it
+    index_item shape;       ///< an encoded array of unsigned integers
+    index_item attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
+    std::uint32_t first_component = 0;
+    std::uint32_t component_count = 0;
+    std::uint64_t element_count = 0;
+    known_word<ztensor::format> format;
+    bool has_attributes = false;
+};
+
+/// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
+class manifest {
+public:
+    manifest() = default;
+    manifest(const manifest&) = delete;
+    manifest& operator=(const manifest&) = delete;
+    ~manifest() { delete name_table_.load(std::memory_order_acquire); }
+
+    byte_buffer index; ///< private copy of the encoded manifest
+    ztensor::generation generation = ztensor::generation::v1_2;
+    index_item version;    ///< the file's own text; absent in 0.1
+    index_item attributes; ///< as in object_record
+    bool has_attributes = false;
+    bool names_are_sorted = true;
+    record_array<object_record> objects;
+    record_array<component_record> components;
+
+    [[nodiscard]] bytes_view bytes() const noexcept { return index.bytes(); }
+    [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(bytes(), item); }
+    /// The index from that item on.
+    [[nodiscard]] bytes_view from(index_item item) const noexcept { return bytes().subspan(item.position); }
+    [[nodiscard]] std::string_view name_of(std::size_t object) const noexcept { return text(objects[object].name); }
+    [[nodiscard]] span<const component_record> components_of(const object_record& object) const noexcept {
+        return {components.begin() + object.first_component, object.component_count};
+    }
+
+    [[nodiscard]] ZTENSOR_NOINLINE ztensor::shape shape_of(const object_record& object) const noexcept {
+        ztensor::shape dimensions;
+        cbor_cursor cursor(from(object.shape));
+        cbor_sequence items;
+        std::uint64_t dimension = 0;
+        for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(dimension);) {
+            dimensions.push_back(dimension);
+        }
+        return dimensions;
+    }
+
+    /// What the table asks.
+    struct name_at {
+        const manifest* index;
+        std::string_view operator()(std::size_t object) const noexcept { return index->name_of(object); }
+    };
+
+    /// The object of that name, or null. The table is built by the first call that needs it: a caller that only
+    /// iterates does not pay for it. Threads that meet here build one each, and all but the first drop theirs.
+    [[nodiscard]] const object_record* find(std::string_view name) const {
+        const name_table* table = name_table_.load(std::memory_order_acquire);
+        if (table == nullptr) {
+            table = make_table();
+        }
+        const std::uint32_t found = table->find(name, name_at{this});
+        return found != name_table::absent ? &objects[found] : nullptr;
+    }
+
+    /// Takes over `built` and makes it the table, unless another one is already; returns the one that is.
+    const name_table* publish(const name_table* built) const noexcept {
+        const name_table* expected = nullptr;
+        if (name_table_.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {
+            return built;
+        }
+        delete built;
+        return expected;
+    }
+
+private:
+    [[nodiscard]] ZTENSOR_COLD const name_table* make_table() const {
+        auto* const built = new name_table(objects.size());
+        for (std::uint32_t object = 0; object < objects.size(); ++object) {
+            // Distinct: checked when the file was opened.
+            static_cast<void>(built->insert(object, name_at{this}));
+        }
+        return publish(built);
+    }
+
+    mutable std::atomic<const name_table*> name_table_{nullptr};
+};
+
+/// The component's storage type in the words of 1.2, or the file's own word for one that is unknown.
+[[nodiscard]] inline std::string_view dtype_name(const manifest& index, const component_record& component) noexcept {
+    return component.dtype ? name(*component.dtype) : index.text(component.dtype_word);
+}
+
+/// The component's logical type in the words of 1.2; "" for none.
+[[nodiscard]] inline std::string_view type_name(const manifest& index, const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() ? logical_types[component.logical_type].name
+                                                         : index.text(component.type_word);
+}
+
+/// What the component is in its object. The one component of a 0.1 tensor has no name of its own.
+[[nodiscard]] inline std::string_view role_name(const manifest& index, const component_record& component) noexcept {
+    return component.role.is_present() ? index.text(component.role) : "data";
+}
+
+/// The object's component of that role, or null.
+[[nodiscard]] inline const component_record* find_component(const manifest& index, const object_record& object,
+                                                            std::string_view role) noexcept {
+    for (const component_record& component : index.components_of(object)) {
+        if (role_name(index, component) == role) {
+            return &component;
+        }
+    }
+    return nullptr;
+}
+
+/// The object's format in the words of 1.2, or the file's own word for one that is unknown.
+[[nodiscard]] inline std::string_view format_name(const manifest& index, const object_record& object) noexcept {
+    return object.format ? name(*object.format) : index.text(object.format_word);
+}
+
+/// The object's attributes; in 0.1 what is left of its map without the fields.
+[[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
+    if (index.generation == generation::v0_1) {
+        const bool blob_holds_indices = index.components_of(object)[0].holds_indices;
+        return attributes_view(index.from(object.attributes),
+                               field_keys_0_1(index.text(object.format_word), object.format, blob_holds_indices));
+    }
+    return object.has_attributes ? attributes_view(index.from(object.attributes)) : attributes_view();
+}
+
+/// Of a 0.1 tensor whose blob does not hold its indices: where the index array of that name stands, which was
+/// validated.
+[[nodiscard]] inline cbor_cursor index_array_0_1(const manifest& index, const object_record& object,
+                                                 std::string_view field) {
+    const attributes_view fields(index.from(object.attributes));
+    return cbor_cursor(fields.find(field)->cbor);
+}
+
+/// Elements of storage that make up one element of the object's shape.
+[[nodiscard]] inline std::uint64_t storage_elements(const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() ? logical_types[component.logical_type].storage_elements : 1;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

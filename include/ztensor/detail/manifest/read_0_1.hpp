@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+//
+// CBOR → the model, for 0.1: an array of maps in which the fields of a tensor stand beside its custom keys.
+// SPEC.md §8.3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
+#define ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
+
+#include <ztensor/detail/manifest/fields_0_1.hpp>
+#include <ztensor/detail/manifest/read.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+ZTENSOR_COLD inline result<void> manifest_reader::read_0_1() {
+    into_.generation = generation::v0_1;
+    if (into_.index.size() == 0) {
+        return {};
+    }
+    reserve_records();
+    cbor_sequence tensors;
+    for (scan_.cursor().enter_array(tensors); scan_.cursor().next(tensors);) {
+        if (!read_tensor_0_1()) {
+            return fault();
+        }
+    }
+    if (!scan_.finish()) {
+        return fault();
+    }
+    return finish();
+}
+
+/// Twice over the map: as attributes, which checks it and makes the text of its fields definite, then for the fields it
+/// holds. The object's attributes are the whole map; a view leaves the fields out. What may be a custom key stays as it
+/// is.
+ZTENSOR_COLD inline bool manifest_reader::read_tensor_0_1() {
+    object_record object;
+    object.first_component = static_cast<std::uint32_t>(into_.components.size());
+    object.component_count = 1;
+    component_record component;
+    component.any_nonzero_is_true = true;
+    tensor_words_0_1 words;
+    if (!scan_.read_attributes(object.attributes, field_keys_0_1({}, std::nullopt, true))) {
+        return false;
+    }
+    constexpr std::size_t enclosing_arrays = 1;
+    const cbor_cursor rest = scan_.go_back(object.attributes, enclosing_arrays);
+    if (!read_fields_0_1(object, component, words)) {
+        return false;
+    }
+    scan_.go_on(rest);
+    if (!interpret_words_0_1(words, object, component)) {
+        return false;
+    }
+    into_.components.push_back(component);
+    object.has_attributes = !attributes_of(into_, object).empty();
+    return add_object(object);
+}
+
+ZTENSOR_COLD inline bool manifest_reader::read_fields_0_1(object_record& object, component_record& component,
+                                                          tensor_words_0_1& words) {
+    field_walk walk(fields_0_1);
+    if (!scan_.enter(walk)) {
+        return false;
+    }
+    while (scan_.next_field(walk)) {
+        if (!read_field_0_1(fields_0_1[walk.field], object, component, words)) {
+            return false;
+        }
+    }
+    return scan_.leave(walk) &&
+           require(walk, field_bits(fields_0_1, {"name", "offset", "size", "dtype", "shape", "encoding"}));
+}
+
+ZTENSOR_COLD inline bool manifest_reader::read_field_0_1(std::string_view field, object_record& object,
+                                                         component_record& component, tensor_words_0_1& words) {
+    if (field == "name") {
+        const bool read = scan_.read_text(object.name) && scan_.check_name(object.name);
+        object_name_ = object.name;
+        return read;
+    }
+    if (field == "offset") {
+        return scan_.cursor().read_unsigned(component.offset);
+    }
+    if (field == "size") {
+        return scan_.cursor().read_unsigned(component.length);
+    }
+    if (field == "shape") {
+        return read_shape(object);
+    }
+    if (field == "sparse_format") { // of any kind where the layout has no such field
+        words.sparse_format = scan_.here();
+        return scan_.cursor().skip();
+    }
+    index_item* const index_array = field == "indptr"    ? &words.indptr
+                                    : field == "indices" ? &words.indices
+                                    : field == "coords"  ? &words.coords
+                                                         : nullptr;
+    if (index_array != nullptr) {
+        if (count_numbers(scan_.cursor())) {
+            *index_array = scan_.here();
+        }
+        return scan_.cursor().skip();
+    }
+    index_item& word = field == "dtype"      ? component.dtype_word
+                       : field == "encoding" ? component.encoding_word
+                       : field == "checksum" ? component.digest_text
+                       : field == "layout"   ? object.format_word
+                                             : words.data_endianness;
+    return scan_.read_text(word);
+}
+
+/// The layout in the words of later versions, and the byte order, which only raw data of several bytes has.
+ZTENSOR_COLD inline bool manifest_reader::interpret_words_0_1(const tensor_words_0_1& words, object_record& object,
+                                                              component_record& component) {
+    const std::string_view layout = object.format_word.is_present() ? scan_.text(object.format_word) : "dense";
+    std::string sparse_format;
+    if (layout == spelled_sparse_0_1) {
+        if (!words.sparse_format.is_present()) {
+            missing_field_ = "sparse_format";
+            return fail_missing("a required field is missing");
+        }
+        cbor_cursor word(into_.from(words.sparse_format));
+        if (!word.read_joined(cbor_major::text, sparse_format)) {
+            const bool is_damaged = word.fault().code == errc::cbor_utf8;
+            return scan_.cursor().fail(is_damaged ? errc::cbor_utf8 : errc::schema_type, words.sparse_format.position,
+                                       is_damaged ? "text that is not UTF-8"
+                                                  : "sparse_format is no text, which the layout \"sparse\" needs");
+        }
+    }
+    if (layout == "dense") {
+        object.format = format::dense;
+    } else if (layout == "sparsecsr" || sparse_format == "csr") {
+        object.format = format::sparse_csr;
+        component.holds_indices = sparse_format != "csr" || !words.indptr.is_present() || !words.indices.is_present();
+    } else if (layout == "sparsecoo" || sparse_format == "coo") {
+        object.format = format::sparse_coo;
+        component.holds_indices = sparse_format != "coo" || !words.coords.is_present();
+    }
+    const known_word<dtype> storage = find_storage(scan_.text(component.dtype_word), &dtype_facts::long_name);
+    const bool has_byte_order = !storage || width_bytes(*storage) > 1 || component.holds_indices;
+    if (!words.data_endianness.is_present() || !has_byte_order ||
+        scan_.text(component.encoding_word) != name(encoding::raw)) {
+        return true;
+    }
+    const std::string_view order = scan_.text(words.data_endianness);
+    component.is_big_endian = order == "big";
+    component.has_no_byte_order = component.is_big_endian && object.format != format::dense;
+    return order == "big" || order == "little" ||
+           scan_.cursor().fail(errc::schema_type, words.data_endianness.position,
+                               "data_endianness is neither \"little\" nor \"big\"");
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+//
+// What the manifests of all versions have in common: maps of known fields, maps of names, text joined in place,
+// attributes made definite. Works on the private copy of the index, which it may change behind the cursor.
+// SPEC.md §3.1, §3.5, §3.6.
+#ifndef ZTENSOR_DETAIL_MANIFEST_SCANNER_HPP
+#define ZTENSOR_DETAIL_MANIFEST_SCANNER_HPP
+
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A map of which only some fields are known, while it is walked: scanner.enter(), next_field() …, leave().
+struct field_walk {
+    explicit constexpr field_walk(span<const std::string_view> known) noexcept : names(known), field(known.size()) {}
+
+    span<const std::string_view> names; ///< at most 32, in the order in which writers put them
+    std::size_t field;                  ///< the one whose value is to be read
+    std::uint32_t seen = 0;             ///< a bit for each field so far
+    cbor_sequence pairs;
+    std::size_t outer_keys = 0; ///< noted before this map was entered
+};
+
+/// The bits that stand for some of `fields` in field_walk::seen.
+[[nodiscard]] constexpr std::uint32_t field_bits(span<const std::string_view> fields,
+                                                 std::initializer_list<std::string_view> some) noexcept {
+    std::uint32_t bits = 0;
+    for (std::size_t field = 0; field < fields.size(); ++field) {
+        for (const std::string_view each : some) {
+            bits |= fields[field] == each ? 1u << field : 0u;
+        }
+    }
+    return bits;
+}
+
+/// A map whose keys are names, while it is walked: scanner.enter(), next_name() …, leave().
+struct name_walk {
+    index_item name; ///< the one whose value is to be read
+    cbor_sequence pairs;
+    std::size_t outer_keys = 0;
+};
+
+/// A cursor over the index together with what schema maps need. Like the cursor's, its calls return false after the
+/// first fault.
+class index_scanner {
+public:
+    explicit index_scanner(span<std::byte> index) noexcept : index_(index), cursor_(index) {}
+
+    [[nodiscard]] cbor_cursor& cursor() noexcept { return cursor_; }
+    [[nodiscard]] const cbor_cursor& cursor() const noexcept { return cursor_; }
+    [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(index_, item); }
+
+    /// Everything has been read and nothing follows.
+    bool finish() noexcept {
+        if (cursor_.failed() || cursor_.remaining() == 0) {
+            return !cursor_.failed();
+        }
+        return cursor_.fail(errc::cbor_trailing, cursor_.position(), "bytes follow the manifest's root item");
+    }
+
+    ZTENSOR_NOINLINE bool read_text(index_item& out) noexcept {
+        cbor_text found;
+        if (!cursor_.read_text(found)) {
+            return false;
+        }
+        out = joined_in_place(found);
+        return true;
+    }
+
+    /// An optional field: an explicit null stands for its absence.
+    ZTENSOR_NOINLINE bool read_text_or_null(index_item& out) noexcept { return take_null() || read_text(out); }
+
+    /// The item that is read next.
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(cursor_.position())}; }
+    /// True, and passed over, if the next item is null.
+    bool take_null() noexcept {
+        constexpr std::byte null{0xf6};
+        return cursor_.remaining() != 0 && index_[cursor_.position()] == null && cursor_.skip();
+    }
+
+    bool enter(field_walk& walk) noexcept {
+        walk.outer_keys = keys_.size();
+        return cursor_.enter_map(walk.pairs);
+    }
+
+    /// Goes to the value of the next field that is known, passing over others. False at the end of the map, and after
+    /// a fault; a key that stands twice is one.
+    ZTENSOR_NOINLINE bool next_field(field_walk& walk) {
+        while (cursor_.next(walk.pairs)) {
+            const std::size_t position = cursor_.position();
+            if (!read_field_key(walk)) {
+                return false;
+            }
+            if (walk.field < walk.names.size()) {
+                const std::uint32_t bit = 1u << walk.field;
+                if ((walk.seen & bit) != 0) {
+                    return fail_duplicate(position);
+                }
+                walk.seen |= bit;
+                return true;
+            }
+            keys_.push_back(static_cast<std::uint32_t>(position));
+            cursor_.skip();
+        }
+        return false;
+    }
+
+    /// At the end of the map: no unknown key stands twice, either.
+    bool leave(const field_walk& walk) { return check_distinct(walk.outer_keys); }
+
+    bool enter(name_walk& walk) noexcept {
+        walk.outer_keys = keys_.size();
+        return cursor_.enter_map(walk.pairs);
+    }
+
+    /// Goes to the value of the next name. False at the end of the map, and after a fault.
+    ZTENSOR_NOINLINE bool next_name(name_walk& walk) noexcept {
+        cbor_text key;
+        if (!cursor_.next(walk.pairs) || !cursor_.read_key(key)) {
+            return false;
+        }
+        walk.name = joined_in_place(key);
+        return check_name(walk.name);
+    }
+
+    /// Notes the name for leave(), which sees to it that none stands twice; a caller with a table of its own does not.
+    void note_name(const name_walk& walk) { keys_.push_back(walk.name.position); }
+    bool leave(const name_walk& walk) { return check_distinct(walk.outer_keys); }
+
+    /// Passes over a map of attributes and gives its place. Its keys are made definite on the way, as are the values of
+    /// the keys in `joined_values`; all other values stay as they are. Joined text takes fewer bytes, so what follows
+    /// moves forward within the index, never past the cursor.
+    ZTENSOR_NOINLINE bool read_attributes(index_item& out, span<const std::string_view> joined_values = {}) {
+        const std::size_t start = cursor_.position();
+        cbor_sequence pairs;
+        if (!cursor_.enter_map(pairs)) {
+            return false;
+        }
+        const std::size_t outer_keys = keys_.size();
+        std::size_t end = cursor_.position(); // of what has been kept
+        while (cursor_.next(pairs)) {
+            cbor_text key;
+            if (!cursor_.read_key(key)) {
+                return false;
+            }
+            const std::size_t key_end = cursor_.position();
+            const index_item name = joined_in_place(key);
+            if (!check_name(name)) {
+                return false;
+            }
+            const bool joins = place_of(text(name), joined_values) != joined_values.size();
+            keys_.push_back(static_cast<std::uint32_t>(end));
+            end = keep(key.position, key.is_chunked ? end_of(name) : key_end, end);
+            const std::size_t value = cursor_.position();
+            if (!cursor_.skip()) {
+                return false;
+            }
+            if (joins && is_chunked_text(value)) {
+                cbor_text word;
+                cbor_cursor(index_.subspan(value)).read_text(word);
+                word.position += value;
+                end = keep(value, end_of(joined_in_place(word)), end);
+            } else {
+                end = keep(value, cursor_.position(), end);
+            }
+        }
+        if (pairs.is_indefinite) {
+            end = keep(cursor_.position() - 1, cursor_.position(), end); // the break
+        }
+        out = {static_cast<std::uint32_t>(start)};
+        return check_distinct(outer_keys);
+    }
+
+    /// From here on reads `item`, which lies inside `enclosing` others and was passed before. Returns where it was, for
+    /// go_on().
+    [[nodiscard]] cbor_cursor go_back(index_item item, std::size_t enclosing) noexcept {
+        const cbor_cursor rest = cursor_;
+        cursor_ = cbor_cursor(index_, enclosing, item.position);
+        return rest;
+    }
+    void go_on(const cbor_cursor& rest) noexcept { cursor_ = rest; }
+
+    ZTENSOR_NOINLINE bool check_name(index_item name) noexcept {
+        const char* const problem = name_problem(text(name));
+        return problem == nullptr || cursor_.fail(errc::name_invalid, name.position, problem);
+    }
+
+    ZTENSOR_COLD bool fail_duplicate(std::size_t position) noexcept {
+        return cursor_.fail(errc::duplicate_key, position, "a key stands twice in one map");
+    }
+
+private:
+    /// The next key as a position in the walk's names, or behind them if it is none. Writers keep to one order: the
+    /// search starts behind the last one that was found.
+    ZTENSOR_NOINLINE bool read_field_key(field_walk& walk) noexcept {
+        const std::size_t count = walk.names.size();
+        for (std::size_t next = walk.field < count ? walk.field + 1 : 0; next < count; ++next) {
+            if (cursor_.take_word(walk.names[next])) {
+                walk.field = next;
+                return true;
+            }
+        }
+        cbor_text key;
+        if (!cursor_.read_key(key)) {
+            return false;
+        }
+        const std::string_view word = key.is_chunked ? text(joined_in_place(key)) : key.text;
+        walk.field = place_of(word, walk.names);
+        return true;
+    }
+
+    /// The text's place in the index, where it is definite from now on. Chunks are joined where they stand, behind a
+    /// definite head: that never takes more bytes than the chunks did.
+    ZTENSOR_COLD index_item joined_in_place(const cbor_text& found) noexcept {
+        const index_item item = {static_cast<std::uint32_t>(found.position)};
+        if (!found.is_chunked) {
+            return item;
+        }
+        const bytes_view chunks = as_bytes(found.text);
+        std::size_t length = 0;
+        for (cbor_cursor each(chunks); each.remaining() != 0;) {
+            cbor_text chunk;
+            each.read_text(chunk);
+            length += chunk.text.size();
+        }
+        // First to the front, where every chunk moves forward; then behind the head, which may be longer than that.
+        std::byte* const front = index_.data() + found.position + 1;
+        std::byte* out = front;
+        for (cbor_cursor each(chunks); each.remaining() != 0;) {
+            cbor_text chunk;
+            each.read_text(chunk);
+            std::memmove(out, chunk.text.data(), chunk.text.size());
+            out += chunk.text.size();
+        }
+        const std::size_t head = encoded_head_bytes(length);
+        std::memmove(index_.data() + found.position + head, front, length);
+        write_text_head(found.position, length);
+        return item;
+    }
+
+    [[nodiscard]] static std::size_t encoded_head_bytes(std::size_t length) noexcept {
+        return length < 24 ? 1 : length <= 0xff ? 2 : length <= 0xffff ? 3 : 5;
+    }
+
+    void write_text_head(std::size_t position, std::size_t length) noexcept {
+        constexpr auto text_major = static_cast<unsigned>(cbor_major::text) << 5;
+        const std::size_t size = encoded_head_bytes(length);
+        const auto info = size == 1 ? static_cast<unsigned>(length) : size == 2 ? 24u : size == 3 ? 25u : 26u;
+        index_[position] = static_cast<std::byte>(text_major | info);
+        store_big(length, index_.data() + position + 1, size - 1);
+    }
+
+    [[nodiscard]] bool is_chunked_text(std::size_t position) const noexcept {
+        constexpr std::byte indefinite_text{0x7f};
+        return index_[position] == indefinite_text;
+    }
+
+    /// Moves [from, to) to `end`; returns the new end.
+    std::size_t keep(std::size_t from, std::size_t to, std::size_t end) noexcept {
+        if (from != end) {
+            std::memmove(index_.data() + end, index_.data() + from, to - from);
+        }
+        return end + (to - from);
+    }
+    /// Where a text ends.
+    [[nodiscard]] std::size_t end_of(index_item item) const noexcept {
+        const bytes_view content = as_bytes(text(item));
+        return static_cast<std::size_t>(content.end() - index_.data());
+    }
+
+    /// The keys noted since `outer_keys` are distinct, and are forgotten. Names mostly come sorted; only others are
+    /// sorted here.
+    bool check_distinct(std::size_t outer_keys) {
+        if (keys_.size() - outer_keys > 1 || cursor_.failed()) {
+            return check_distinct_keys(outer_keys);
+        }
+        keys_.truncate(outer_keys);
+        return true;
+    }
+
+    ZTENSOR_NOINLINE bool check_distinct_keys(std::size_t outer_keys) {
+        if (cursor_.failed()) {
+            return false;
+        }
+        const span<std::uint32_t> own = span<std::uint32_t>(keys_).subspan(outer_keys);
+        const auto less = [this](std::uint32_t a, std::uint32_t b) { return text({a}) < text({b}); };
+        std::size_t rising = 1;
+        while (rising < own.size() && less(own[rising - 1], own[rising])) {
+            ++rising;
+        }
+        if (rising < own.size()) {
+            sort_positions(own, less);
+            for (std::size_t i = 1; i < own.size(); ++i) {
+                if (!less(own[i - 1], own[i])) {
+                    return fail_duplicate(own[i]);
+                }
+            }
+        }
+        keys_.truncate(outer_keys);
+        return true;
+    }
+
+    span<std::byte> index_;
+    cbor_cursor cursor_;
+    record_array<std::uint32_t> keys_; ///< positions of the keys of the maps that are open, innermost last
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// What the words in a manifest mean in each generation. SPEC.md §3.2, §4, §8.
+#ifndef ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
+#define ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
+
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/dtype.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Of a version 1.MINOR or 1.MINOR.anything: 1.3 and later count as 1.2, since minor versions only add. Nothing for
+/// every other text.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<generation> generation_of(std::string_view version) noexcept {
+    constexpr std::size_t max_version_bytes = 32;
+    const std::string_view minor = version.substr(std::min<std::size_t>(2, version.size()));
+    const std::size_t digits = std::min(minor.find_first_not_of("0123456789"), minor.size());
+    const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
+    if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
+        return std::nullopt;
+    }
+    const bool is_before_1_2 = digits == 1 && minor[0] <= '1';
+    return is_before_1_2 ? generation::v1_1 : generation::v1_2;
+}
+
+/// The storage type of which `name` is the word. Not find_dtype(): that unrolls into a kilobyte.
+[[nodiscard]] ZTENSOR_COLD inline known_word<dtype> find_storage(std::string_view word,
+                                                                 std::string_view dtype_facts::*name) noexcept {
+    for (const dtype_facts& row : dtypes) {
+        if (row.*name == word) {
+            return row.id;
+        }
+    }
+    return {};
+}
+
+/// The component's storage type, and the logical type that some words of 1.1 carry. A component without the word keeps
+/// what it has.
+ZTENSOR_COLD inline void interpret_dtype(generation from, std::string_view word, component_record& component) noexcept {
+    if (!component.dtype_word.is_present()) {
+        return;
+    }
+    if (from <= generation::v1_0) {
+        component.dtype = find_storage(word, &dtype_facts::long_name);
+        return;
+    }
+    component.dtype = find_storage(word, &dtype_facts::name);
+    if (!component.dtype && from == generation::v1_1) {
+        for (std::size_t row = 0; row < logical_types.size(); ++row) {
+            if (logical_types[row].name_as_dtype == word && !word.empty()) {
+                component.dtype = logical_types[row].storage;
+                component.logical_type = static_cast<std::uint8_t>(row);
+            }
+        }
+    }
+}
+
+/// The component's logical type. The storage type's own name is none.
+ZTENSOR_COLD inline void interpret_type(std::string_view word, std::string_view dtype_word,
+                                        component_record& component) noexcept {
+    if (!component.type_word.is_present()) {
+        return;
+    }
+    if (const logical_type_facts* const row = find_logical_type(word)) {
+        component.logical_type = static_cast<std::uint8_t>(row - logical_types.data());
+    } else if (word != dtype_word) {
+        component.logical_type = unknown_type;
+    }
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+//
+// The model → CBOR, for the versions that can be written, byte for byte as their reference writers do. Where what a
+// version can't express is refused. SPEC.md §8 and §10.
+#ifndef ZTENSOR_DETAIL_MANIFEST_WRITE_HPP
+#define ZTENSOR_DETAIL_MANIFEST_WRITE_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/fields_0_1.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/growing_name_table.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What the manifest will say of one blob, in the words of 1.2; unknown words pass through. Borrows what the caller
+/// said of it; only for the length of a call.
+struct component_entry {
+    std::string_view role;
+    std::string_view dtype;
+    std::optional<std::string_view> type;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::optional<std::uint64_t> uncompressed_length; ///< of blobs that are not raw
+    std::string_view encoding = "raw";
+    std::optional<std::string_view> copied_digest; ///< of a blob that is copied as it is
+    std::string own_digest;                        ///< of one that was written; "" for none
+    bool is_big_endian = false;
+
+    [[nodiscard]] bool has_digest() const noexcept { return copied_digest.has_value() || !own_digest.empty(); }
+    [[nodiscard]] std::string_view digest() const noexcept {
+        return copied_digest ? *copied_digest : std::string_view(own_digest);
+    }
+};
+
+/// What it will say of one object. Borrows; only for the length of a call.
+struct object_entry {
+    std::string_view name;
+    const ztensor::shape* shape = nullptr;
+    std::string_view format;
+    const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
+    std::vector<component_entry> components;         ///< in any order
+    bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
+    bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
+};
+
+[[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {
+    constexpr std::string_view texts[] = {"0.1.0", "1.1.0", "1.2.0"};
+    return texts[static_cast<std::size_t>(version)];
+}
+
+ZTENSOR_NOINLINE inline void encode_attributes(cbor_encoder& out, const attributes& source) {
+    out.begin_map(source.size());
+    for (const attributes::entry& each : source.values()) {
+        out.text(each.key);
+        out.encoded(each.cbor);
+    }
+}
+
+ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, const shape& dimensions) {
+    out.begin_array(dimensions.rank());
+    for (const std::uint64_t dimension : dimensions) {
+        out.unsigned_integer(dimension);
+    }
+}
+
+/// The logical type, if it is one that the specification defines and it stands over its own storage type.
+[[nodiscard]] inline const logical_type_facts* known_type(const component_entry& component) noexcept {
+    const logical_type_facts* const type = component.type ? find_logical_type(*component.type) : nullptr;
+    return type != nullptr && component.dtype == name(type->storage) ? type : nullptr;
+}
+
+/// The word for the storage type in 1.1, where some logical types stand in its place.
+[[nodiscard]] inline std::string_view dtype_word_1_1(const component_entry& component) noexcept {
+    const logical_type_facts* const type = known_type(component);
+    return type != nullptr && !type->name_as_dtype.empty() ? type->name_as_dtype : component.dtype;
+}
+
+ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version version,
+                                              const component_entry& component) {
+    const bool is_1_2 = version == format_version::v1_2;
+    const bool has_type = is_1_2 && component.type;
+    const bool has_size = is_1_2 && component.uncompressed_length.has_value();
+    const bool has_encoding = component.encoding != name(encoding::raw);
+    const bool has_digest = component.has_digest();
+    out.begin_map(std::uint64_t{3} + has_type + has_size + has_encoding + has_digest);
+    out.text("dtype");
+    out.text(is_1_2 ? component.dtype : dtype_word_1_1(component));
+    if (has_type) {
+        out.text("type");
+        out.text(*component.type);
+    }
+    out.text("offset");
+    out.unsigned_integer(component.offset);
+    out.text("length");
+    out.unsigned_integer(component.length);
+    if (has_size) {
+        out.text("uncompressed_length");
+        out.unsigned_integer(*component.uncompressed_length);
+    }
+    if (has_encoding) {
+        out.text("encoding");
+        out.text(component.encoding);
+    }
+    if (has_digest) {
+        out.text("digest");
+        out.text(component.digest());
+    }
+}
+
+/// 1.1 and 1.2: what stands behind the object's name.
+ZTENSOR_COLD inline void encode_object_1(cbor_encoder& out, format_version version, const object_entry& object) {
+    out.begin_map(object.attributes != nullptr ? 4 : 3);
+    out.text("shape");
+    encode_shape(out, *object.shape);
+    out.text("format");
+    out.text(object.format);
+    if (object.attributes != nullptr) {
+        out.text("attributes");
+        encode_attributes(out, *object.attributes);
+    }
+    out.text("components");
+    out.begin_map(object.components.size());
+    std::vector<std::uint32_t> order(object.components.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+        order[i] = i;
+    }
+    sort_positions(
+        order, [&](std::uint32_t a, std::uint32_t b) { return object.components[a].role < object.components[b].role; });
+    for (const std::uint32_t at : order) {
+        out.text(object.components[at].role);
+        encode_component(out, version, object.components[at]);
+    }
+}
+
+/// 0.1: a whole tensor, of one component, its attributes as custom keys.
+ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry& object) {
+    const component_entry& component = object.components.front();
+    const std::optional<dtype> storage = find_dtype(component.dtype);
+    const bool is_raw = component.encoding == name(encoding::raw);
+    out.begin_indefinite_map();
+    out.text("name");
+    out.text(object.name);
+    out.text("offset");
+    out.unsigned_integer(component.offset);
+    out.text("size");
+    out.unsigned_integer(component.length);
+    out.text("dtype");
+    out.text(storage ? facts(*storage).long_name : component.dtype);
+    out.text("layout");
+    out.text(object.format == name(format::sparse_csr)   ? "sparsecsr"
+             : object.format == name(format::sparse_coo) ? "sparsecoo"
+                                                         : object.format);
+    out.text("shape");
+    encode_shape(out, *object.shape);
+    out.text("encoding");
+    out.text(component.encoding);
+    if (component.is_big_endian || (is_raw && storage && width_bytes(*storage) > 1)) {
+        out.text("data_endianness");
+        out.text(component.is_big_endian ? "big" : "little");
+    }
+    if (component.has_digest()) {
+        out.text("checksum");
+        out.text(component.digest());
+    }
+    if (object.attributes != nullptr) {
+        for (const attributes::entry& each : object.attributes->values()) {
+            out.text(each.key);
+            out.encoded(each.cbor);
+        }
+    }
+    out.end_indefinite();
+}
+
+/// What stands for one object in the manifest: in 1.x the value behind its name, in 0.1 an item of the array.
+[[nodiscard]] inline std::vector<std::byte> encode_object(format_version version, const object_entry& object) {
+    cbor_encoder out;
+    if (version == format_version::v0_1) {
+        encode_tensor_0_1(out, object);
+    } else {
+        encode_object_1(out, version, object);
+    }
+    return std::move(out).take();
+}
+
+/// Every object so far: its name and what stands for it in the manifest, in one run of bytes each.
+class encoded_objects {
+    struct name_of {
+        const encoded_objects* all;
+        std::string_view operator()(std::size_t position) const noexcept { return all->name(position); }
+    };
+
+public:
+    [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
+    [[nodiscard]] bool contains(std::string_view name) const noexcept {
+        return names_.find(name, name_of{this}) != name_table::absent;
+    }
+
+    /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
+    ZTENSOR_COLD void add(std::string_view name, bytes_view encoded) {
+        places_.push_back({text_.size(), name.size(), encoded_.size(), encoded.size()});
+        text_.append(name);
+        const std::size_t end = encoded_.size();
+        encoded_.resize(end + encoded.size());
+        std::copy(encoded.begin(), encoded.end(), encoded_.begin() + static_cast<std::ptrdiff_t>(end));
+        names_.add(name_of{this});
+    }
+
+    /// In the order in which they came.
+    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
+        return std::string_view(text_).substr(places_[position].name_begin, places_[position].name_bytes);
+    }
+    [[nodiscard]] bytes_view encoded(std::size_t position) const noexcept {
+        return bytes_view(encoded_).subspan(places_[position].begin, places_[position].bytes);
+    }
+
+    /// Positions in the order of the names' bytes.
+    [[nodiscard]] ZTENSOR_COLD std::vector<std::uint32_t> sorted() const {
+        std::vector<std::uint32_t> order(size());
+        bool is_sorted = true;
+        for (std::uint32_t i = 0; i < order.size(); ++i) {
+            order[i] = i;
+            is_sorted = is_sorted && (i == 0 || name(i - 1) < name(i));
+        }
+        if (!is_sorted) {
+            sort_positions(order, [this](std::uint32_t a, std::uint32_t b) { return name(a) < name(b); });
+        }
+        return order;
+    }
+
+private:
+    struct place {
+        std::size_t name_begin;
+        std::size_t name_bytes;
+        std::size_t begin;
+        std::size_t bytes;
+    };
+
+    record_array<place> places_;
+    std::string text_;               ///< all names
+    std::vector<std::byte> encoded_; ///< all objects
+    growing_name_table names_;
+};
+
+/// The manifest and what follows it to the end of the file.
+[[nodiscard]] ZTENSOR_COLD inline std::vector<std::byte>
+encode_manifest(format_version version, const attributes* of_file, const encoded_objects& objects) {
+    cbor_encoder out;
+    if (version == format_version::v0_1) {
+        out.begin_array(objects.size());
+        for (std::size_t position = 0; position < objects.size(); ++position) {
+            out.encoded(objects.encoded(position));
+        }
+        return std::move(out).take();
+    }
+    out.begin_map(of_file != nullptr ? 3 : 2);
+    out.text("version");
+    out.text(text_of(version));
+    if (of_file != nullptr) {
+        out.text("attributes");
+        encode_attributes(out, *of_file);
+    }
+    out.text("objects");
+    out.begin_map(objects.size());
+    for (const std::uint32_t position : objects.sorted()) {
+        out.text(objects.name(position));
+        out.encoded(objects.encoded(position));
+    }
+    return std::move(out).take();
+}
+
+/// The size field and, where the version has it, the magic at the end.
+[[nodiscard]] ZTENSOR_COLD inline std::vector<std::byte> encode_footer(format_version version,
+                                                                       std::uint64_t manifest_bytes) {
+    const bytes_view magic = version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1);
+    std::vector<std::byte> footer(size_field_bytes + magic.size());
+    store_little(manifest_bytes, footer.data(), size_field_bytes);
+    std::copy(magic.begin(), magic.end(), footer.data() + size_field_bytes);
+    return footer;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error not_expressible(format_version version, const std::string& feature) {
+    return fail(errc::not_expressible, "version {} has no {}", {text_of(version), feature});
+}
+
+/// A component that this version has words for. Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible(format_version version,
+                                                                 const component_entry& component) {
+    const bool has_meaning = component.type && *component.type != component.dtype;
+    const logical_type_facts* const type = known_type(component);
+    const bool has_word_in_1_1 = type != nullptr && !type->name_as_dtype.empty();
+    if (has_meaning && (version == format_version::v0_1 || (version == format_version::v1_1 && !has_word_in_1_1))) {
+        return not_expressible(
+            version, sentence("logical type {} over {}", {in_quotes(*component.type), in_quotes(component.dtype)}));
+    }
+    if (version != format_version::v1_2 && component.uncompressed_length && !find_encoding(component.encoding)) {
+        return not_expressible(
+            version, sentence("place for the decoded size of data encoded as {}", {in_quotes(component.encoding)}));
+    }
+    if (component.is_big_endian && (version != format_version::v0_1 || component.encoding != name(encoding::raw))) {
+        return not_expressible(version, "big-endian data but the raw data of version 0.1");
+    }
+    return {};
+}
+
+/// An object that this version has words for. Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible(format_version version, const object_entry& object) {
+    for (const component_entry& component : object.components) {
+        if (result<void> valid = check_expressible(version, component); !valid) {
+            return std::move(valid).error().in_component(component.role);
+        }
+    }
+    if (version != format_version::v0_1) {
+        return {};
+    }
+    const bool is_big_endian = std::any_of(object.components.begin(), object.components.end(),
+                                           [](const component_entry& each) { return each.is_big_endian; });
+    if (is_big_endian && object.format != name(format::dense) && !object.is_copy_of_0_1) {
+        return not_expressible(version, "big-endian data but that of dense tensors");
+    }
+    const std::optional<format> known = find_format(object.format);
+    if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
+        return not_expressible(version, sentence("format {}", {in_quotes(object.format)}));
+    }
+    if (object.components.size() != 1 || object.components.front().role != "data") {
+        return not_expressible(
+            version, sentence("objects of several components, such as those of format {}", {in_quotes(object.format)}));
+    }
+    if (object.attributes != nullptr) {
+        for (const attributes::entry& each : object.attributes->values()) {
+            const span<const std::string_view> fields = field_keys_0_1(object.format, std::nullopt, true);
+            if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
+                return not_expressible(
+                    version, sentence("place for an attribute {}: a field has that name", {in_quotes(each.key)}));
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

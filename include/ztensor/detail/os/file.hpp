@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+//
+// Files: handles that close themselves, transfers that finish what they start, read-only mappings, names for temporary
+// files. Adds loops, checks and words to os_reading. Knows nothing of `.zt`.
+#ifndef ZTENSOR_DETAIL_OS_FILE_HPP
+#define ZTENSOR_DETAIL_OS_FILE_HPP
+
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// No transfer is larger: Linux moves less than 2 GiB at once, macOS refuses more, and Windows counts in 32 bits.
+inline constexpr std::size_t max_transfer_bytes = (std::size_t{1} << 30) - (std::size_t{1} << 20);
+
+[[nodiscard]] ZTENSOR_COLD inline error os_failure(const char* sentence, std::error_code why) {
+    return fail(errc::io_error, sentence).because(why);
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error irregular_file() {
+    return fail(errc::not_regular_file, "a regular file is needed, and this is a directory, FIFO, socket or device");
+}
+
+/// Some things that are no files refuse to be opened at all; they are named for what they are.
+[[nodiscard]] ZTENSOR_COLD inline error why_not_opened(const native_path& path, std::error_code failure,
+                                                       os_reading& os) {
+    if (failure == std::errc::no_such_file_or_directory) {
+        return fail(errc::file_not_found, "can't open the file").because(failure);
+    }
+    if (const auto [found, unknown] = os.status(path); !unknown && found.kind == file_kind::other) {
+        return irregular_file().because(failure);
+    }
+    return os_failure("can't open the file", failure);
+}
+
+/// A file's bytes in memory, for reading. Move-only; unmaps when it goes.
+class mapping {
+public:
+    mapping() noexcept = default;
+    mapping(os_reading& os, bytes_view bytes) noexcept : os_(&os), bytes_(bytes) {}
+    mapping(mapping&& other) noexcept : os_(other.os_), bytes_(std::exchange(other.bytes_, {})) {}
+    mapping& operator=(mapping&& other) noexcept {
+        if (this != &other) {
+            release();
+            os_ = other.os_;
+            bytes_ = std::exchange(other.bytes_, {});
+        }
+        return *this;
+    }
+    ~mapping() { release(); }
+
+    /// Valid while the mapping lives; empty for an empty file. Reading bytes that the file has lost since it was
+    /// mapped ends the process (SIGBUS, or an access violation).
+    [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
+
+private:
+    void release() noexcept {
+        if (!bytes_.empty()) {
+            os_->unmap(bytes_);
+        }
+    }
+
+    os_reading* os_ = nullptr;
+    bytes_view bytes_;
+};
+
+/// A regular file, open for reading. Move-only; closes when it goes.
+/// Failures are errc::io_error with the system's error unless a call says otherwise, and name no path.
+class file {
+public:
+    /// Doesn't block on a FIFO.
+    /// Fails with errc::file_not_found, errc::not_regular_file or errc::io_error.
+    [[nodiscard]] ZTENSOR_COLD static result<file> open(const native_path& path,
+                                                        os_reading& os = operating_system_for_reading()) {
+        const auto [handle, failure] = os.open_existing(path);
+        if (failure) {
+            return why_not_opened(path, failure, os);
+        }
+        return regular(file(os, handle));
+    }
+
+    file(file&& other) noexcept
+        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_) {}
+    file& operator=(file&& other) noexcept {
+        if (this != &other) {
+            release();
+            os_ = other.os_;
+            handle_ = std::exchange(other.handle_, no_handle);
+            size_bytes_ = other.size_bytes_;
+        }
+        return *this;
+    }
+    ~file() { release(); }
+
+    [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
+
+    /// Length when it was opened.
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+
+    /// Fails with errc::file_changed if the file no longer has the length it was opened with.
+    [[nodiscard]] ZTENSOR_COLD result<void> check_size() const {
+        const auto [now, failure] = os_->status(handle_);
+        if (failure) {
+            return os_failure("can't find out how long the file is", failure);
+        }
+        if (now.size_bytes != size_bytes_) {
+            return fail(errc::file_changed, "the file was {} bytes long when it was opened, and is now {}",
+                        {size_bytes_, now.size_bytes});
+        }
+        return {};
+    }
+
+    /// Fills `destination` with what lies at `offset`. May be called from many threads at once.
+    /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
+    /// then unspecified.
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const {
+        while (!destination.empty()) {
+            const std::size_t wanted = std::min<std::size_t>(destination.size(), max_transfer_bytes);
+            const auto [moved, failure] = os_->read(handle_, offset, destination.first(wanted));
+            if (failure == std::errc::interrupted) {
+                continue;
+            }
+            if (failure) {
+                return os_failure("can't read the file", failure).at(offset);
+            }
+            if (moved == 0) {
+                return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
+                            {size_bytes_})
+                    .at(offset);
+            }
+            offset += moved;
+            destination = destination.subspan(moved);
+        }
+        return {};
+    }
+
+    /// The whole file in memory, which the mapping keeps even if this file is closed. An empty file has an empty one.
+    /// Fails with errc::unmappable.
+    [[nodiscard]] ZTENSOR_COLD result<mapping> map() const {
+        if (size_bytes_ == 0) {
+            return mapping();
+        }
+        if (!fits_address_space(size_bytes_)) {
+            return fail(errc::unmappable, "a file of {} bytes doesn't fit the address space of this host",
+                        {size_bytes_});
+        }
+        const auto [bytes, failure] = os_->map(handle_, static_cast<std::size_t>(size_bytes_));
+        if (failure) {
+            return fail(errc::unmappable, "the system can't map the file into memory").because(failure);
+        }
+        return mapping(*os_, bytes);
+    }
+
+private:
+    file(os_reading& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
+
+    void release() noexcept {
+        if (is_open()) {
+            os_->close(handle_);
+        }
+    }
+
+    /// `opened`, with its size; an error if it is no regular file. Asked of the handle, so that nobody can put
+    /// something else in between.
+    [[nodiscard]] static result<file> regular(file opened) {
+        const auto [found, failure] = opened.os_->status(opened.handle_);
+        if (failure) {
+            return os_failure("can't find out what kind of file this is", failure);
+        }
+        if (found.kind != file_kind::regular) {
+            return irregular_file();
+        }
+        opened.size_bytes_ = found.size_bytes;
+        return result<file>(std::move(opened));
+    }
+
+    os_reading* os_;
+    os_handle handle_;
+    std::uint64_t size_bytes_ = 0;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+//
+// Linux, macOS and the BSDs. With windows.hpp the only place of OS headers.
+#ifndef ZTENSOR_DETAIL_OS_POSIX_HPP
+#define ZTENSOR_DETAIL_OS_POSIX_HPP
+
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/span.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// Offsets have 64 bits on every host. Where off_t may have 32, its size hangs on a macro that a header can't set for
+// the whole program, so the calls that never depend on it are named outright.
+#if defined(__GLIBC__) || defined(__ANDROID__)
+using posix_offset = ::off64_t;
+using posix_status = struct ::stat64;
+inline int posix_open(const char* path, int flags, ::mode_t mode) {
+    return ::open64(path, flags, mode);
+}
+inline int posix_stat(int file, posix_status& status) {
+    return ::fstat64(file, &status);
+}
+inline int posix_stat(const char* path, posix_status& status) {
+    return ::stat64(path, &status);
+}
+inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset offset) {
+    return ::pread64(file, to, size, offset);
+}
+inline void* posix_map(int file, std::size_t size) {
+    return ::mmap64(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+}
+inline int posix_truncate(int file) {
+    return ::ftruncate64(file, 0);
+}
+#else
+using posix_offset = ::off_t;
+using posix_status = struct ::stat;
+inline int posix_open(const char* path, int flags, ::mode_t mode) {
+    return ::open(path, flags, mode);
+}
+inline int posix_stat(int file, posix_status& status) {
+    return ::fstat(file, &status);
+}
+inline int posix_stat(const char* path, posix_status& status) {
+    return ::stat(path, &status);
+}
+inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset offset) {
+    return ::pread(file, to, size, offset);
+}
+inline void* posix_map(int file, std::size_t size) {
+    return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+}
+inline int posix_truncate(int file) {
+    return ::ftruncate(file, 0);
+}
+#endif
+static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
+
+[[nodiscard]] inline std::error_code last_error() noexcept {
+    return {errno, std::generic_category()};
+}
+
+[[nodiscard]] inline std::error_code failed_if(bool failed) noexcept {
+    return failed ? last_error() : std::error_code();
+}
+
+/// The path for error messages, in UTF-8 wherever the system's names are.
+[[nodiscard]] inline const std::string& path_text(const native_path& path) noexcept {
+    return path;
+}
+
+[[nodiscard]] inline bool is_absolute(const native_path& path) noexcept {
+    return !path.empty() && path.front() == '/';
+}
+
+/// What stands behind the last separator; "" if the path ends with one.
+[[nodiscard]] inline std::string_view file_name_of(std::string_view path) noexcept {
+    return path.substr(path.find_last_of('/') + 1); // npos + 1 is 0
+}
+
+/// The directory that `path` lies in; "" for a name alone.
+[[nodiscard]] inline native_path directory_of(const native_path& path) {
+    const std::size_t separator = path.find_last_of('/');
+    if (separator == native_path::npos) {
+        return {};
+    }
+    return path.substr(0, separator == 0 ? 1 : separator);
+}
+
+/// `name` in `directory`; an absolute name stands for itself.
+[[nodiscard]] ZTENSOR_COLD inline native_path joined_path(const native_path& directory, const native_path& name) {
+    if (is_absolute(name)) {
+        return name;
+    }
+    return directory.empty() || directory.back() == '/' ? directory + name : directory + '/' + name;
+}
+
+/// A number that hardly any other call gives, here or in another process: the time, to the nanosecond.
+[[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
+    struct ::timespec now = {};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+[[nodiscard]] inline std::uint64_t process_id() noexcept {
+    return static_cast<std::uint64_t>(::getpid());
+}
+
+// -- threads
+
+using helper_thread = ::pthread_t;
+
+/// What a thread is to do, handed over on the heap.
+struct thread_start {
+    void (*run)(void* context);
+    void* context;
+};
+
+/// False where the system has no more threads.
+[[nodiscard]] inline bool start_thread(helper_thread& thread, void (*run)(void* context), void* context) noexcept {
+    auto* const start = new (std::nothrow) thread_start{run, context};
+    if (start == nullptr) {
+        return false;
+    }
+    const auto enter = [](void* handed_over) -> void* {
+        const thread_start mine = *static_cast<thread_start*>(handed_over);
+        delete static_cast<thread_start*>(handed_over);
+        mine.run(mine.context);
+        return nullptr;
+    };
+    if (::pthread_create(&thread, nullptr, enter, start) != 0) {
+        delete start;
+        return false;
+    }
+    return true;
+}
+
+inline void join_thread(helper_thread thread) noexcept {
+    ::pthread_join(thread, nullptr);
+}
+
+/// As many threads as the host runs at once; at least 1.
+[[nodiscard]] inline unsigned processor_count() noexcept {
+    const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1u : static_cast<unsigned>(count);
+}
+
+inline constexpr std::uint32_t permission_bits = 0777;
+
+[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, int flags,
+                                                      std::uint32_t permissions = 0) {
+    os_answer<os_handle> answer;
+    do {
+        answer.value = posix_open(path.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
+        answer.failure = failed_if(answer.value < 0);
+    } while (answer.failure == std::errc::interrupted);
+    return answer;
+}
+
+[[nodiscard]] inline file_status portable_status(const posix_status& found) noexcept {
+    return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other, static_cast<std::uint64_t>(found.st_size),
+            static_cast<std::uint32_t>(found.st_mode) & permission_bits};
+}
+
+[[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {
+    return count < 0 ? os_answer<std::size_t>{0, last_error()}
+                     : os_answer<std::size_t>{static_cast<std::size_t>(count), {}};
+}
+
+[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(const native_path& path) {
+    std::string target(256, '\0');
+    for (;;) {
+        const ::ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+        if (length < 0) {
+            return {{}, last_error()};
+        }
+        if (static_cast<std::size_t>(length) < target.size()) {
+            target.resize(static_cast<std::size_t>(length));
+            return {target, {}};
+        }
+        target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
+    }
+}
+
+/// The real calls that read.
+template <class Calls>
+class system_reading : public Calls {
+public:
+    using Calls::status;
+
+    os_answer<os_handle> open_existing(const native_path& path) override {
+        return open_handle(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    }
+
+    os_answer<file_status> status(os_handle file) override {
+        posix_status found = {};
+        if (posix_stat(file, found) != 0) {
+            return {{}, last_error()};
+        }
+        return {portable_status(found), {}};
+    }
+
+    os_answer<file_status> status(const native_path& path) override {
+        posix_status found = {};
+        if (posix_stat(path.c_str(), found) == 0) {
+            return {portable_status(found), {}};
+        }
+        return {{}, failed_if(errno != ENOENT)};
+    }
+
+    os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
+        if (offset > static_cast<std::uint64_t>(std::numeric_limits<posix_offset>::max())) {
+            return {}; // after the end of any file
+        }
+        return bytes_moved(posix_read(file, destination.data(), destination.size(), static_cast<posix_offset>(offset)));
+    }
+
+    std::error_code close(os_handle file) override { return failed_if(::close(file) != 0); }
+
+    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+        void* const address = posix_map(file, size_bytes);
+        if (address == MAP_FAILED) {
+            return {{}, last_error()};
+        }
+        return {bytes_view(static_cast<const std::byte*>(address), size_bytes), {}};
+    }
+
+    void unmap(bytes_view mapped) noexcept override { ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size()); }
+};
+
+/// The real calls.
+class system_calls final : public system_reading<os_calls> {
+public:
+    os_answer<os_handle> create_new(const native_path& path, std::uint32_t permissions) override {
+        return open_handle(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
+    }
+
+    os_answer<os_handle> open_for_overwriting(const native_path& path) override {
+        return open_handle(path, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+    }
+
+    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+        return bytes_moved(::write(file, bytes.data(), bytes.size()));
+    }
+
+    std::error_code set_permissions(os_handle file, std::uint32_t permissions) override {
+        return failed_if(::fchmod(file, static_cast<::mode_t>(permissions)) != 0);
+    }
+
+    std::error_code truncate(os_handle file) override { return failed_if(posix_truncate(file) != 0); }
+
+    std::error_code sync(os_handle file) override {
+#if defined(F_FULLFSYNC)
+        // fsync of macOS stops at the drive's cache. This goes through it, on the file systems that know the request.
+        if (::fcntl(file, F_FULLFSYNC) == 0) {
+            return {};
+        }
+        if (errno != ENOTSUP && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOTTY) {
+            return last_error();
+        }
+#endif
+        return failed_if(::fsync(file) != 0);
+    }
+
+    std::error_code rename(const native_path& from, const native_path& to) override {
+        return failed_if(::rename(from.c_str(), to.c_str()) != 0);
+    }
+
+    std::error_code remove(const native_path& path) override {
+        return failed_if(::unlink(path.c_str()) != 0);
+    }
+
+    ZTENSOR_COLD std::error_code sync_directory(const native_path& directory) override {
+        const auto [handle, failure] = open_handle(directory, O_RDONLY | O_DIRECTORY);
+        if (failure) {
+            return failure;
+        }
+        const std::error_code synced = sync(handle);
+        ::close(handle); // nothing was written through this handle that closing it could lose
+        return synced;
+    }
+
+    ZTENSOR_COLD os_answer<native_path> resolve_links(const native_path& path) override {
+        constexpr int most_links = 40; // as many as Linux follows
+        native_path reached = path;
+        for (int links = 0; links < most_links; ++links) {
+            const auto [target, failure] = read_link(reached);
+            if (failure == std::errc::invalid_argument || failure == std::errc::no_such_file_or_directory) {
+                return {reached, {}}; // not a link, or not there yet
+            }
+            if (failure) {
+                return {{}, failure};
+            }
+            reached = joined_path(directory_of(reached), target); // an absolute target replaces all of it
+        }
+        return {{}, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+    }
+
+    ZTENSOR_COLD os_answer<native_path> absolute(const native_path& path) override {
+        if (is_absolute(path)) {
+            return {path, {}};
+        }
+        std::string here(256, '\0');
+        while (::getcwd(here.data(), here.size()) == nullptr) {
+            if (errno != ERANGE) {
+                return {{}, last_error()};
+            }
+            here.resize(2 * here.size());
+        }
+        here.resize(here.find('\0'));
+        return {joined_path(here, path), {}};
+    }
+};
+
+/// The real calls that only read, and all of them. They hold nothing, so that any thread may use them at any time, at
+/// exit too.
+[[nodiscard]] inline os_reading& operating_system_for_reading() noexcept {
+    class reading_calls final : public system_reading<os_reading> {};
+    static reading_calls calls;
+    return calls;
+}
+[[nodiscard]] inline os_calls& operating_system() noexcept {
+    static system_calls calls;
+    return calls;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

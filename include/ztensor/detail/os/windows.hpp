@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+//
+// Windows, with wide paths throughout. With posix.hpp the only place of OS headers.
+//
+// Weaker than POSIX in two ways: replacing a file that another program holds open may be refused, and there is no call
+// that waits until a directory is on the disk (NTFS journals names by itself).
+#ifndef ZTENSOR_DETAIL_OS_WINDOWS_HPP
+#define ZTENSOR_DETAIL_OS_WINDOWS_HPP
+
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+// The two words keep the header small and std::min usable; whoever includes us keeps their own choice of both.
+#pragma push_macro("NOMINMAX")
+#pragma push_macro("WIN32_LEAN_AND_MEAN")
+#undef NOMINMAX
+#undef WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#pragma pop_macro("WIN32_LEAN_AND_MEAN")
+#pragma pop_macro("NOMINMAX")
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The failures that the library tells apart are given in the portable category, all others as Windows numbers them.
+[[nodiscard]] inline std::error_code windows_error(DWORD code) noexcept {
+    switch (code) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+        return std::make_error_code(std::errc::no_such_file_or_directory);
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS:
+        return std::make_error_code(std::errc::file_exists);
+    default:
+        return {static_cast<int>(code), std::system_category()};
+    }
+}
+
+[[nodiscard]] inline std::error_code last_error() noexcept {
+    return windows_error(::GetLastError());
+}
+
+[[nodiscard]] inline std::error_code failed_if(bool failed) noexcept {
+    return failed ? last_error() : std::error_code();
+}
+
+/// The path for error messages, in UTF-8. What is not Unicode becomes U+FFFD.
+[[nodiscard]] inline std::string path_text(const native_path& path) {
+    const int length = static_cast<int>(path.size());
+    const int needed = ::WideCharToMultiByte(CP_UTF8, 0, path.data(), length, nullptr, 0, nullptr, nullptr);
+    std::string text(static_cast<std::size_t>(needed > 0 ? needed : 0), '\0');
+    ::WideCharToMultiByte(CP_UTF8, 0, path.data(), length, text.data(), needed, nullptr, nullptr);
+    return text;
+}
+
+/// UTF-8 → UTF-16; what is not Unicode becomes U+FFFD.
+[[nodiscard]] ZTENSOR_INLINE native_path to_native_path(std::string_view utf8) {
+    const int length = static_cast<int>(utf8.size());
+    const int needed = ::MultiByteToWideChar(CP_UTF8, 0, utf8.data(), length, nullptr, 0);
+    native_path wide(static_cast<std::size_t>(needed > 0 ? needed : 0), L'\0');
+    ::MultiByteToWideChar(CP_UTF8, 0, utf8.data(), length, wide.data(), needed);
+    return wide;
+}
+
+[[nodiscard]] inline bool is_absolute(const native_path& path) {
+    return std::filesystem::path(path).is_absolute();
+}
+
+/// What stands behind the last separator; "" if the path ends with one.
+[[nodiscard]] inline std::wstring_view file_name_of(std::wstring_view path) noexcept {
+    return path.substr(path.find_last_of(L"/\\:") + 1); // npos + 1 is 0
+}
+
+/// The directory that `path`, which is absolute, lies in.
+[[nodiscard]] inline native_path directory_of(const native_path& path) {
+    return std::filesystem::path(path).parent_path().native();
+}
+
+[[nodiscard]] inline native_path joined_path(const native_path& directory, const native_path& name) {
+    return (std::filesystem::path(directory) / name).native();
+}
+
+/// A number that hardly any other call gives, here or in another process.
+[[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
+    LARGE_INTEGER ticks = {};
+    ::QueryPerformanceCounter(&ticks);
+    FILETIME now = {};
+    ::GetSystemTimeAsFileTime(&now);
+    const std::uint64_t time = (static_cast<std::uint64_t>(now.dwHighDateTime) << 32) | now.dwLowDateTime;
+    return static_cast<std::uint64_t>(ticks.QuadPart) ^ (time << 20);
+}
+
+[[nodiscard]] inline std::uint64_t process_id() noexcept {
+    return ::GetCurrentProcessId();
+}
+
+// -- threads
+
+using helper_thread = HANDLE;
+
+/// What a thread is to do, handed over on the heap.
+struct thread_start {
+    void (*run)(void* context);
+    void* context;
+};
+
+/// False where the system has no more threads.
+[[nodiscard]] inline bool start_thread(helper_thread& thread, void (*run)(void* context), void* context) noexcept {
+    auto* const start = new (std::nothrow) thread_start{run, context};
+    if (start == nullptr) {
+        return false;
+    }
+    struct entry {
+        static DWORD WINAPI enter(void* handed_over) {
+            const thread_start mine = *static_cast<thread_start*>(handed_over);
+            delete static_cast<thread_start*>(handed_over);
+            mine.run(mine.context);
+            return 0;
+        }
+    };
+    thread = ::CreateThread(nullptr, 0, entry::enter, start, 0, nullptr);
+    if (thread == nullptr) {
+        delete start;
+        return false;
+    }
+    return true;
+}
+
+inline void join_thread(helper_thread thread) noexcept {
+    ::WaitForSingleObject(thread, INFINITE);
+    ::CloseHandle(thread);
+}
+
+/// As many threads as the host runs at once; at least 1.
+[[nodiscard]] inline unsigned processor_count() noexcept {
+    SYSTEM_INFO host = {};
+    ::GetSystemInfo(&host);
+    return host.dwNumberOfProcessors < 1 ? 1u : static_cast<unsigned>(host.dwNumberOfProcessors);
+}
+
+[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, DWORD access, DWORD sharing,
+                                                      DWORD creation) {
+    const os_handle file =
+        ::CreateFileW(path.c_str(), access, sharing, nullptr, creation, FILE_ATTRIBUTE_NORMAL, nullptr);
+    return {file, failed_if(file == INVALID_HANDLE_VALUE)};
+}
+
+[[nodiscard]] inline file_status portable_status(DWORD attributes, DWORD size_high, DWORD size_low) noexcept {
+    const bool is_regular = (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) == 0;
+    return {is_regular ? file_kind::regular : file_kind::other,
+            (static_cast<std::uint64_t>(size_high) << 32) | size_low, 0};
+}
+
+/// FILE_RENAME_INFO as Windows 10 1607 and later read it; older SDKs lack the flags.
+struct rename_request {
+    DWORD flags;
+    HANDLE root;
+    DWORD name_bytes;
+    wchar_t name[1];
+};
+
+/// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
+[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& to) {
+    constexpr DWORD replace_if_exists = 1;
+    constexpr DWORD posix_semantics = 2;
+    constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
+
+    const auto [file, failure] =
+        open_handle(from, DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+    if (failure) {
+        return false;
+    }
+    const std::size_t name_bytes = to.size() * sizeof(wchar_t);
+    const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
+    std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
+    std::memcpy(request.data(), &head, sizeof head);
+    std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
+    const bool renamed = ::SetFileInformationByHandle(file, file_rename_info_ex, request.data(),
+                                                      static_cast<DWORD>(request.size())) != 0;
+    ::CloseHandle(file);
+    return renamed;
+}
+
+/// The real calls that read.
+template <class Calls>
+class system_reading : public Calls {
+public:
+    using Calls::status;
+
+    // Reading and replacing go on side by side: the file may be renamed over while it is open or mapped here.
+    os_answer<os_handle> open_existing(const native_path& path) override {
+        return open_handle(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+    }
+
+    os_answer<file_status> status(os_handle file) override {
+        if (::GetFileType(file) != FILE_TYPE_DISK) {
+            return {{file_kind::other}, {}};
+        }
+        BY_HANDLE_FILE_INFORMATION found = {};
+        if (!::GetFileInformationByHandle(file, &found)) {
+            return {{}, last_error()};
+        }
+        return {portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow), {}};
+    }
+
+    os_answer<file_status> status(const native_path& path) override {
+        WIN32_FILE_ATTRIBUTE_DATA found = {};
+        if (::GetFileAttributesExW(path.c_str(), GetFileExInfoStandard, &found)) {
+            return {portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow), {}};
+        }
+        const std::error_code failure = last_error();
+        return failure == std::errc::no_such_file_or_directory ? os_answer<file_status>{}
+                                                               : os_answer<file_status>{{}, failure};
+    }
+
+    os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
+        if (offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+            return {}; // after the end of any file
+        }
+        OVERLAPPED place = {};
+        place.Offset = static_cast<DWORD>(offset);
+        place.OffsetHigh = static_cast<DWORD>(offset >> 32);
+        DWORD moved = 0;
+        if (!::ReadFile(file, destination.data(), static_cast<DWORD>(destination.size()), &moved, &place)) {
+            const DWORD code = ::GetLastError();
+            return {0, code == ERROR_HANDLE_EOF ? std::error_code() : windows_error(code)};
+        }
+        return {moved, {}};
+    }
+
+    std::error_code close(os_handle file) override { return failed_if(!::CloseHandle(file)); }
+
+    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+        const os_handle section = ::CreateFileMappingW(file, nullptr, PAGE_READONLY, 0, 0, nullptr);
+        if (section == nullptr) {
+            return {{}, last_error()};
+        }
+        const void* const address = ::MapViewOfFile(section, FILE_MAP_READ, 0, 0, size_bytes);
+        const std::error_code failure = failed_if(address == nullptr);
+        ::CloseHandle(section); // the view keeps the section alive
+        return {bytes_view(static_cast<const std::byte*>(address), size_bytes), failure};
+    }
+
+    void unmap(bytes_view mapped) noexcept override { ::UnmapViewOfFile(mapped.data()); }
+};
+
+/// The real calls.
+class system_calls final : public system_reading<os_calls> {
+public:
+    os_answer<os_handle> create_new(const native_path& path, std::uint32_t) override {
+        return open_handle(path, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, CREATE_NEW);
+    }
+
+    os_answer<os_handle> open_for_overwriting(const native_path& path) override {
+        return open_handle(path, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, OPEN_EXISTING);
+    }
+
+    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+        DWORD moved = 0;
+        if (!::WriteFile(file, bytes.data(), static_cast<DWORD>(bytes.size()), &moved, nullptr)) {
+            return {0, last_error()};
+        }
+        return {moved, {}};
+    }
+
+    std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
+
+    std::error_code truncate(os_handle file) override {
+        return failed_if(!::SetFilePointerEx(file, LARGE_INTEGER{}, nullptr, FILE_BEGIN) || !::SetEndOfFile(file));
+    }
+
+    std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }
+
+    std::error_code rename(const native_path& from, const native_path& to) override {
+        if (rename_like_posix(from, to)) {
+            return {};
+        }
+        // Virus scanners and indexers open new files for a moment, and then the rename is refused.
+        constexpr int most_tries = 8;
+        DWORD pause_milliseconds = 1;
+        for (int tries = 1;; ++tries) {
+            if (::MoveFileExW(from.c_str(), to.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+                return {};
+            }
+            const DWORD code = ::GetLastError();
+            if (tries == most_tries || (code != ERROR_ACCESS_DENIED && code != ERROR_SHARING_VIOLATION)) {
+                return windows_error(code);
+            }
+            ::Sleep(pause_milliseconds);
+            pause_milliseconds *= 2;
+        }
+    }
+
+    std::error_code remove(const native_path& path) override { return failed_if(!::DeleteFileW(path.c_str())); }
+
+    std::error_code sync_directory(const native_path&) override { return {}; }
+
+    os_answer<native_path> resolve_links(const native_path& path) override {
+        const DWORD attributes = ::GetFileAttributesW(path.c_str());
+        if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
+            return {path, {}};
+        }
+        const auto [file, failure] =
+            open_handle(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+        if (failure) {
+            return {{}, failure};
+        }
+        std::wstring reached(32768, L'\0'); // the longest path there is
+        const DWORD length = ::GetFinalPathNameByHandleW(file, reached.data(), static_cast<DWORD>(reached.size()), 0);
+        const std::error_code unnamed = failed_if(length == 0);
+        ::CloseHandle(file);
+        reached.resize(length);
+        return {native_path(reached), unnamed};
+    }
+
+    os_answer<native_path> absolute(const native_path& path) override {
+        std::error_code failure;
+        return {std::filesystem::absolute(path, failure).native(), failure};
+    }
+};
+
+/// The real calls that only read, and all of them. They hold nothing, so that any thread may use them at any time, at
+/// exit too.
+[[nodiscard]] inline os_reading& operating_system_for_reading() noexcept {
+    class reading_calls final : public system_reading<os_reading> {};
+    static reading_calls calls;
+    return calls;
+}
+[[nodiscard]] inline os_calls& operating_system() noexcept {
+    static system_calls calls;
+    return calls;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+//
+// Stored elements of any type as floating-point numbers: what stands behind read_as<float>. Knows neither files nor
+// byte orders other than the host's. SPEC.md §4.1, §4.2 and §4.5.
+#ifndef ZTENSOR_DETAIL_READ_CONVERT_HPP
+#define ZTENSOR_DETAIL_READ_CONVERT_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/float_types.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A stored bool, which is no C++ bool: its byte may hold anything.
+struct bool_byte {
+    std::uint8_t byte = 0;
+    explicit operator float() const noexcept { return byte != 0 ? 1.0F : 0.0F; }
+    explicit operator double() const noexcept { return byte != 0 ? 1.0 : 0.0; }
+};
+
+/// Checked before: source.size() is destination.size() × the size of a Stored.
+/// A block of known length that nothing else can point to is what GCC vectorises at -O2; larger ones gain nothing.
+template <class Stored, class To>
+void convert_each(bytes_view source, span<To> destination) noexcept {
+    constexpr std::size_t block_elements = 256;
+    Stored block[block_elements];
+    std::size_t done = 0;
+    for (; destination.size() - done >= block_elements; done += block_elements) {
+        std::memcpy(block, source.data() + done * sizeof(Stored), sizeof(block));
+        for (std::size_t i = 0; i < block_elements; ++i) {
+            destination[done + i] = static_cast<To>(block[i]);
+        }
+    }
+    for (; done < destination.size(); ++done) {
+        std::memcpy(block, source.data() + done * sizeof(Stored), sizeof(Stored));
+        destination[done] = static_cast<To>(block[0]);
+    }
+}
+
+/// The value of each of the 256 patterns of an 8-bit float.
+struct float8_values {
+    float of[256];
+};
+
+template <class Float8>
+[[nodiscard]] const float8_values& values_of() noexcept {
+    static const float8_values values = [] {
+        float8_values made;
+        for (std::size_t bits = 0; bits < 256; ++bits) {
+            made.of[bits] = static_cast<float>(Float8::from_bits(static_cast<std::uint8_t>(bits)));
+        }
+        return made;
+    }();
+    return values;
+}
+
+/// The values of the 8-bit float of that name; null for any other logical type.
+[[nodiscard]] inline const float8_values* find_float8(std::string_view logical_type) noexcept {
+    if (logical_type == element_traits<float8_e4m3fn>::type) {
+        return &values_of<float8_e4m3fn>();
+    }
+    if (logical_type == element_traits<float8_e5m2>::type) {
+        return &values_of<float8_e5m2>();
+    }
+    if (logical_type == element_traits<float8_e4m3fnuz>::type) {
+        return &values_of<float8_e4m3fnuz>();
+    }
+    return logical_type == element_traits<float8_e5m2fnuz>::type ? &values_of<float8_e5m2fnuz>() : nullptr;
+}
+
+template <class To>
+void convert_stored(bytes_view source, dtype storage, span<To> destination) noexcept {
+    switch (storage) {
+    case dtype::f64:
+        return convert_each<double>(source, destination);
+    case dtype::f32:
+        return convert_each<float>(source, destination);
+    case dtype::f16:
+        return convert_each<float16>(source, destination);
+    case dtype::bf16:
+        return convert_each<bfloat16>(source, destination);
+    case dtype::i64:
+        return convert_each<std::int64_t>(source, destination);
+    case dtype::i32:
+        return convert_each<std::int32_t>(source, destination);
+    case dtype::i16:
+        return convert_each<std::int16_t>(source, destination);
+    case dtype::i8:
+        return convert_each<std::int8_t>(source, destination);
+    case dtype::u64:
+        return convert_each<std::uint64_t>(source, destination);
+    case dtype::u32:
+        return convert_each<std::uint32_t>(source, destination);
+    case dtype::u16:
+        return convert_each<std::uint16_t>(source, destination);
+    case dtype::u8:
+        return convert_each<std::uint8_t>(source, destination);
+    case dtype::boolean:
+        return convert_each<bool_byte>(source, destination);
+    }
+}
+
+template <class To>
+void convert_all(bytes_view source, dtype storage, std::string_view logical_type, span<To> destination) noexcept {
+    const float8_values* const values = find_float8(logical_type);
+    if (values == nullptr) {
+        return convert_stored(source, storage, destination);
+    }
+    for (std::size_t i = 0; i < destination.size(); ++i) {
+        destination[i] = static_cast<To>(values->of[std::to_integer<std::size_t>(source[i])]);
+    }
+}
+
+/// Whether elements of this type are single numbers that this header can convert.
+[[nodiscard]] inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
+    if (logical_type.empty() || logical_type == name(storage)) {
+        return {};
+    }
+    const logical_type_facts* known = find_logical_type(logical_type);
+    if (known == nullptr) {
+        return fail(errc::unsupported_type, "the logical type {} is unknown and can't be converted to numbers",
+                    {in_quotes(logical_type)});
+    }
+    if (known->storage_elements != 1) {
+        return fail(errc::unsupported_type,
+                    "elements of the logical type {} are not single numbers and can't be converted to such",
+                    {in_quotes(logical_type)});
+    }
+    if (known->storage != storage) {
+        return fail(errc::type_mismatch, "the logical type {} stands over {}, expected {}",
+                    {in_quotes(logical_type), name(storage), name(known->storage)});
+    }
+    return {};
+}
+
+/// Converts every element of `source_host_order` to a float or double, as `number_bytes` says, and writes it to the
+/// same place of `destination`, which is memory of such.
+///
+/// The source may start at any address, must be in the host's byte order and must not overlap the destination. An
+/// empty logical type, or one that repeats the name of the storage type, means the stored elements themselves.
+///
+/// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and
+/// u64 beyond 2^53, and i32, u32 and f64 for float, may lose their last bits, and f64 beyond float's range becomes
+/// infinite. NaN stays NaN. A bool byte gives 0 or 1; that bytes other than 0 and 1 are refused in some versions
+/// (SPEC.md §4.4) is not known here.
+///
+/// Errors, with nothing written: errc::unsupported_type for complex and unknown logical types, which it names;
+/// errc::type_mismatch for a logical type over the wrong storage; errc::size_mismatch where the source does not hold
+/// exactly destination.size() elements.
+[[nodiscard]] inline result<void> convert_elements(bytes_view source_host_order, dtype storage,
+                                                   std::string_view logical_type, span<std::byte> destination,
+                                                   std::size_t number_bytes) {
+    result<void> convertible = check_convertible(storage, logical_type);
+    if (!convertible) {
+        return convertible;
+    }
+    const std::size_t width = width_bytes(storage);
+    const std::size_t count = destination.size() / number_bytes;
+    if (source_host_order.size() % width != 0 || source_host_order.size() / width != count) {
+        return fail(errc::size_mismatch, "{} bytes of {} do not make the {} elements asked for",
+                    {source_host_order.size(), name(storage), count});
+    }
+    if (number_bytes == sizeof(float)) {
+        convert_all(source_host_order, storage, logical_type, as_writable_elements<float>(destination));
+    } else {
+        convert_all(source_host_order, storage, logical_type, as_writable_elements<double>(destination));
+    }
+    return {};
+}
+
+/// The same for typed memory.
+template <class To>
+[[nodiscard]] result<void> convert_elements(bytes_view source_host_order, dtype storage, std::string_view logical_type,
+                                            span<To> destination) {
+    static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>);
+    return convert_elements(source_host_order, storage, logical_type, as_writable_bytes(destination), sizeof(To));
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

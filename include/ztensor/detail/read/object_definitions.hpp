@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// An object's words and components. Defines what object_view.hpp declares. SPEC.md §3.3.
+#ifndef ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/object_view.hpp>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// For the rooms that give several components a meaning together.
+struct object_access {
+    [[nodiscard]] static const opened_file& file_of(const object_view& object) noexcept { return *object.file_; }
+    [[nodiscard]] static const object_record& record_of(const object_view& object) noexcept { return *object.record_; }
+    /// Adds to an error where it happened.
+    [[nodiscard]] static error located(const object_view& object, error why) noexcept {
+        return object.located(std::move(why));
+    }
+};
+
+[[nodiscard]] ZTENSOR_COLD inline error no_component(std::string_view role) noexcept {
+    return fail(errc::component_not_found, "there is no component {}", {in_quotes(role)});
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error not_dense(std::string_view format) noexcept {
+    return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE std::string_view object_view::name() const noexcept {
+    return file_->index.text(record_->name);
+}
+ZTENSOR_INLINE ztensor::shape object_view::shape() const noexcept {
+    return file_->index.shape_of(*record_);
+}
+ZTENSOR_INLINE std::uint64_t object_view::element_count() const noexcept {
+    return record_->element_count;
+}
+ZTENSOR_INLINE std::string_view object_view::format() const noexcept {
+    return detail::format_name(file_->index, *record_);
+}
+ZTENSOR_INLINE std::optional<ztensor::format> object_view::known_format() const noexcept {
+    return record_->format;
+}
+ZTENSOR_INLINE bool object_view::has_original_format() const noexcept {
+    return record_->format_word.is_present();
+}
+ZTENSOR_INLINE std::string_view object_view::original_format() const noexcept {
+    return file_->index.text(record_->format_word);
+}
+ZTENSOR_INLINE bool object_view::has_attributes() const noexcept {
+    return record_->has_attributes;
+}
+ZTENSOR_INLINE attributes_view object_view::attributes() const noexcept {
+    return detail::attributes_of(file_->index, *record_);
+}
+
+ZTENSOR_INLINE component_view object_view::iterator::operator*() const noexcept {
+    return {*file_, *object_, file_->index.components_of(*object_)[position_]};
+}
+ZTENSOR_INLINE std::size_t object_view::size() const noexcept {
+    return record_->component_count;
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE error object_view::located(error why) const noexcept {
+    return std::move(why).in_file(file_->path).in_object(name());
+}
+
+ZTENSOR_INLINE result<component_view> object_view::component(std::string_view role) const {
+    if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
+        return component_view(*file_, *record_, *found);
+    }
+    return located(detail::no_component(role));
+}
+
+ZTENSOR_INLINE result<component_view> object_view::data() const {
+    if (record_->format != ztensor::format::dense) {
+        return located(detail::not_dense(format()));
+    }
+    return component("data");
+}
+
+ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first, std::uint64_t last) const {
+    return detail::guard_memory([&]() -> result<std::uint64_t> {
+        const ztensor::shape dimensions = shape();
+        if (dimensions.empty() || first > last || last > dimensions[0]) {
+            return located(detail::fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
+                                        {first, last, to_string(dimensions)}));
+        }
+        return dimensions[0];
+    });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

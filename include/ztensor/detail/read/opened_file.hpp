@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// What every view of one open file shares: where its bytes come from, its validated manifest, and the caller's
+// options. SPEC.md §9.
+#ifndef ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
+#define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/read.hpp>
+#include <ztensor/detail/manifest/read_0_1.hpp>
+#include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+struct opened_file {
+    std::shared_ptr<const byte_source> source;
+    manifest index;
+    read_options options;
+    std::string path; ///< for messages; empty for memory and user-defined sources
+};
+
+/// Both ends of the file → where its manifest is.
+[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,
+                                                                          std::uint64_t max_manifest_bytes) {
+    constexpr std::uint64_t manifest_bytes_ceiling = std::uint64_t{1} << 30;
+    const std::uint64_t size = source.size();
+    std::byte head[head_bytes];
+    std::byte tail[tail_bytes];
+    const span<std::byte> start(head, static_cast<std::size_t>(std::min<std::uint64_t>(size, head_bytes)));
+    const span<std::byte> end(tail, static_cast<std::size_t>(std::min<std::uint64_t>(size, tail_bytes)));
+    if (result<void> read = source.read_at(0, start); !read) {
+        return std::move(read).error();
+    }
+    const result<container> kind = identify_container(start, size);
+    if (!kind) {
+        return kind.error();
+    }
+    if (result<void> read = source.read_at(size - end.size(), end); !read) {
+        return std::move(read).error();
+    }
+    return locate_manifest(*kind, end, size, std::min(max_manifest_bytes, manifest_bytes_ceiling));
+}
+
+/// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
+[[nodiscard]] ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at,
+                                                          manifest& index) {
+    if (!index.index.allocate(static_cast<std::size_t>(at.length))) {
+        return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
+    }
+    return source.read_at(at.offset, index.index.writable_bytes());
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_manifest(const byte_source& source, const manifest_location& at,
+                                                             const read_options& options, manifest& index) {
+    manifest_reader reader(index, options, at.offset);
+    switch (at.kind) {
+    case container::zt_0_1:
+        return reader.read_0_1();
+    case container::zt_1_0_or_cut_off:
+        return is_manifest_1_0(index.bytes()) ? reader.read_1_0() : missing_footer(source.size());
+    default:
+        return reader.read_1();
+    }
+}
+
+/// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
+    const byte_source& source = *opened.source;
+    const result<manifest_location> at = find_manifest(source, opened.options.max_manifest_bytes_);
+    if (!at) {
+        return at.error();
+    }
+    if (result<void> copied = copy_index(source, *at, opened.index); !copied) {
+        return copied;
+    }
+    if (result<void> read = read_manifest(source, *at, opened.options, opened.index); !read) {
+        return read;
+    }
+    return manifest_validator(opened.index, at->offset).validate();
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+//
+// Quantized weights looked at, unpacked and computed. Defines what quantized.hpp declares. SPEC.md §5.4.
+#ifndef ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
+
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/layout/integers.hpp>
+#include <ztensor/detail/layout/quantized_rules.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/check_format.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/quantized.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A part has as many elements as it must, where its size is known before decoding; else reading checks it.
+[[nodiscard]] inline result<void> check_known_count(const opened_file& file, const object_record& object,
+                                                    std::string_view role, std::uint64_t expected) {
+    const component_record& part = *find_component(file.index, object, role); // present: checked at open
+    const std::optional<std::uint64_t> bytes = part.decoded_length();
+    if (!bytes || !part.dtype) {
+        return {};
+    }
+    return check_part_count(*bytes / width_bytes(*part.dtype), expected, role);
+}
+
+/// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
+[[nodiscard]] inline result<integers_view> load_words(const object_view& object, const packing& packed,
+                                                      byte_buffer& memory) {
+    constexpr std::string_view role = "packed_weight";
+    const opened_file& file = object_access::file_of(object);
+    const component_record& component = *find_component(file.index, object_access::record_of(object), role);
+    const result<span<std::byte>> words = decode_whole(file, component, memory);
+    if (!words) {
+        return error(words.error()).in_component(role);
+    }
+    const std::size_t width = width_bytes(packed.word);
+    if (result<void> whole = check_whole_elements(words->size(), width); !whole) {
+        return std::move(whole).error().in_component(role);
+    }
+    const std::uint64_t expected = object.element_count() / packed.per_word;
+    if (result<void> fits = check_part_count(words->size() / width, expected, role); !fits) {
+        return std::move(fits).error();
+    }
+    to_host_order(component, {packed.word, {}, width, 1, false}, *words);
+    return integers_view(*words, packed.word);
+}
+
+/// Calls `take(integer)` for each weight.
+template <class Take>
+void for_each_weight(const integers_view& words, const packing& packed, unsigned bits, Take&& take) {
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
+    integer_block block;
+    for (std::size_t done = 0; done < words.size(); done += block.count) {
+        words.widen(done, block);
+        for (std::uint64_t word : block) {
+            for (std::uint64_t k = 0; k < packed.per_word; ++k) {
+                take(word & mask);
+                word = bits == 64 ? 0 : word >> bits;
+            }
+        }
+    }
+}
+
+/// Checked before: `weights` has room for all, and each fits a Q.
+template <class Q>
+void unpack_as(const integers_view& words, const packing& packed, unsigned bits, span<std::byte> weights) {
+    std::byte* at = weights.data();
+    for_each_weight(words, packed, bits, [&](std::uint64_t integer) {
+        const auto weight = static_cast<Q>(integer);
+        std::memcpy(at, &weight, sizeof weight);
+        at += sizeof weight;
+    });
+}
+
+/// So many weights can be in memory at once. Errors: out_of_memory.
+[[nodiscard]] inline result<void> check_room(std::uint64_t weights, std::size_t weight_bytes) {
+    const std::optional<std::uint64_t> bytes = checked_multiply(weights, weight_bytes);
+    if (bytes && fits_address_space(*bytes)) {
+        return {};
+    }
+    return fail(errc::out_of_memory, "no memory for {} weights", {weights});
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error unknown_packing(std::string_view packing_name) {
+    return fail(errc::quant_packing, "the packing {} is none that this library knows", {in_quotes(packing_name)});
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE result<quantized_view> quantized_view::from(const object_view& object) {
+    result<quantized_view> view = detail::guard_memory([&] { return load(object); });
+    if (!view) {
+        return detail::object_access::located(object, std::move(view).error());
+    }
+    return view;
+}
+
+ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& object) {
+    const detail::opened_file& file = detail::object_access::file_of(object);
+    const detail::object_record& record = detail::object_access::record_of(object);
+    if (result<void> valid = detail::check_format(file, record, format::quantized_group); !valid) {
+        return std::move(valid).error();
+    }
+    result<quantization> parameters = detail::read_quantization(object.attributes());
+    if (!parameters) {
+        return std::move(parameters).error();
+    }
+    // The three roles are there: opening the file checked that.
+    const component_view packed = *object.component("packed_weight");
+    const component_view scales = *object.component("scales");
+    const component_view zeros = *object.component("zeros");
+    const auto counts = detail::count_quantized_parts(*parameters, object.shape(), packed.dtype());
+    if (!counts) {
+        return counts.error();
+    }
+    if (*counts) {
+        for (const std::string_view role : facts(format::quantized_group).required_roles) {
+            const std::uint64_t expected = role == "packed_weight" ? (*counts)->words : (*counts)->groups;
+            if (result<void> valid = detail::check_known_count(file, record, role, expected); !valid) {
+                return std::move(valid).error();
+            }
+        }
+    }
+    return quantized_view(object, *std::move(parameters), packed, scales, zeros);
+}
+
+ZTENSOR_INLINE std::optional<ztensor::packing> quantized_view::packing() const noexcept {
+    return detail::parse_packing(parameters_.packing_name);
+}
+
+ZTENSOR_INLINE ztensor::shape quantized_view::packed_shape() const noexcept {
+    const std::optional<ztensor::packing> packed = packing();
+    return divided(packed ? packed->per_word : 0);
+}
+
+ZTENSOR_INLINE ztensor::shape quantized_view::group_shape() const noexcept {
+    return divided(packing() ? group_size() : 0);
+}
+
+ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) const noexcept {
+    ztensor::shape out;
+    const ztensor::shape whole = object_.shape();
+    for (std::size_t i = 0; divisor != 0 && i < whole.rank(); ++i) {
+        out.push_back(i + 1 == whole.rank() ? whole[i] / divisor : whole[i]);
+    }
+    return out;
+}
+
+ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory weights,
+                                                        std::size_t weight_bytes) const {
+    result<void> done = detail::guard_memory([&]() -> result<void> {
+        const std::optional<ztensor::packing> packed = packing();
+        if (!packed) {
+            return detail::unknown_packing(parameters_.packing_name);
+        }
+        if (bits() > 8 * weight_bytes) {
+            return detail::fail(errc::quant_bits, "weights of {} bits don't fit the {} bits asked for",
+                                {bits(), 8 * weight_bytes});
+        }
+        detail::byte_buffer memory;
+        const result<detail::integers_view> words = detail::load_words(object_, *packed, memory);
+        if (!words) {
+            return words.error();
+        }
+        const std::uint64_t count = object_.element_count();
+        if (result<void> room = detail::check_room(count, weight_bytes); !room) {
+            return room;
+        }
+        const span<std::byte> out = weights.resize(weights.owner, static_cast<std::size_t>(count));
+        switch (weight_bytes) {
+        case 1:
+            detail::unpack_as<std::uint8_t>(*words, *packed, bits(), out);
+            break;
+        case 2:
+            detail::unpack_as<std::uint16_t>(*words, *packed, bits(), out);
+            break;
+        case 4:
+            detail::unpack_as<std::uint32_t>(*words, *packed, bits(), out);
+            break;
+        default:
+            detail::unpack_as<std::uint64_t>(*words, *packed, bits(), out);
+        }
+        return {};
+    });
+    return done ? done : detail::object_access::located(object_, std::move(done).error());
+}
+
+ZTENSOR_INLINE result<std::vector<float>> quantized_view::dequantize() const {
+    result<std::vector<float>> weights = detail::guard_memory([this] { return compute_weights(); });
+    if (!weights) {
+        return detail::object_access::located(object_, std::move(weights).error());
+    }
+    return weights;
+}
+
+ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() const {
+    const std::optional<ztensor::packing> packed = packing();
+    if (!packed) {
+        return detail::unknown_packing(parameters_.packing_name);
+    }
+    detail::byte_buffer memory;
+    const result<detail::integers_view> words = detail::load_words(object_, *packed, memory);
+    if (!words) {
+        return words.error();
+    }
+    const result<std::vector<float>> scales = group_numbers(scales_);
+    if (!scales) {
+        return scales.error();
+    }
+    const result<std::vector<float>> zeros = group_numbers(zeros_);
+    if (!zeros) {
+        return zeros.error();
+    }
+    const std::uint64_t count = object_.element_count();
+    if (result<void> room = detail::check_room(count, sizeof(float)); !room) {
+        return std::move(room).error();
+    }
+    // Groups run along the last dimension, which they divide: they follow one another without a gap.
+    std::vector<float> weights;
+    weights.reserve(static_cast<std::size_t>(count));
+    std::size_t group = 0;
+    std::uint64_t left_of_group = group_size();
+    detail::for_each_weight(*words, *packed, bits(), [&](std::uint64_t integer) {
+        if (left_of_group == 0) {
+            ++group;
+            left_of_group = group_size();
+        }
+        --left_of_group;
+        weights.push_back((static_cast<float>(integer) - (*zeros)[group]) * (*scales)[group]);
+    });
+    return weights;
+}
+
+ZTENSOR_INLINE result<std::vector<float>> quantized_view::group_numbers(const component_view& part) const {
+    result<std::vector<float>> numbers = part.read_as<float>();
+    if (!numbers) {
+        return numbers;
+    }
+    const std::uint64_t groups = object_.element_count() / group_size();
+    if (result<void> fits = detail::check_part_count(numbers->size(), groups, part.role()); !fits) {
+        return std::move(fits).error();
+    }
+    return numbers;
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

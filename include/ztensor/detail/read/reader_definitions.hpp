@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// Opening, looking up, verifying. Defines what reader.hpp declares. SPEC.md §9.
+#ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/reader.hpp>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
+                                                             const read_options& options, std::string path) {
+    auto opened = std::make_shared<detail::opened_file>();
+    opened->source = std::move(source);
+    opened->options = options;
+    opened->path = std::move(path);
+    result<void> valid = detail::guard_memory([&] { return detail::open_container(*opened); });
+    if (!valid) {
+        return std::move(valid).error().in_file(opened->path);
+    }
+    return reader(std::move(opened));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open(const file_path& path, const read_options& options) {
+    return detail::guard_memory([&]() -> result<reader> {
+        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options.mode_);
+        if (!source) {
+            return std::move(source).error();
+        }
+        return open_from(*std::move(source), options, detail::path_text(path.native()));
+    });
+}
+
+ZTENSOR_INLINE result<reader> reader::from_bytes(bytes_view borrowed, const read_options& options) {
+    return detail::guard_memory(
+        [&] { return open_from(std::make_shared<detail::memory_source>(borrowed), options, {}); });
+}
+
+ZTENSOR_INLINE result<reader> reader::from_bytes(std::vector<std::byte>&& owned, const read_options& options) {
+    return detail::guard_memory(
+        [&] { return open_from(std::make_shared<detail::memory_source>(std::move(owned)), options, {}); });
+}
+
+ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_source> source,
+                                                  const read_options& options) {
+    return detail::guard_memory([&] { return open_from(std::move(source), options, {}); });
+}
+
+ZTENSOR_INLINE std::string_view reader::version() const& noexcept {
+    return file_->index.text(file_->index.version);
+}
+ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
+    return file_->index.generation;
+}
+ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
+    return file_->path;
+}
+ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
+    return file_->source->size();
+}
+ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
+    return file_->index.index.size();
+}
+ZTENSOR_INLINE bool reader::is_mapped() const noexcept {
+    return !file_->source->mapped().empty();
+}
+ZTENSOR_INLINE bool reader::has_attributes() const noexcept {
+    return file_->index.has_attributes;
+}
+ZTENSOR_INLINE attributes_view reader::attributes() const& noexcept {
+    const detail::manifest& index = file_->index;
+    return index.has_attributes ? attributes_view(index.from(index.attributes)) : attributes_view();
+}
+
+ZTENSOR_INLINE object_view reader::iterator::operator*() const noexcept {
+    return {*file_, file_->index.objects[position_]};
+}
+ZTENSOR_INLINE std::size_t reader::size() const noexcept {
+    return file_->index.objects.size();
+}
+
+ZTENSOR_INLINE result<object_view> reader::find(std::string_view name) const& {
+    return detail::guard_memory([&]() -> result<object_view> {
+        if (const detail::object_record* const found = file_->index.find(name)) {
+            return object_view(*file_, *found);
+        }
+        return detail::fail(errc::object_not_found, "there is no object {}", {detail::in_quotes(name)})
+            .in_file(file_->path);
+    });
+}
+
+ZTENSOR_INLINE bool reader::contains(std::string_view name) const {
+    return file_->index.find(name) != nullptr;
+}
+
+ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
+    return detail::guard_memory([&]() -> result<verification> {
+        std::vector<component_view> components;
+        for (const object_view object : *this) {
+            for (const component_view component : object) {
+                components.push_back(component);
+            }
+        }
+        std::vector<result<digest_state>> states(components.size());
+        detail::for_each_in_parallel(components.size(), threads,
+                                     [&](std::size_t i) { states[i] = components[i].verify(); });
+        verification answer;
+        for (std::size_t i = 0; i < components.size(); ++i) {
+            if (!states[i]) {
+                return states[i].error();
+            }
+            switch (*states[i]) {
+            case digest_state::match:
+                ++answer.verified;
+                break;
+            case digest_state::mismatch:
+                answer.mismatches.push_back(components[i]);
+                break;
+            case digest_state::absent:
+                ++answer.absent;
+                break;
+            case digest_state::unsupported:
+                ++answer.unsupported;
+                break;
+            }
+        }
+        return answer;
+    });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+//
+// Sparse tensors of 0.1, which keep their parts in one blob, or the values there and the indices in the manifest.
+// SPEC.md §8.3.
+#ifndef ZTENSOR_DETAIL_READ_SPARSE_0_1_HPP
+#define ZTENSOR_DETAIL_READ_SPARSE_0_1_HPP
+
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/layout/sparse_rules.hpp>
+#include <ztensor/detail/manifest/fields_0_1.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/sparse_parts.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Loads the parts of a sparse tensor of 0.1. What they are to each other is not checked here.
+class sparse_loader_0_1 {
+public:
+    sparse_loader_0_1(const opened_file& file, const object_record& object, format layout, loading how,
+                      const element_request& value, dtype index) noexcept
+        : file_(file), object_(object), blob_(file.index.components_of(object)[0]), layout_(layout), how_(how),
+          value_(value), index_(index) {}
+
+    /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts
+    /// are), type_mismatch, sparse_size, sparse_index, sparse_indptr; as reading does.
+    [[nodiscard]] result<sparse_parts> load() const {
+        if (blob_.is_big_endian) { // of std::byte, too
+            return fail(errc::needs_byteswap, "what big-endian means is only defined for dense data")
+                .in_component("data");
+        }
+        if (blob_.holds_indices && !blob_.dtype) {
+            return unknown_dtype(file_, blob_).in_component("data");
+        }
+        if (result<void> valid = check_stored_type(file_, blob_, value_); !valid) {
+            return std::move(valid).error().in_component("data");
+        }
+        return blob_.holds_indices ? load_one_blob() : load_values_and_arrays();
+    }
+
+private:
+    static constexpr std::size_t index_bytes = sizeof(std::uint64_t); ///< of every index that is stored
+
+    [[nodiscard]] bool is_csr() const noexcept { return layout_ == format::sparse_csr; }
+
+    [[nodiscard]] result<sparse_parts> load_values_and_arrays() const {
+        sparse_parts parts;
+        parts.shape = file_.index.shape_of(object_);
+        result<shared_bytes> values = load_elements(file_, blob_, value_, how_);
+        if (!values) {
+            return std::move(values).error();
+        }
+        parts.values = *std::move(values);
+        const result<void> converted = set_indices(parts, load_array(is_csr() ? "indices" : "coords"),
+                                                   is_csr() ? load_array("indptr") : shared_bytes());
+        if (!converted) {
+            return converted.error();
+        }
+        const std::size_t indices = parts.indices.bytes.size() / width_bytes(index_);
+        const std::size_t entries = is_csr() ? indices : indices / parts.shape.rank();
+        const result<std::size_t> value_bytes =
+            value_bytes_of(file_, blob_, value_, parts.values.bytes.size(), entries);
+        if (!value_bytes) {
+            return value_bytes.error();
+        }
+        parts.value_bytes = *value_bytes;
+        return parts;
+    }
+
+    /// The numbers of an index array in the manifest, as u64 in host byte order.
+    [[nodiscard]] shared_bytes load_array(std::string_view field) const {
+        cbor_cursor array = index_array_0_1(file_.index, object_, field);
+        const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
+        const shared_memory numbers(static_cast<std::size_t>(count), index_bytes);
+        std::byte* at = numbers.bytes().data();
+        cbor_sequence items;
+        std::uint64_t number = 0;
+        for (array.enter_array(items); array.next(items) && array.read_unsigned(number); at += index_bytes) {
+            std::memcpy(at, &number, index_bytes);
+        }
+        return numbers.share();
+    }
+
+    [[nodiscard]] result<sparse_parts> load_one_blob() const {
+        const result<shared_bytes> blob = load_elements(file_, blob_, element_request(), how_);
+        if (!blob) {
+            return blob.error();
+        }
+        sparse_parts parts;
+        parts.shape = file_.index.shape_of(object_);
+        parts.value_bytes = *known_value_bytes(blob_, value_); // known: load() looked
+        const result<std::uint64_t> entries =
+            count_entries_0_1(layout_, parts.shape, parts.value_bytes, blob->bytes.size());
+        if (!entries) {
+            return entries.error();
+        }
+        const auto count = static_cast<std::size_t>(*entries);
+        const result<void> taken = is_csr() ? cut_csr(*blob, count, parts) : sort_coo(*blob, count, parts);
+        if (!taken) {
+            return taken.error();
+        }
+        return parts;
+    }
+
+    /// The blob is indptr u64[rows + 1], indices u64[entries], then the values.
+    [[nodiscard]] result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+        const std::size_t indices_at = (static_cast<std::size_t>(parts.shape[0]) + 1) * index_bytes;
+        const std::size_t values_at = indices_at + entries * index_bytes;
+        const element_request u64s = request_of(dtype::u64, index_bytes);
+        parts.values = elements_within(blob, values_at, entries * parts.value_bytes, value_);
+        return set_indices(parts, elements_within(blob, indices_at, entries * index_bytes, u64s),
+                           elements_within(blob, 0, indices_at, u64s));
+    }
+
+    /// The blob is entries of (one u64 for each dimension, one value).
+    [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+        const std::size_t rank = parts.shape.rank();
+        const shared_memory coords(entries * rank, index_bytes);
+        const shared_memory values(entries, parts.value_bytes);
+        const std::byte* from = blob.bytes.data();
+        for (std::size_t entry = 0; entry < entries; ++entry) {
+            for (std::size_t axis = 0; axis < rank; ++axis, from += index_bytes) {
+                const std::uint64_t coordinate = load_little(from, index_bytes);
+                std::memcpy(coords.bytes().data() + (axis * entries + entry) * index_bytes, &coordinate, index_bytes);
+            }
+            std::memcpy(values.bytes().data() + entry * parts.value_bytes, from, parts.value_bytes);
+            from += parts.value_bytes;
+        }
+        from_file_order(value_, values.bytes());
+        parts.values = values.share();
+        return set_indices(parts, coords.share(), {});
+    }
+
+    /// Little-endian elements within a larger blob: borrowed where this host can read them in place.
+    [[nodiscard]] static shared_bytes elements_within(const shared_bytes& blob, std::size_t offset, std::size_t size,
+                                                      const element_request& request) {
+        const bytes_view part = blob.bytes.subspan(offset, size);
+        const bool is_in_order = host_is_little_endian || !request.storage || width_bytes(*request.storage) < 2;
+        if (part.empty() || (is_in_order && is_aligned(part, request.alignment_bytes))) {
+            return {part, blob.owner};
+        }
+        const shared_memory copied(size, 1);
+        std::memcpy(copied.bytes().data(), part.data(), size);
+        from_file_order(request, copied.bytes());
+        return copied.share();
+    }
+
+    static void from_file_order(const element_request& request, span<std::byte> little_endian) noexcept {
+        if (!host_is_little_endian && request.storage) {
+            swap_elements(little_endian, width_bytes(*request.storage));
+        }
+    }
+
+    /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
+    [[nodiscard]] result<void> set_indices(sparse_parts& parts, const shared_bytes& indices,
+                                           const shared_bytes& indptr) const {
+        result<shared_bytes> as_asked = as_index(indices);
+        if (!as_asked) {
+            return std::move(as_asked).error();
+        }
+        parts.indices = *std::move(as_asked);
+        if (!is_csr()) {
+            return {};
+        }
+        result<shared_bytes> pointers = as_index(indptr);
+        if (!pointers) {
+            return of_row_pointers(std::move(pointers).error());
+        }
+        parts.indptr = *std::move(pointers);
+        return {};
+    }
+
+    [[nodiscard]] result<shared_bytes> as_index(const shared_bytes& u64s) const {
+        return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_);
+    }
+
+    const opened_file& file_;
+    const object_record& object_;
+    const component_record& blob_;
+    format layout_;
+    loading how_;
+    element_request value_;
+    dtype index_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// A draft as the manifest will state it, and everything that can be known to be wrong with it before a byte is
+// written. SPEC.md §10.
+#ifndef ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
+#define ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/stored_component.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/layout/quantized_rules.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/draft_model.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+[[nodiscard]] inline component_entry entry_of_decoded(const component_source& source) {
+    component_entry entry;
+    entry.role = source.role;
+    entry.dtype = name(source.storage);
+    if (source.type) {
+        entry.type = *source.type;
+    }
+    entry.length = source.bytes.size();
+    entry.is_big_endian = source.how.is_big_endian_ && width_bytes(source.storage) > 1;
+    return entry;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline component_entry entry_of_stored(const component_source& source) {
+    const stored_component& stored = *source.stored;
+    component_entry entry;
+    entry.role = source.role;
+    entry.dtype = stored.dtype;
+    if (stored.has_type) {
+        entry.type = stored.type;
+    }
+    entry.length = stored.length;
+    entry.encoding = stored.encoding;
+    if (stored.has_digest) {
+        entry.copied_digest = stored.digest;
+    }
+    entry.is_big_endian = stored.is_big_endian;
+    if (!stored.is_raw) {
+        entry.uncompressed_length = stored.decoded_bytes ? stored.decoded_bytes : stored.uncompressed_length;
+    }
+    return entry;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(std::string_view name, const object_draft& draft) {
+    object_entry object;
+    object.name = name;
+    object.shape = &draft.shape();
+    object.format = draft.format();
+    object.attributes = draft.attributes() ? &*draft.attributes() : nullptr;
+    for (const component_source& source : draft.components()) {
+        object.components.push_back(source.stored ? entry_of_stored(source) : entry_of_decoded(source));
+        object.is_copy = object.is_copy || source.stored;
+        object.is_copy_of_0_1 =
+            object.is_copy_of_0_1 || (source.stored && source.stored->generation == generation::v0_1);
+    }
+    return object;
+}
+
+/// The parts of quantized weights fit each other, as far as their parameters are understood.
+/// Errors: quant_group, quant_packing, size_mismatch.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_quantized(const manifest& index) {
+    const object_record& object = index.objects[0];
+    const component_record* const packed = find_component(index, object, "packed_weight");
+    if (object.format != format::quantized_group || packed == nullptr) {
+        return {};
+    }
+    const result<quantization> parameters = read_quantization(attributes_of(index, object));
+    if (!parameters) {
+        return {};
+    }
+    const auto counts = count_quantized_parts(*parameters, index.shape_of(object), packed->dtype);
+    if (!counts || !*counts) {
+        return counts ? result<void>() : counts.error();
+    }
+    for (const std::string_view role : facts(format::quantized_group).required_roles) {
+        const component_record* const part = find_component(index, object, role);
+        if (part == nullptr || !part->dtype) {
+            continue;
+        }
+        const std::uint64_t expected = part == packed ? (*counts)->words : (*counts)->groups;
+        if (result<void> fits = check_part_count(part->length / width_bytes(*part->dtype), expected, role); !fits) {
+            return fits;
+        }
+    }
+    return {};
+}
+
+/// Judged as a reader will judge it: whatever is written can be read.
+/// Errors: as reader::open() for what an object can break; as check_quantized().
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_readable(format_version version, const object_entry& object) {
+    manifest index;
+    const result<std::uint64_t> end = draft_model::make(version, object, index);
+    if (!end) {
+        return end.error();
+    }
+    if (!object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
+        if (result<void> valid = check_quantized(index); !valid) {
+            return valid;
+        }
+    }
+    result<void> valid = manifest_validator(index, *end).validate();
+    if (valid) {
+        return valid;
+    }
+    const error& why = valid.error(); // without positions in a file that does not exist
+    return error(why.code(), why.sentence()).in_object(why.object()).in_component(why.component());
+}
+
+[[nodiscard]] inline result<void> check_name(std::string_view name) {
+    const char* const problem = name_problem(name);
+    return problem == nullptr ? result<void>() : fail(errc::name_invalid, problem);
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(const attributes& values) {
+    const std::string* not_utf8 = nullptr;
+    for (const attributes::entry& each : values.values()) {
+        if (const char* const problem = name_problem(each.key)) {
+            return fail(errc::name_invalid, "of attribute {}, {}", {in_quotes(each.key), problem});
+        }
+        if (!each.is_utf8 && not_utf8 == nullptr) {
+            not_utf8 = &each.key;
+        }
+    }
+    if (not_utf8 != nullptr) {
+        return fail(errc::cbor_utf8, "the text of attribute {} is not UTF-8", {in_quotes(*not_utf8)});
+    }
+    return {};
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(const object_entry& object) {
+    std::vector<std::uint32_t> order;
+    for (const component_entry& component : object.components) {
+        if (result<void> valid = check_name(component.role); !valid) {
+            return valid;
+        }
+        order.push_back(static_cast<std::uint32_t>(order.size()));
+    }
+    const auto& all = object.components;
+    sort_positions(order, [&](std::uint32_t a, std::uint32_t b) { return all[a].role < all[b].role; });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        if (all[order[i - 1]].role == all[order[i]].role) {
+            return fail(errc::duplicate_key, "two components have the same role");
+        }
+    }
+    return {};
+}
+
+/// One object, as far as it can be judged alone. The lengths of its entries are those of the decoded components, or of
+/// the blobs that are copied as they are stored. Errors: those of writer::add_object.
+[[nodiscard]] inline result<void> check_entry(format_version version, const object_entry& object) {
+    if (object.shape->too_long()) {
+        return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
+    }
+    if (object.attributes != nullptr) {
+        if (result<void> valid = check_attributes(*object.attributes); !valid) {
+            return valid;
+        }
+    }
+    if (result<void> valid = check_roles(object); !valid) {
+        return valid;
+    }
+    if (result<void> valid = check_expressible(version, object); !valid) {
+        return valid;
+    }
+    return check_readable(version, object);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

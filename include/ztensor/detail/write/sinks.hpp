@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+//
+// The library's own sinks of bytes: a file that appears all at once, and memory. Know nothing of what the bytes mean.
+#ifndef ZTENSOR_DETAIL_WRITE_SINKS_HPP
+#define ZTENSOR_DETAIL_WRITE_SINKS_HPP
+
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+[[nodiscard]] inline error sink_closed() {
+    return fail(errc::writer_closed, "nothing more can be written: the output was finished, or failed before");
+}
+
+/// Gathers bytes in memory.
+class memory_sink final : public byte_sink {
+public:
+    /// Fails with errc::too_large_for_host, or errc::writer_closed after finish().
+    [[nodiscard]] result<void> write(bytes_view bytes) override {
+        if (finished_) {
+            return sink_closed();
+        }
+        if (bytes.size() > bytes_.max_size() - bytes_.size()) {
+            return fail(errc::too_large_for_host, "the container doesn't fit the address space of this host");
+        }
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        return {};
+    }
+
+    /// Fails with errc::writer_closed the second time.
+    [[nodiscard]] result<void> finish() override {
+        if (finished_) {
+            return sink_closed();
+        }
+        finished_ = true;
+        return {};
+    }
+
+    /// What was written, moved out.
+    [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(bytes_, {}); }
+
+private:
+    std::vector<std::byte> bytes_;
+    bool finished_ = false;
+};
+
+/// A file, made as publish_mode says; options.hpp has what is promised.
+class file_sink final : public byte_sink {
+public:
+    /// Touches no file; open() does.
+    file_sink(const file_path& target, const write_options& options, os_calls& os)
+        : os_(os), path_(path_text(target.native())), target_(target.native()), publish_(options.publish_),
+          sync_(options.sync_) {}
+    ~file_sink() override { abandon(); }
+
+    /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
+    /// or device, errc::invalid_argument if it names no file, errc::out_of_memory, or errc::io_error.
+    [[nodiscard]] result<void> open() { return ended_if_failed(prepare()); }
+
+    /// Fails with errc::io_error (the disk is full, over quota, …), or errc::writer_closed after finish() or a failure.
+    [[nodiscard]] result<void> write(bytes_view bytes) override {
+        return is_open() ? ended_if_failed(append(bytes)) : sink_closed().in_file(path_);
+    }
+
+    /// Fails with errc::io_error, and then the target is what it was before (publish_mode::replace). Fails with
+    /// errc::not_durable if all is in place but the directory could not be synced: the new file is what everyone
+    /// reads, and a power cut may still bring the old one back. Fails with errc::writer_closed the second time.
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
+        if (!is_open()) {
+            return sink_closed().in_file(path_);
+        }
+        if (result<void> published = ended_if_failed(publish()); !published) {
+            return published;
+        }
+        written_.clear();
+        return sync_name();
+    }
+
+private:
+    static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+    static constexpr int most_names_tried = 16;
+
+    [[nodiscard]] bool is_open() const noexcept { return !written_.empty(); }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> prepare() {
+        if (!buffer_.allocate(buffer_bytes)) {
+            return fail(errc::out_of_memory, "no memory for a buffer of 1 MiB");
+        }
+        const auto [old, unknown] = os_.status(target_);
+        if (unknown) {
+            return os_failure("can't find out what the file would replace", unknown);
+        }
+        if (old.kind == file_kind::other) {
+            return irregular_file();
+        }
+        if (result<void> found = locate(); !found) {
+            return found;
+        }
+        return publish_ == publish_mode::replace ? open_temporary(old) : open_in_place();
+    }
+
+    /// Makes target_ a path that means the same file for as long as the sink lives.
+    [[nodiscard]] ZTENSOR_COLD result<void> locate() {
+        if (file_name_of(target_).empty()) {
+            return fail(errc::invalid_argument, "the path names no file");
+        }
+        if (!is_absolute(target_)) {
+            os_answer<native_path> fixed = os_.absolute(target_);
+            if (fixed.failure) {
+                return os_failure("can't find out the current directory", fixed.failure);
+            }
+            target_ = std::move(fixed.value);
+        }
+        os_answer<native_path> reached = os_.resolve_links(target_);
+        if (reached.failure) {
+            return os_failure("can't follow the symbolic link", reached.failure);
+        }
+        target_ = std::move(reached.value);
+        directory_ = directory_of(target_);
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> open_temporary(const file_status& old) {
+        const bool replaces = old.kind == file_kind::regular;
+        // Created with no more permissions than the old file has, so that at no time more people can read the new one.
+        const std::uint32_t permissions = replaces ? old.permissions : default_permissions;
+        for (int tried = 1;; ++tried) {
+            native_path name = joined_path(directory_, temporary_name());
+            result<output_file> created = output_file::create(name, permissions, os_);
+            if (created) {
+                file_.emplace(*std::move(created));
+                written_ = std::move(name);
+                break;
+            }
+            if (created.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
+                return os_failure("can't create a temporary file beside it", created.error().os_error());
+            }
+        }
+        return replaces ? file_->set_permissions(permissions) : result<void>();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> open_in_place() {
+        native_path name = target_;
+        result<output_file> opened = output_file::create(name, default_permissions, os_);
+        is_new_name_ = opened.has_value();
+        if (!opened && opened.error().os_error() == std::errc::file_exists) {
+            opened = output_file::overwrite(name, os_);
+        }
+        if (!opened) {
+            return std::move(opened).error();
+        }
+        file_.emplace(*std::move(opened));
+        written_ = std::move(name);
+        return {};
+    }
+
+    /// Every write starts at a multiple of 1 MiB in the file, and all but the last are whole MiB: the page cache then
+    /// keeps the file in large pieces, which readers that map it feel. Of a large piece only the ends, less than 1 MiB
+    /// each, go through the buffer; the rest goes straight from the caller's memory.
+    [[nodiscard]] result<void> append(bytes_view bytes) {
+        while (!bytes.empty()) {
+            result<void> written;
+            if (buffered_ == 0 && bytes.size() >= buffer_bytes) {
+                const std::size_t whole = bytes.size() - bytes.size() % buffer_bytes;
+                written = file_->append(bytes.first(whole));
+                bytes = bytes.subspan(whole);
+            } else {
+                const std::size_t taken = std::min<std::size_t>(bytes.size(), buffer_bytes - buffered_);
+                std::memcpy(buffer_.data() + buffered_, bytes.data(), taken);
+                buffered_ += taken;
+                bytes = bytes.subspan(taken);
+                written = buffered_ == buffer_bytes ? flush() : result<void>();
+            }
+            if (!written) {
+                return written;
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> flush() {
+        return file_->append(bytes_view(buffer_.data(), std::exchange(buffered_, std::size_t{0})));
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> publish() {
+        if (result<void> flushed = flush(); !flushed) {
+            return flushed;
+        }
+        if (sync_) {
+            if (result<void> synced = file_->sync(); !synced) {
+                return synced;
+            }
+        }
+        if (result<void> closed = file_->close(); !closed) {
+            return closed;
+        }
+        return publish_ == publish_mode::replace ? rename_over_target() : result<void>();
+    }
+
+    [[nodiscard]] result<void> rename_over_target() {
+        if (const std::error_code failure = os_.rename(written_, target_)) {
+            return os_failure("can't rename the finished temporary file over it", failure);
+        }
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> sync_name() {
+        if (!sync_ || !is_new_name_) {
+            return {};
+        }
+        if (const std::error_code failure = os_.sync_directory(directory_)) {
+            return fail(errc::not_durable, "the new file is in place, but its directory could not be synced: a power "
+                                           "cut may still undo that")
+                .because(failure)
+                .in_file(path_);
+        }
+        return {};
+    }
+
+    /// After a failure the sink is over; a file that could not be removed is told of.
+    [[nodiscard]] ZTENSOR_COLD result<void> ended_if_failed(result<void> outcome) {
+        if (outcome) {
+            return outcome;
+        }
+        const native_path unfinished = written_;
+        error why = std::move(outcome).error();
+        if (!abandon()) {
+            why = fail(why.code(), "{} ({} is left behind)", {why.sentence(), path_text(unfinished)})
+                      .because(why.os_error());
+        }
+        return std::move(why).in_file(path_);
+    }
+
+    /// Leaves nothing behind of what was not finished; false if the system would not have it.
+    ZTENSOR_COLD bool abandon() noexcept {
+        if (!is_open()) {
+            return true;
+        }
+        bool is_tidy = false;
+        if (is_new_name_) {
+            file_.reset(); // closed first, because Windows removes no open file
+            is_tidy = !os_.remove(written_);
+        } else {
+            is_tidy = file_->is_open() && file_->truncate().has_value();
+            file_.reset();
+        }
+        written_.clear();
+        return is_tidy;
+    }
+
+    os_calls& os_;
+    const std::string path_; ///< as it was given, for messages
+    native_path target_;
+    native_path directory_; ///< of target_: had beforehand, so that nothing fails for memory after the rename
+    const publish_mode publish_;
+    const bool sync_;
+    bool is_new_name_ = true; ///< false where an existing file is written in place
+    native_path written_;     ///< what finish() still has to publish; empty before, and once all is over
+    std::optional<output_file> file_;
+    byte_buffer buffer_;
+    std::size_t buffered_ = 0; ///< always the position in the file, modulo buffer_bytes
+};
+
+/// A new file at `target`, as `options` say: publish_mode and sync. See file_sink for what is promised, and
+/// file_sink::open() for the errors.
+[[nodiscard]] inline result<std::unique_ptr<byte_sink>>
+create_sink(const file_path& target, const write_options& options, os_calls& os = operating_system()) {
+    auto sink = std::make_unique<file_sink>(target, options, os);
+    if (result<void> opened = sink->open(); !opened) {
+        return std::move(opened).error();
+    }
+    return sink;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

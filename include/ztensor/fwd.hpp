@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// The library's classes by name, for headers that only pass them on. (`ztensor::shape` and its like are cheap to
+// include whole.)
+#ifndef ZTENSOR_FWD_HPP
+#define ZTENSOR_FWD_HPP
+
+#include <ztensor/version.hpp>
+
+#include <cstdint>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+enum class errc : std::uint8_t;
+enum class error_kind : std::uint8_t;
+enum class dtype : std::uint8_t;
+enum class format : std::uint8_t;
+enum class encoding : std::uint8_t;
+enum class digest : std::uint8_t;
+enum class digest_state : std::uint8_t;
+enum class generation : std::uint8_t;
+enum class io_mode : std::uint8_t;
+enum class format_version : std::uint8_t;
+enum class publish_mode : std::uint8_t;
+
+class error;
+class exception;
+template <class T>
+class result;
+
+template <class T>
+class span;
+class shape;
+class file_path;
+class attributes;
+class attributes_view;
+class byte_source;
+class byte_sink;
+
+class reader;
+class object_view;
+class component_view;
+template <class T, class Index>
+class csr_view;
+template <class T, class Index>
+class coo_view;
+class quantized_view;
+
+class writer;
+class tensor_stream;
+class object_draft;
+
+struct read_options;
+struct write_options;
+struct store;
+struct copy_options;
+struct quantization;
+struct verification;
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
