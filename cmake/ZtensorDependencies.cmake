@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds zstd, nlohmann/json and Threads, or downloads what is missing. The first two are wrapped in imported targets of
-# our own, ztensor::zstd and ztensor::json, so that a parent may export targets that link to ztensor, wherever these
-# two come from.
+# Finds zstd, Threads and, unless nothing needs it, nlohmann/json, or downloads what is missing. zstd and nlohmann/json
+# are wrapped in imported targets of our own, ztensor::zstd and ztensor::json, so that a parent may export targets that
+# link to ztensor, wherever these two come from.
 
 # What a find in this directory made is visible here and below only; the parent links to it, so it must see it too.
 function(ztensor_make_global)
@@ -58,6 +58,7 @@ function(ztensor_fetch_zstd)
     set(ZSTD_BUILD_PROGRAMS OFF)
     set(ZSTD_BUILD_TESTS OFF)
     set(ZSTD_BUILD_SHARED OFF)
+    set(CMAKE_POSITION_INDEPENDENT_CODE ON) # it may become part of a shared ztensor::compiled
     ztensor_fetch(zstd https://github.com/facebook/zstd/releases/download/v1.5.7/zstd-1.5.7.tar.gz
                   eb33e51f49a15e023950cd7825ca74a4a2b43db8354825ac24fc1b7ee09e6fa3 SOURCE_SUBDIR build/cmake)
 endfunction()
@@ -92,14 +93,17 @@ ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
 
-if(NOT TARGET nlohmann_json::nlohmann_json)
-    find_package(nlohmann_json ${ztensor_json_min_version} CONFIG QUIET)
+# Our own programs use it whatever the library passes on.
+if(ZTENSOR_JSON OR ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS)
+    if(NOT TARGET nlohmann_json::nlohmann_json)
+        find_package(nlohmann_json ${ztensor_json_min_version} CONFIG QUIET)
+    endif()
+    if(NOT TARGET nlohmann_json::nlohmann_json)
+        ztensor_fetch_json()
+    endif()
+    add_library(ztensor::json INTERFACE IMPORTED)
+    set_target_properties(ztensor::json PROPERTIES INTERFACE_LINK_LIBRARIES nlohmann_json::nlohmann_json)
 endif()
-if(NOT TARGET nlohmann_json::nlohmann_json)
-    ztensor_fetch_json()
-endif()
-add_library(ztensor::json INTERFACE IMPORTED)
-set_target_properties(ztensor::json PROPERTIES INTERFACE_LINK_LIBRARIES nlohmann_json::nlohmann_json)
 
 include(cmake/ZtensorFindZstd.cmake)
 if(NOT TARGET ztensor::zstd)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 #
-# Headers, the CMake package and ztensor.pc.
+# Headers, the CMake package and the pkg-config files; with ZTENSOR_BUILD_COMPILED the compiled library, too.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(ztensor_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ztensor")
+set(ztensor_installed_targets ztensor)
+if(ZTENSOR_BUILD_COMPILED)
+    list(APPEND ztensor_installed_targets ztensor_compiled)
+endif()
 
 install(DIRECTORY include/ztensor DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
-install(TARGETS ztensor EXPORT ztensorTargets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS ${ztensor_installed_targets} EXPORT ztensorTargets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT ztensorTargets NAMESPACE ztensor:: DESTINATION "${ztensor_package_dir}")
 
 configure_package_config_file(cmake/ztensorConfig.cmake.in "${PROJECT_BINARY_DIR}/ztensorConfig.cmake"
@@ -18,13 +22,36 @@ if(PROJECT_VERSION_MAJOR EQUAL 0)
 else()
     set(ztensor_compatibility SameMajorVersion)
 endif()
+if(ZTENSOR_BUILD_COMPILED)
+    set(ztensor_architecture "") # the library is of one
+else()
+    set(ztensor_architecture ARCH_INDEPENDENT)
+endif()
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ztensorConfigVersion.cmake"
-                                 COMPATIBILITY ${ztensor_compatibility} ARCH_INDEPENDENT)
+                                 COMPATIBILITY ${ztensor_compatibility} ${ztensor_architecture})
 install(FILES "${PROJECT_BINARY_DIR}/ztensorConfig.cmake" "${PROJECT_BINARY_DIR}/ztensorConfigVersion.cmake"
               cmake/ZtensorFindZstd.cmake
         DESTINATION "${ztensor_package_dir}")
 
 # Relative to the .pc file itself, so that the installed tree may be moved.
 file(RELATIVE_PATH ztensor_pc_includedir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
-configure_file(cmake/ztensor.pc.in "${PROJECT_BINARY_DIR}/ztensor.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/ztensor.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(ztensor_pc_names ztensor)
+set(ztensor_pc_json "")
+if(ZTENSOR_JSON)
+    set(ztensor_pc_json ", nlohmann_json")
+endif()
+if(ZTENSOR_BUILD_COMPILED)
+    list(APPEND ztensor_pc_names ztensor-compiled)
+    get_target_property(ztensor_compiled_type ztensor_compiled TYPE)
+    if(ztensor_compiled_type STREQUAL "STATIC_LIBRARY")
+        set(ztensor_pc_compiled_requires "libzstd${ztensor_pc_json}")
+        set(ztensor_pc_compiled_libs "-lztensor ${CMAKE_THREAD_LIBS_INIT}")
+    else() # it names what it needs itself
+        string(REGEX REPLACE "^, " "" ztensor_pc_compiled_requires "${ztensor_pc_json}")
+        set(ztensor_pc_compiled_libs "-lztensor")
+    endif()
+endif()
+foreach(name IN LISTS ztensor_pc_names)
+    configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

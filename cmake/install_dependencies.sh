@@ -45,19 +45,63 @@ for program in "$@"; do
     esac
 done
 
-if ((${#packages[@]} == 0)); then
-    exit 0
+# Installs what is named, if anything is.
+lists_are_fresh=false
+install() { # PACKAGE...
+    if (($# == 0)); then
+        return
+    fi
+    if ! command -v apt-get >/dev/null; then
+        echo "Please install what Debian calls: $*" >&2
+        exit 1
+    fi
+    echo "Installing: $*"
+    update_lists
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
+}
+update_lists() {
+    if ! $lists_are_fresh; then
+        as_root apt-get update -qq </dev/null ||
+            echo "Not all package lists could be had; going on with those that there are." >&2
+        lists_are_fresh=true
+    fi
+}
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# clang's sanitizers are a package of their own, which Debian only recommends, and whose name is not the same everywhere.
+links_sanitized() {
+    local program links=0
+    program=$(mktemp)
+    echo 'int main() {}' | clang++ -fsanitize=address,undefined -x c++ - -o "$program" 2>/dev/null || links=$?
+    rm -f "$program"
+    return $links
+}
+sanitizer_package() {
+    local major package
+    major=$(clang++ -dumpversion | cut -d. -f1)
+    for package in "libclang-rt-$major-dev" libclang-rt-dev "libclang-common-$major-dev"; do
+        if apt-cache show "$package" >/dev/null 2>&1; then
+            echo "$package"
+            return
+        fi
+    done
+    echo "libclang-rt-$major-dev"
+}
+
+install "${packages[@]}"
+if [[ " $* " == *' clang++ '* ]] && ! links_sanitized; then
+    if command -v apt-get >/dev/null; then
+        update_lists
+    fi
+    install "$(sanitizer_package)"
+    links_sanitized || {
+        echo "clang++ links no program with -fsanitize=address,undefined." >&2
+        exit 1
+    }
 fi
-if ! command -v apt-get >/dev/null; then
-    echo "Please install what Debian calls: ${packages[*]}" >&2
-    exit 1
-fi
-echo "Installing: ${packages[*]}"
-as_root=()
-if ((EUID != 0)); then
-    as_root=(sudo)
-fi
-"${as_root[@]}" apt-get update -qq </dev/null ||
-    echo "Not all package lists could be had; going on with those that there are." >&2
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""conan create cmake/packaging/conan"""
+"""conan create cmake/packaging/conan
+
+Header-only; with `-o "ztensor/*:compiled=True"` the compiled library. Then ztensor::ztensor, which all of a program's
+packages link to, means that one: files of both modes don't link into one program.
+"""
 
 import os
 import re
 
 from conan import ConanFile
 from conan.tools.build import check_min_cppstd
-from conan.tools.files import copy, load
-from conan.tools.layout import basic_layout
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, load, rmdir
 
 required_conan_version = ">=2.0"
 
 
 class ZtensorConan(ConanFile):
     name = "ztensor"
-    description = "Read and write .zt tensor files (header-only, C++17)"
+    description = "Read and write .zt tensor files (C++17, header-only or compiled)"
     license = "MIT"
     topics = ("tensor", "serialization", "machine-learning", "header-only")
-    package_type = "header-library"
+    package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
+    options = {"compiled": [True, False], "json": [True, False], "shared": [True, False], "fPIC": [True, False]}
+    default_options = {"compiled": False, "json": True, "shared": False, "fPIC": True}
     no_copy_source = True
 
     @property
@@ -30,32 +36,84 @@ class ZtensorConan(ConanFile):
         self.version = ".".join(re.findall(r"#define ZTENSOR_VERSION_[A-Z]+ (\d+)", header))
 
     def export_sources(self):
-        copy(self, "include/*.hpp", self._project, self.export_sources_folder)
-        copy(self, "LICENSE", self._project, self.export_sources_folder)
+        for pattern in ("include/*.hpp", "cmake/*.cmake", "cmake/*.in", "cmake/*.cpp", "CMakeLists.txt", "LICENSE"):
+            copy(self, pattern, self._project, self.export_sources_folder, excludes="cmake/packaging/*")
+
+    def config_options(self):
+        if self.settings.os == "Windows":
+            del self.options.fPIC
+
+    def configure(self):
+        if not self.options.compiled:
+            self.package_type = "header-library"
+            del self.options.shared
+            self.options.rm_safe("fPIC")
+        elif self.options.shared:
+            self.options.rm_safe("fPIC")
 
     def layout(self):
-        basic_layout(self)
+        cmake_layout(self)
 
     def requirements(self):
-        self.requires("nlohmann_json/[>=3.8 <4]")
+        if self.options.json:
+            # In public headers only, so that no binary depends on its version.
+            self.requires("nlohmann_json/[>=3.8 <4]", transitive_headers=True, package_id_mode="unrelated_mode")
         self.requires("zstd/[~1.5]")
 
     def package_id(self):
-        self.info.clear()
+        if self.info.options.compiled:
+            del self.info.options.json
+        else:
+            self.info.clear()
 
     def validate(self):
         check_min_cppstd(self, 17)
 
+    def generate(self):
+        if not self.options.compiled:
+            return
+        toolchain = CMakeToolchain(self)
+        for option, value in {
+            "BUILD_COMPILED": True,
+            "BUILD_TESTS": False,
+            "BUILD_EXAMPLES": False,
+            "FETCH_DEPENDENCIES": False,
+            "JSON": False,  # building takes none, and conan passes it on
+        }.items():
+            toolchain.cache_variables[f"ZTENSOR_{option}"] = value
+        toolchain.generate()
+        CMakeDeps(self).generate()
+
+    def build(self):
+        if self.options.compiled:
+            cmake = CMake(self)
+            cmake.configure()
+            cmake.build()
+
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        if self.options.compiled:
+            CMake(self).install()
+            rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
+            rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
+        else:
+            copy(self, "*.hpp", os.path.join(self.source_folder, "include"),
+                 os.path.join(self.package_folder, "include"))
 
     def package_info(self):
-        self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "ztensor")
         self.cpp_info.set_property("cmake_target_name", "ztensor::ztensor")
         self.cpp_info.set_property("pkg_config_name", "ztensor")
-        self.cpp_info.requires = ["nlohmann_json::nlohmann_json", "zstd::zstdlib"]
-        if self.settings.os in ("Linux", "FreeBSD"):
+        self.cpp_info.requires = ["zstd::zstdlib"]
+        if self.options.json:
+            self.cpp_info.requires.append("nlohmann_json::nlohmann_json")
+        if self.options.compiled:
+            self.cpp_info.set_property("cmake_target_aliases", ["ztensor::compiled"])
+            self.cpp_info.set_property("pkg_config_aliases", ["ztensor-compiled"])
+            self.cpp_info.defines = ["ZTENSOR_COMPILED"]
+            self.cpp_info.libs = ["ztensor"]
+        else:
+            self.cpp_info.bindirs = []
+            self.cpp_info.libdirs = []
+        if self.settings.os in ("Linux", "FreeBSD") and not self.options.get_safe("shared"):
             self.cpp_info.system_libs = ["pthread"]

@@ -2,11 +2,19 @@
 # It packages the checkout it stands in; a port in a registry replaces the next line by vcpkg_from_github().
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../../../.." ABSOLUTE)
 
-set(VCPKG_BUILD_TYPE release) # header-only
+vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
+    FEATURES
+        compiled ZTENSOR_BUILD_COMPILED
+        json ZTENSOR_JSON
+)
+if(NOT "compiled" IN_LIST FEATURES)
+    set(VCPKG_BUILD_TYPE release) # header-only
+endif()
 
 vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS
+        ${feature_options}
         -DZTENSOR_BUILD_TESTS=OFF
         -DZTENSOR_BUILD_EXAMPLES=OFF
         -DZTENSOR_FETCH_DEPENDENCIES=OFF
@@ -15,6 +23,7 @@ vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/ztensor)
 vcpkg_fixup_pkgconfig()
 
-file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/lib/cmake")
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share"
+                    "${CURRENT_PACKAGES_DIR}/lib/cmake")
 file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

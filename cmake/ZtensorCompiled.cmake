@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+#
+# ztensor::compiled: the library's definitions, compiled once. Static or shared, as BUILD_SHARED_LIBS says. Unless
+# ZTENSOR_BUILD_COMPILED is on it is built only where something links to it, and not installed.
+if(ZTENSOR_BUILD_COMPILED)
+    add_library(ztensor_compiled cmake/ztensor.cpp)
+else()
+    add_library(ztensor_compiled EXCLUDE_FROM_ALL cmake/ztensor.cpp)
+endif()
+add_library(ztensor::compiled ALIAS ztensor_compiled)
+target_compile_features(ztensor_compiled PUBLIC cxx_std_17)
+target_compile_definitions(ztensor_compiled PUBLIC ZTENSOR_COMPILED)
+target_include_directories(ztensor_compiled ${ztensor_system_include}
+                           PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+target_link_libraries(ztensor_compiled PRIVATE ztensor::zstd Threads::Threads)
+if(ZTENSOR_JSON) # not for building it: json.hpp is header-only in both modes
+    target_link_libraries(ztensor_compiled INTERFACE ztensor::json)
+endif()
+
+# Before 1.0 a new minor version may break its users.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(ztensor_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+else()
+    set(ztensor_soversion ${PROJECT_VERSION_MAJOR})
+endif()
+set_target_properties(ztensor_compiled PROPERTIES
+    EXPORT_NAME compiled
+    OUTPUT_NAME ztensor
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${ztensor_soversion}
+    POSITION_INDEPENDENT_CODE ON # a static one may become part of a parent's shared library
+    # A parent that hides its own symbols would otherwise empty a shared one.
+    CXX_VISIBILITY_PRESET default
+    VISIBILITY_INLINES_HIDDEN OFF
+    WINDOWS_EXPORT_ALL_SYMBOLS ON)
