@@ -9,44 +9,66 @@ import pathlib
 import re
 import sys
 
-# A header may include lower ranks, and its own rank where that makes no circle.
+# Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
-    0: "version span detail/checked detail/text",
-    1: "error result dtype vocabulary shape float_types options",
-    2: "digest detail/endian detail/cast detail/utf8 detail/names detail/name_table detail/convert "
-       "detail/dense detail/sparse_rules detail/fields_0_1 detail/cbor detail/cbor_encoder detail/crc32c detail/sha256 "
-       "detail/zstd detail/parallel detail/os_calls detail/os_posix detail/os_windows detail/os_file",
-    3: "attributes byte_source byte_sink footer manifest",
-    4: "detail/index_scanner detail/manifest_words detail/manifest_read detail/manifest_read_0_1 detail/manifest_write detail/validate detail/validate_sparse "
-       "detail/codec detail/elements detail/opened_file detail/blob_writer detail/quantized_rules",
-    5: "component_view object_view object_draft detail/draft_check detail/blob_area detail/writer_core",
-    6: "detail/sparse_parts detail/sparse_0_1 detail/redraft csr_view coo_view sparse quantized reader writer",
+    0: "version span fwd",
+    1: "error result dtype vocabulary shape float_types options file_path",
+    2: "digest attributes attributes_view byte_source byte_sink quantization",
+    5: "component_view object_view object_draft",
+    6: "csr_view coo_view sparse quantized reader writer",
     7: "load_plan copy json",
-    8: "ztensor",
+    8: "ztensor compiled",
     9: "eigen mdspan dlpack",
 }
 UMBRELLA = "ztensor.hpp"
+COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
 ADAPTORS = 9  # the rank that only users include
+
+# The folders of detail/, with the floor that each stands on and the highest rank of the public headers that it may
+# include. A wing includes itself, where that makes no circle, and wings on lower floors.
+WINGS = {
+    "core": (1, 1),
+    "os": (2, 1),
+    "cbor": (2, 2),
+    "codec": (2, 2),
+    "layout": (3, 2),
+    "manifest": (4, 2),
+    "read": (5, 7),
+    "write": (5, 7),
+    "copy": (6, 7),
+}
+WAIST_WING = "core"  # all of detail/ that a public header may reach in compiled mode
+WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
+
+# The end of a public header: definitions that only header-only mode has there. Windows' file_path also needs the
+# system's own idea of a path.
+TAIL = re.compile(r"^#if !defined\(ZTENSOR_COMPILED\)\n((?:#include <ztensor/detail/\w+/\w+_definitions\.hpp>\n)+)#endif\n"
+                  r"|^#if defined\(_WIN32\) && !defined\(ZTENSOR_COMPILED\)\n(#include <ztensor/detail/os/windows\.hpp>\n)"
+                  r"#endif\n", re.MULTILINE)
 
 # Rooms that must not know each other, not even through a third.
 STRANGERS = [("reader", "writer"), ("writer", "reader"), ("load_plan", "writer"), ("load_plan", "json")]
 
-# Headers that are neither ours nor the standard library's, and the rooms that may know them.
+# Standard headers that cost those who include them much, and the headers that may include them all the same.
+HEAVY_IN_PUBLIC = {name: r"(?!)" for name in ("filesystem thread chrono ostream iostream map set variant mutex").split()}
+HEAVY_IN_PUBLIC["functional"] = r"copy\.hpp"
+HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows\.hpp", "thread": r"detail/os/\w+\.hpp", "chrono": r"detail/os/\w+\.hpp"}
+
+# Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
-    "detail/zstd.hpp": r"zstd(_errors)?\.h",
-    "detail/os_posix.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
-    "detail/os_windows.hpp": r"(?!zstd)\w+\.h",
-    "detail/crc32c.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
-    "detail/sha256.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
-    "json.hpp": r"nlohmann/\w+\.hpp",
-    "eigen.hpp": r"Eigen/\w+",
-    "mdspan.hpp": r"experimental/mdspan",
-    "dlpack.hpp": r"dlpack/dlpack\.h",
+    r"detail/codec/zstd(_\w+)?\.hpp": r"zstd(_errors)?\.h",
+    r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
+    r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
+    r"detail/codec/(crc32c|sha256)(_\w+)?\.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
+    r"json\.hpp": r"nlohmann/\w+\.hpp",
+    r"eigen\.hpp": r"Eigen/\w+",
+    r"mdspan\.hpp": r"experimental/mdspan",
+    r"dlpack\.hpp": r"dlpack/dlpack\.h",
 }
 FOREIGN_WORDS = {
-    r"\breinterpret_cast\b": "detail/cast.hpp",
-    r"\bnlohmann\b": "json.hpp",
-    r"\bZSTD_\w+": "detail/zstd.hpp",
+    r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
+    r"\bnlohmann\b": r"json\.hpp",
+    r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
 }
 
 MAX_MACROS = 9
@@ -60,7 +82,7 @@ DEFINE = re.compile(r"^\s*#\s*define\s+(\w+)", re.MULTILINE)
 
 
 def read_headers(project):
-    """Text by path below include/ztensor, such as "detail/cast.hpp"."""
+    """Text by path below include/ztensor, such as "detail/core/cast.hpp"."""
     folder = project / "include" / "ztensor"
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
             for path in sorted(folder.rglob("*.hpp"))}
@@ -75,8 +97,22 @@ def own_includes(text):
     return [name[len("ztensor/"):-len(".hpp")] for _, name in INCLUDE.findall(text) if name.startswith("ztensor/")]
 
 
+def without_tails(text):
+    return TAIL.sub("", text)
+
+
 def include_graph(headers):
-    return {header[:-len(".hpp")]: own_includes(text) for header, text in headers.items()}
+    """What each header includes in every mode: tails don't count."""
+    return {header[:-len(".hpp")]: own_includes(without_tails(text)) for header, text in headers.items()}
+
+
+def tails(text):
+    """What a header includes in header-only mode alone."""
+    return own_includes("".join(group for match in TAIL.findall(text) for group in match))
+
+
+def standard_includes(text):
+    return [name for delimiter, name in INCLUDE.findall(text) if re.fullmatch(r"[a-z_]+", name)]
 
 
 def guard_of(header):
@@ -85,6 +121,20 @@ def guard_of(header):
 
 def rank_table():
     return {name: rank for rank, names in RANKS.items() for name in names.split()}
+
+
+def wing_of(name):
+    """"core" of "detail/core/cast"; None of a public header."""
+    parts = name.split("/")
+    return parts[1] if parts[0] == "detail" and len(parts) == 3 else None
+
+
+def is_public(name):
+    return "/" not in name
+
+
+def is_definitions(name):
+    return name.endswith("_definitions")
 
 
 def reachable(graph, start):
@@ -99,18 +149,92 @@ def reachable(graph, start):
 
 
 def check_ranks(project):
+    """Public headers among each other."""
     ranks = rank_table()
     graph = include_graph(read_headers(project))
     problems = []
-    for header, included in graph.items():
+    for header in filter(is_public, graph):
         if header not in ranks:
             problems.append(f"{header}.hpp has no rank: add it to RANKS in tests/structure/house.py")
             continue
         problems += [f"{header}.hpp (rank {ranks[header]}) includes {other}.hpp (rank {ranks[other]})"
-                     for other in included if ranks.get(other, 0) > ranks[header]]
+                     for other in graph[header] if ranks.get(other, 0) > ranks[header]]
     problems += [f"{header}.hpp includes itself in a circle" for header in graph if header in reachable(graph, header)]
     problems += [f"{header}.hpp must not know {stranger}.hpp" for header, stranger in STRANGERS
                  if stranger in reachable(graph, header)]
+    return problems
+
+
+def check_wings(project):
+    """The wings among each other, and what they know of the public headers."""
+    ranks = rank_table()
+    problems = []
+    for header, included in include_graph(read_headers(project)).items():
+        wing = wing_of(header)
+        if is_public(header):
+            continue
+        if wing not in WINGS:
+            problems.append(f"{header}.hpp stands in no wing: detail/ is folders, see WINGS in tests/structure/house.py")
+            continue
+        floor, highest_rank = WINGS[wing]
+        for other in included:
+            other_wing = wing_of(other)
+            if other_wing in WINGS and other_wing != wing and WINGS[other_wing][0] >= floor:
+                problems.append(f"{header}.hpp (floor {floor}) includes {other}.hpp (floor {WINGS[other_wing][0]})")
+            if is_public(other) and ranks.get(other, 0) > highest_rank:
+                problems.append(f"{header}.hpp includes {other}.hpp (rank {ranks[other]}); its wing's highest is {highest_rank}")
+    return problems
+
+
+def waist(graph):
+    """What users include in compiled mode: public headers, and what these reach through each other and the core."""
+    ranks = rank_table()
+    exempt = {UMBRELLA[:-len(".hpp")], COMPILED[:-len(".hpp")]}
+    inner = {name: [other for other in included if is_public(other) or wing_of(other) == WAIST_WING]
+             for name, included in graph.items()}
+    public = [name for name in graph if is_public(name) and name not in exempt and ranks.get(name) != ADAPTORS]
+    return sorted(set(public).union(*(reachable(inner, name) for name in public)) & set(graph))
+
+
+def check_tails(project):
+    """Definitions are included where header-only mode needs them, by compiled.hpp, and nowhere else."""
+    headers = read_headers(project)
+    problems = []
+    for header, text in headers.items():
+        name = header[:-len(".hpp")]
+        rest = without_comments_and_strings(without_tails(text))
+        if re.search(r"\bZTENSOR_COMPILED\b", rest) and header not in ("version.hpp", COMPILED):
+            problems.append(f"{header} asks for ZTENSOR_COMPILED, but not to include *_definitions.hpp at its end")
+        if TAIL.search(text) and not is_public(name):
+            problems.append(f"{header} is no public header, and ends with definitions")
+    graph = include_graph(headers)
+    problems += [f"{name}.hpp includes {other}.hpp in compiled mode" for name in waist(graph) for other in graph[name]
+                 if is_definitions(other)]
+    wanted = {other for text in headers.values() for other in tails(text)}
+    reached = reachable(graph, COMPILED[:-len(".hpp")])
+    for name in filter(is_definitions, graph):
+        if COMPILED in headers and name not in reached:
+            problems.append(f"{COMPILED} does not reach {name}.hpp: a compiled library would lack what it defines")
+        if name not in wanted and not any(name in reachable(graph, other) for other in wanted):
+            problems.append(f"no public header ends with {name}.hpp: header-only programs lack what it defines")
+    return problems
+
+
+def check_waist(project):
+    headers = read_headers(project)
+    graph = include_graph(headers)
+    problems = []
+    for name in waist(graph):
+        problems += [f"{name}.hpp includes {other}.hpp: of detail/ users may reach {WAIST_WING}/ alone"
+                     for other in graph[name] if not is_public(other)
+                     and wing_of(other) not in {WAIST_WING} | WAIST_EXCEPTIONS.get(name, set())]
+        problems += [f"{name}.hpp includes <{heavy}>, which users pay for"
+                     for heavy in standard_includes(without_tails(headers[name + ".hpp"]))
+                     if not re.fullmatch(HEAVY_IN_PUBLIC.get(heavy, r".*"), name + ".hpp")]
+    for header, text in headers.items():
+        if header.startswith("detail/"):
+            problems += [f"{header} must not include <{heavy}>" for heavy in standard_includes(text)
+                         if not re.fullmatch(HEAVY_IN_DETAIL.get(heavy, r".*"), header)]
     return problems
 
 
@@ -118,7 +242,8 @@ def check_umbrella(project):
     headers = read_headers(project)
     text = headers[UMBRELLA]
     lines = [line.strip() for line in NOT_CODE.sub(" ", text).splitlines()]
-    allowed = re.compile(rf"|#include <ztensor/\w+\.hpp>|#(ifndef|define) {guard_of(UMBRELLA)}|#endif")
+    allowed = re.compile(rf"|#include <ztensor/\w+\.hpp>|#(ifndef|define) {guard_of(UMBRELLA)}|#endif"
+                         r"|#if __has_include\(<[\w/]+\.hpp>\)")
     problems = [f"{UMBRELLA} is only a list of public headers, but says: {line}"
                 for line in lines if not allowed.fullmatch(line)]
 
@@ -127,7 +252,8 @@ def check_umbrella(project):
     graph = include_graph(headers)
     reached = reachable(graph, "ztensor")
     problems += [f"{UMBRELLA} does not reach {name}.hpp" for name in graph
-                 if "/" not in name and name not in reached and name != "ztensor" and ranks.get(name) != ADAPTORS]
+                 if is_public(name) and name not in reached and name + ".hpp" not in (UMBRELLA, COMPILED)
+                 and ranks.get(name) != ADAPTORS]
     problems += [f"{UMBRELLA} lists {name}.hpp below a header of a higher rank" for before, name
                  in zip(included, included[1:]) if ranks.get(name, 0) < ranks.get(before, 0)]
     return problems
@@ -141,13 +267,14 @@ def check_foreign(project):
             if delimiter != "<":
                 problems.append(f'{header} includes "{name}": write <{name}>')
             elif not ours and not re.fullmatch(r"[a-z_]+", name):  # all that the C++ standard names look like this
-                if not re.fullmatch(FOREIGN_HEADERS.get(header, r"(?!)"), name):
+                if not any(re.fullmatch(room, header) and re.fullmatch(known, name)
+                           for room, known in FOREIGN_HEADERS.items()):
                     problems.append(f"{header} must not include <{name}>")
-        code = without_comments_and_strings(INCLUDE.sub("", text))
+        code = without_comments_and_strings(INCLUDE.sub("", re.sub(r"__has_include\(.*\)", "", text)))
         for word, home in FOREIGN_WORDS.items():
             found = re.search(word, code)
-            if found and header != home:
-                problems.append(f"{header} says {found.group()}, which belongs in {home}")
+            if found and not re.fullmatch(home, header):
+                problems.append(f"{header} says {found.group()}, which belongs in " + home.replace("\\", ""))
     return problems
 
 
@@ -206,6 +333,9 @@ def check_versions(project):
 
 RULES = {
     "ranks": check_ranks,
+    "wings": check_wings,
+    "tails": check_tails,
+    "waist": check_waist,
     "umbrella": check_umbrella,
     "foreign": check_foreign,
     "macros": check_macros,

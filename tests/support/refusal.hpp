@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <ostream>
+#include <string>
 
 namespace support {
 
@@ -20,9 +21,21 @@ struct refusal {
 
     friend bool operator==(const refusal& a, ztensor::errc b) { return a.code == b; }
     friend std::ostream& operator<<(std::ostream& out, const refusal& from) {
-        return from.code ? out << *from.code : out << "no error";
+        return out << (from.code ? name(*from.code) : "no error");
     }
 };
+
+/// The name of the code, or "ok".
+template <class T>
+[[nodiscard]] std::string outcome(const ztensor::result<T>& answer) {
+    return answer ? "ok" : std::string(name(answer.error().code()));
+}
+
+/// What was done, whatever it gave.
+template <class T>
+[[nodiscard]] ztensor::result<void> done(const ztensor::result<T>& answer) {
+    return answer ? ztensor::result<void>() : ztensor::result<void>(answer.error());
+}
 
 } // namespace support
 

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: MIT
+//
+// Files against the real system, and against one that interrupts, cuts short and refuses.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/faulty_os.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#endif
+
+namespace {
+
+using support::as_string;
+using support::bytes_of;
+using support::faulty_os;
+using support::read_file;
+using support::temp_dir;
+using support::write_file;
+using ztensor::errc;
+using ztensor::result;
+namespace detail = ztensor::detail;
+
+template <std::size_t N>
+result<std::string> text_at(const detail::file& source, std::uint64_t offset) {
+    std::array<std::byte, N> buffer = {};
+    if (result<void> read = source.read_at(offset, buffer); !read) {
+        return std::move(read).error();
+    }
+    return as_string(buffer);
+}
+
+constexpr std::uint32_t permissions_of_new_files = 0666;
+
+} // namespace
+
+TEST_CASE("a regular file opens with its size and reads at any place") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    const detail::file source = detail::file::open(directory / "f").value();
+    CHECK(source.size_bytes() == 10);
+    CHECK(text_at<3>(source, 4).value() == "456");
+    CHECK(text_at<10>(source, 0).value() == "0123456789");
+    CHECK(source.read_at(10, {}).has_value());
+}
+
+TEST_CASE("a path outside ASCII opens and is told in UTF-8") {
+    const temp_dir directory;
+    const std::filesystem::path path = directory / std::filesystem::path(u"mod\u00e9l-\u91cd\u307f.zt");
+    write_file(path, "abc");
+    CHECK(text_at<3>(detail::file::open(path).value(), 0).value() == "abc");
+    CHECK(detail::path_text(path.filename().native()) == "mod\xc3\xa9l-\xe9\x87\x8d\xe3\x81\xbf.zt");
+}
+
+TEST_CASE("a file that is not there is not found") {
+    const temp_dir directory;
+    const result<detail::file> opened = detail::file::open(directory / "nothing");
+    REQUIRE(!opened);
+    CHECK(opened.error().code() == errc::file_not_found);
+    CHECK(opened.error().os_error() == std::errc::no_such_file_or_directory);
+}
+
+TEST_CASE("a directory is not a regular file") {
+    const temp_dir directory;
+    const result<detail::file> opened = detail::file::open(directory.path());
+    REQUIRE(!opened);
+    CHECK(opened.error().code() == errc::not_regular_file);
+    const result<detail::output_file> overwritten = detail::output_file::overwrite(directory.path());
+    REQUIRE(!overwritten);
+    CHECK(overwritten.error().code() == errc::not_regular_file);
+}
+
+#if !defined(_WIN32)
+
+TEST_CASE("a FIFO is refused and does not block") {
+    const temp_dir directory;
+    const std::filesystem::path fifo = directory / "fifo";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    CHECK(detail::file::open(fifo).error().code() == errc::not_regular_file);
+    CHECK(detail::output_file::overwrite(fifo).error().code() == errc::not_regular_file);
+}
+
+TEST_CASE("a device and a socket are refused") {
+    CHECK(detail::file::open("/dev/null").error().code() == errc::not_regular_file);
+    const temp_dir directory;
+    ::sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const std::string name = (directory / "s").native();
+    REQUIRE(name.size() < sizeof address.sun_path);
+    name.copy(address.sun_path, name.size());
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    REQUIRE(socket >= 0);
+    const void* const generic = &address;
+    REQUIRE(::bind(socket, static_cast<const ::sockaddr*>(generic), sizeof address) == 0);
+    CHECK(detail::file::open(name).error().code() == errc::not_regular_file);
+    ::close(socket);
+}
+
+TEST_CASE("a file that may not be read is an I/O error with the system's reason") {
+    if (::geteuid() == 0) {
+        WARN("skipped: root may read everything");
+        return;
+    }
+    const temp_dir directory;
+    write_file(directory / "secret", "abc");
+    REQUIRE(::chmod((directory / "secret").c_str(), 0) == 0);
+    const result<detail::file> opened = detail::file::open(directory / "secret");
+    REQUIRE(!opened);
+    CHECK(opened.error().code() == errc::io_error);
+    CHECK(opened.error().os_error() == std::errc::permission_denied);
+}
+
+TEST_CASE("a path through a file is an I/O error with the system's reason") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    const result<detail::file> opened = detail::file::open(directory / "f/g");
+    REQUIRE(!opened);
+    CHECK(opened.error().code() == errc::io_error);
+    CHECK(opened.error().os_error() == std::errc::not_a_directory);
+}
+
+TEST_CASE("children inherit no handle") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    detail::os_calls& os = detail::operating_system();
+    for (const detail::os_answer<int>& answer :
+         {os.open_existing(directory / "f"), os.open_for_overwriting(directory / "f"),
+          os.create_new(directory / "g", permissions_of_new_files)}) {
+        REQUIRE(!answer.failure);
+        CHECK((::fcntl(answer.value, F_GETFD) & FD_CLOEXEC) != 0);
+        CHECK(!os.close(answer.value));
+    }
+}
+
+#endif
+
+TEST_CASE("failures while opening are reported and leak no handle") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    for (const char* const name : {"open_existing", "open_for_overwriting", "create_new", "status of handle"}) {
+        CAPTURE(name);
+        faulty_os os;
+        os.failing_name = name;
+        const std::string_view failing = name;
+        if (failing != "open_for_overwriting" && failing != "create_new") {
+            CHECK(detail::file::open(directory / "f", os).error().code() == errc::io_error);
+        }
+        if (failing != "open_existing" && failing != "create_new") {
+            const result<detail::output_file> overwritten = detail::output_file::overwrite(directory / "f", os);
+            REQUIRE(!overwritten);
+            CHECK(overwritten.error().os_error() == std::errc::io_error);
+        }
+        if (failing == "create_new") {
+            CHECK(detail::output_file::create(directory / "g", permissions_of_new_files, os).error().code() ==
+                  errc::io_error);
+        }
+        CHECK(os.open_handles == 0);
+        CHECK(read_file(directory / "f") == "abc");
+    }
+}
+
+TEST_CASE("a read goes on after short reads and interruptions") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    faulty_os os;
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    os.most_moved = 3;
+    os.failing_name = "read";
+    os.failing_times = 2;
+    os.failure = std::make_error_code(std::errc::interrupted);
+    CHECK(text_at<8>(source, 1).value() == "12345678");
+    CHECK(os.count("read") == 2 + 3);
+}
+
+TEST_CASE("a failing read says where and why") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    faulty_os os;
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    os.most_moved = 3;
+    os.first_failing_call = os.calls.size() + 2;
+    const result<std::string> read = text_at<9>(source, 1);
+    REQUIRE(!read);
+    CHECK(read.error().code() == errc::io_error);
+    CHECK(read.error().os_error() == std::errc::io_error);
+    CHECK(read.error().offset() == std::uint64_t{7});
+}
+
+TEST_CASE("a file that ends early has changed") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    const detail::file source = detail::file::open(directory / "f").value();
+    CHECK(source.check_size().has_value());
+    std::filesystem::resize_file(directory / "f", 4);
+    const result<std::string> read = text_at<10>(source, 0);
+    REQUIRE(!read);
+    CHECK(read.error().code() == errc::file_changed);
+    CHECK(read.error().offset() == std::uint64_t{4});
+    CHECK(text_at<4>(source, 0).value() == "0123");
+    CHECK(source.check_size().error().code() == errc::file_changed);
+    std::filesystem::resize_file(directory / "f", 11);
+    CHECK(source.check_size().error().code() == errc::file_changed);
+}
+
+TEST_CASE("a size that can't be asked for again is an I/O error") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    faulty_os os;
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    os.failing_name = "status of handle";
+    CHECK(source.check_size().error().code() == errc::io_error);
+}
+
+TEST_CASE("no offset of 64 bits is mistaken for another") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    const detail::file source = detail::file::open(directory / "f").value();
+    for (const std::uint64_t offset :
+         {std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+        CAPTURE(offset);
+        CHECK(text_at<1>(source, offset).error().code() == errc::file_changed);
+    }
+}
+
+TEST_CASE("bytes beyond 4 GiB are found") {
+    const temp_dir directory;
+    constexpr std::uint64_t place = (std::uint64_t{5} << 30) + 1;
+    {
+        std::ofstream sparse(directory / "f", std::ios::binary);
+        sparse.seekp(static_cast<std::streamoff>(place));
+        sparse << "far";
+        if (!sparse.flush()) {
+            WARN("skipped: the file system has no large sparse files");
+            return;
+        }
+    }
+    const detail::file source = detail::file::open(directory / "f").value();
+    CHECK(source.size_bytes() == place + 3);
+    CHECK(text_at<3>(source, place).value() == "far");
+}
+
+TEST_CASE("a new file takes what is appended, in order") {
+    const temp_dir directory;
+    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files).value();
+    CHECK(target.append(bytes_of("one ")).has_value());
+    CHECK(target.append({}).has_value());
+    CHECK(target.append(bytes_of("two")).has_value());
+    CHECK(target.sync().has_value());
+    CHECK(target.close().has_value());
+    CHECK(read_file(directory / "f") == "one two");
+}
+
+TEST_CASE("nothing that exists is created again") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    const result<detail::output_file> created = detail::output_file::create(directory / "f", permissions_of_new_files);
+    REQUIRE(!created);
+    CHECK(created.error().os_error() == std::errc::file_exists);
+    CHECK(read_file(directory / "f") == "abc");
+}
+
+TEST_CASE("an overwritten file has no old byte") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    detail::output_file target = detail::output_file::overwrite(directory / "f").value();
+    CHECK(read_file(directory / "f").empty());
+    CHECK(target.append(bytes_of("ab")).has_value());
+    CHECK(target.close().has_value());
+    CHECK(read_file(directory / "f") == "ab");
+    CHECK(detail::output_file::overwrite(directory / "nothing").error().code() == errc::file_not_found);
+}
+
+TEST_CASE("a write goes on after short writes and interruptions") {
+    const temp_dir directory;
+    faulty_os os;
+    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files, os).value();
+    os.most_moved = 3;
+    os.failing_name = "write";
+    os.failing_times = 2;
+    os.failure = std::make_error_code(std::errc::interrupted);
+    CHECK(target.append(bytes_of("0123456789")).has_value());
+    CHECK(target.close().has_value());
+    CHECK(read_file(directory / "f") == "0123456789");
+    CHECK(os.count("write") == 2 + 4);
+}
+
+TEST_CASE("a write that makes no progress fails instead of going on for ever") {
+    const temp_dir directory;
+    faulty_os os;
+    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files, os).value();
+    os.most_moved = 0;
+    CHECK(target.append(bytes_of("abc")).error().code() == errc::io_error);
+    CHECK(os.count("write") == 1);
+}
+
+TEST_CASE("more than a gigabyte moves in pieces below a gigabyte") {
+    constexpr std::size_t size = (std::size_t{5} << 28) + 1; // never touched, so it takes no memory
+    const std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[size]);
+    if (!memory) {
+        WARN("skipped: no room in the address space");
+        return;
+    }
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    faulty_os os;
+    detail::output_file target = detail::output_file::create(directory / "g", permissions_of_new_files, os).value();
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    os.most_moved = 0;
+    CHECK(!target.append(ztensor::bytes_view(memory.get(), size)));
+    CHECK(os.largest_transfer_asked > 0);
+    CHECK(os.largest_transfer_asked < (std::size_t{1} << 30));
+    os.largest_transfer_asked = 0;
+    CHECK(!source.read_at(0, ztensor::span<std::byte>(memory.get(), size)));
+    CHECK(os.largest_transfer_asked > 0);
+    CHECK(os.largest_transfer_asked < (std::size_t{1} << 30));
+}
+
+TEST_CASE("sync, close, truncate and permissions report their failure") {
+    const temp_dir directory;
+    for (const char* const name : {"sync", "close", "truncate", "set_permissions"}) {
+        CAPTURE(name);
+        faulty_os os;
+        detail::output_file target =
+            detail::output_file::create(directory / name, permissions_of_new_files, os).value();
+        os.failing_name = name;
+        const std::string_view failing = name;
+        const result<void> done = failing == "sync"       ? target.sync()
+                                  : failing == "close"    ? target.close()
+                                  : failing == "truncate" ? target.truncate()
+                                                          : target.set_permissions(permissions_of_new_files);
+        REQUIRE(!done);
+        CHECK(done.error().code() == errc::io_error);
+        CHECK(done.error().os_error() == std::errc::io_error);
+        CHECK(os.count(name) == 1);
+    }
+}
+
+TEST_CASE("a file is closed exactly once, whoever holds it last") {
+    static_assert(!std::is_copy_constructible_v<detail::file> && !std::is_copy_assignable_v<detail::file>);
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    faulty_os os;
+    {
+        detail::file first = detail::file::open(directory / "f", os).value();
+        detail::file second = detail::file::open(directory / "f", os).value();
+        CHECK(os.open_handles == 2);
+        second = std::move(first);
+        CHECK(os.open_handles == 1);
+        detail::file& same = second;
+        second = std::move(same);
+        CHECK(text_at<3>(second, 0).value() == "abc");
+        const detail::file third = std::move(second);
+        CHECK(os.open_handles == 1);
+        CHECK(text_at<3>(third, 0).value() == "abc");
+    }
+    CHECK(os.open_handles == 0);
+    CHECK(os.count("close") == 2);
+}
+
+TEST_CASE("a file to write to is closed exactly once, whoever holds it last") {
+    using detail::output_file;
+    static_assert(!std::is_copy_constructible_v<output_file> && !std::is_copy_assignable_v<output_file>);
+    const temp_dir directory;
+    faulty_os os;
+    {
+        output_file first = output_file::create(directory / "f", permissions_of_new_files, os).value();
+        output_file second = output_file::create(directory / "g", permissions_of_new_files, os).value();
+        CHECK(os.open_handles == 2);
+        second = std::move(first);
+        CHECK(os.open_handles == 1);
+        output_file& same = second;
+        second = std::move(same);
+        CHECK(second.append(bytes_of("abc")).has_value());
+        output_file third = std::move(second);
+        CHECK(third.close().has_value());
+        CHECK(os.open_handles == 0);
+        CHECK(third.close().has_value());
+    }
+    CHECK(os.open_handles == 0);
+    CHECK(os.count("close") == 2);
+    CHECK(read_file(directory / "f") == "abc");
+}
+
+TEST_CASE("a mapping shows the file and outlives its handle") {
+    const temp_dir directory;
+    write_file(directory / "f", "0123456789");
+    detail::mapping mapped;
+    {
+        const detail::file source = detail::file::open(directory / "f").value();
+        mapped = source.map().value();
+    }
+    CHECK(as_string(mapped.bytes()) == "0123456789");
+}
+
+TEST_CASE("an empty file maps to nothing") {
+    const temp_dir directory;
+    write_file(directory / "f", "");
+    faulty_os os;
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    const result<detail::mapping> mapped = source.map();
+    REQUIRE(mapped);
+    CHECK(mapped->bytes().empty());
+    CHECK(os.count("map") == 0);
+}
+
+TEST_CASE("what the system can't map is unmappable") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    faulty_os os;
+    os.failing_name = "map";
+    os.failure = std::make_error_code(std::errc::no_such_device);
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    const result<detail::mapping> mapped = source.map();
+    REQUIRE(!mapped);
+    CHECK(mapped.error().code() == errc::unmappable);
+    CHECK(mapped.error().os_error() == std::errc::no_such_device);
+}
+
+TEST_CASE("a file larger than the address space is unmappable") {
+    if (sizeof(void*) > 4) {
+        return; // no file system here holds one
+    }
+    const temp_dir directory;
+    std::ofstream(directory / "f", std::ios::binary).seekp(std::streamoff{5} << 30) << 'x';
+    const detail::file source = detail::file::open(directory / "f").value();
+    REQUIRE(source.size_bytes() > (std::uint64_t{5} << 30));
+    CHECK(source.map().error().code() == errc::unmappable);
+}
+
+TEST_CASE("a mapping is released exactly once, and before it takes another") {
+    static_assert(!std::is_copy_constructible_v<detail::mapping> && !std::is_copy_assignable_v<detail::mapping>);
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    write_file(directory / "g", "defg");
+    faulty_os os;
+    {
+        detail::mapping first = detail::file::open(directory / "f", os).value().map().value();
+        detail::mapping second = detail::file::open(directory / "g", os).value().map().value();
+        CHECK(os.open_mappings == 2);
+        first = std::move(second);
+        CHECK(os.open_mappings == 1);
+        CHECK(as_string(first.bytes()) == "defg");
+        detail::mapping& same = first;
+        first = std::move(same);
+        CHECK(as_string(first.bytes()) == "defg");
+        const detail::mapping third = std::move(first);
+        CHECK(os.open_mappings == 1);
+        CHECK(as_string(third.bytes()) == "defg");
+    }
+    CHECK(os.open_mappings == 0);
+    CHECK(os.open_handles == 0);
+}
+
+#if !defined(_WIN32)
+
+TEST_CASE("links are followed to the file they mean, there or not") {
+    const temp_dir directory;
+    std::filesystem::create_directories(directory / "a/b");
+    write_file(directory / "a/file", "abc");
+    std::filesystem::create_symlink("../file", directory / "a/b/relative");
+    std::filesystem::create_symlink(directory / "a/b/relative", directory / "absolute");
+    std::filesystem::create_symlink("nowhere", directory / "dangling");
+    std::filesystem::create_symlink("loop", directory / "loop");
+    const std::string long_name(255, 'n');
+    std::filesystem::create_symlink("./././././" + long_name, directory / "long");
+    detail::os_calls& os = detail::operating_system();
+    const auto reached = [&](const char* name) { return os.resolve_links(directory / name); };
+
+    CHECK(std::filesystem::equivalent(reached("absolute").value, directory / "a/file"));
+    CHECK(std::filesystem::equivalent(reached("a/b/relative").value, directory / "a/file"));
+    CHECK(reached("a/file").value == (directory / "a/file").native());
+    CHECK(reached("dangling").value == (directory / "nowhere").native());
+    CHECK(reached("nothing").value == (directory / "nothing").native());
+    CHECK(std::filesystem::path(reached("long").value).filename() == long_name);
+    CHECK(reached("loop").failure == std::errc::too_many_symbolic_link_levels);
+    CHECK(reached("a/file/x").failure == std::errc::not_a_directory);
+}
+
+#endif
+
+TEST_CASE("an absolute path means the same file wherever the process goes") {
+    const temp_dir directory;
+    detail::os_calls& os = detail::operating_system();
+    const auto absolute = [&](const std::filesystem::path& path) {
+        const detail::os_answer<detail::native_path> answer = os.absolute(path.native());
+        CHECK(!answer.failure);
+        return std::filesystem::path(answer.value);
+    };
+    CHECK(absolute(directory / "f") == directory / "f");
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(directory.path());
+    write_file("f", "abc");
+    const std::filesystem::path found = absolute("f");
+    const std::filesystem::path by_dots = absolute(std::filesystem::path("..") / directory.path().filename() / "f");
+    std::filesystem::current_path(before);
+    CHECK(found.is_absolute());
+    CHECK(by_dots.is_absolute());
+    CHECK(std::filesystem::equivalent(found, directory / "f"));
+    CHECK(std::filesystem::equivalent(by_dots, directory / "f"));
+}
+
+TEST_CASE("a directory syncs, and one that is not there does not") {
+    const temp_dir directory;
+    CHECK(!detail::operating_system().sync_directory(directory.path()));
+#if !defined(_WIN32)
+    CHECK(detail::operating_system().sync_directory(directory / "nothing") == std::errc::no_such_file_or_directory);
+#endif
+}
+
+TEST_CASE("suffixes are 16 hexadecimal digits and don't repeat") {
+    std::set<std::string> seen;
+    for (int i = 0; i < 10000; ++i) {
+        const std::string suffix = detail::unique_suffix();
+        REQUIRE(suffix.size() == 16);
+        REQUIRE(suffix.find_first_not_of("0123456789abcdef") == std::string::npos);
+        REQUIRE(seen.insert(suffix).second);
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// Small files whose elements are read in many ways.
+#ifndef ZTENSOR_TESTS_READ_READ_SAMPLES_HPP
+#define ZTENSOR_TESTS_READ_READ_SAMPLES_HPP
+
+#include "support/bytes.hpp"
+#include "support/zt_builder.hpp"
+
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace read_samples {
+
+/// As a file holds them.
+support::bytes floats(const std::vector<float>& values);
+support::bytes shorts(const std::vector<int>& values);
+/// 0, 1, 2, …
+std::vector<float> counting(std::size_t count);
+
+/// "w", of shape [6, 2], with the numbers 0 to 11.
+support::sample twelve_floats();
+/// The same compressed; of generations before 1.2 the file does not state the decoded size.
+support::sample twelve_compressed(ztensor::generation each = ztensor::generation::v1_2);
+/// A 1.1 file with the object "w", sparse, whose compressed values are as many as decoding tells.
+support::sample values_of_unknown_size();
+
+} // namespace read_samples
+
+#endif

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""Files with and without ZTENSOR_COMPILED don't link into one program, and the linker's message says why; and files
+with and without exceptions use other symbols.
+
+usage: modes_do_not_mix.py COMPILER INCLUDE_FOLDERS, the folders separated by semicolons
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TELLING_NAME = "with_and_without_ZTENSOR_COMPILED"
+FLAGS = {
+    "header_only": [],
+    "header_only_without_exceptions": ["-fno-exceptions"],
+    "compiled": ["-DZTENSOR_COMPILED"],
+    "compiled_without_exceptions": ["-DZTENSOR_COMPILED", "-fno-exceptions"],
+}
+# Needs nothing that only a compiled library has, so that linking fails for one reason alone.
+USER = "#include <ztensor/vocabulary.hpp>\nvoid {name}(ztensor::generation);\nvoid {name}(ztensor::generation) {{}}\n"
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+
+
+class Toolchain:
+    def __init__(self, compiler, folders, scratch):
+        self.compiler = [compiler, "-std=c++17", *(f"-I{folder}" for folder in folders)]
+        self.scratch = pathlib.Path(scratch)
+
+    def object_file(self, name, text, flags=()):
+        source, made = self.scratch / f"{name}.cpp", self.scratch / f"{name}.o"
+        source.write_text(text, encoding="utf-8")
+        done = run(*self.compiler, *flags, "-c", str(source), "-o", str(made))
+        if done.returncode != 0:
+            sys.exit(f"{name} does not compile:\n{done.stdout}")
+        return made
+
+    def link(self, *objects):
+        """What the linker says; nothing if it links."""
+        done = run(*self.compiler, *map(str, objects), "-o", str(self.scratch / "program"))
+        return "" if done.returncode == 0 else done.stdout or "no message"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        tools = Toolchain(sys.argv[1], [part for part in sys.argv[2].split(";") if part], scratch)
+        program = tools.object_file("main", "int main() {}\n")
+        if not program.read_bytes().startswith(b"\x7fELF"):
+            print("SKIPPED: that files of both modes don't link; only ELF has the means that is tested here")
+            return 0
+        users = {mode: [tools.object_file(f"{mode}_{i}", USER.format(name=f"use_{i}"), flags) for i in (1, 2)]
+                 for mode, flags in FLAGS.items()}
+        problems = []
+        for mode, objects in users.items():
+            if not re.search(rb"\dv0_%s\d" % mode.encode(), objects[0].read_bytes()):
+                problems.append(f"no symbol of v0_{mode} in a file of that mode")
+            for other, others in users.items():
+                is_mixed = mode.startswith("compiled") != other.startswith("compiled")
+                said = tools.link(program, objects[0], others[1])
+                if is_mixed and TELLING_NAME not in said:
+                    problems.append(f"files of {mode} and {other}: {said or 'they link'}")
+                elif said and not is_mixed:
+                    problems.append(f"files of {mode} and {other} don't link: {said}")
+        print("\n".join(problems))
+        return 1 if problems else 0
+
+
+sys.exit(main())

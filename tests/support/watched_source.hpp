@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Content in memory that notes every read, and fails when it is told to.
+#ifndef ZTENSOR_TESTS_SUPPORT_WATCHED_SOURCE_HPP
+#define ZTENSOR_TESTS_SUPPORT_WATCHED_SOURCE_HPP
+
+#include "support/bytes.hpp"
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <vector>
+
+namespace support {
+
+struct read_range {
+    std::uint64_t offset;
+    std::uint64_t length;
+
+    friend bool operator==(const read_range& a, const read_range& b) {
+        return a.offset == b.offset && a.length == b.length;
+    }
+    friend std::ostream& operator<<(std::ostream& out, const read_range& a);
+};
+using read_ranges = std::vector<read_range>;
+
+class watched_source final : public ztensor::byte_source {
+public:
+    static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+
+    explicit watched_source(const bytes& content, bool is_mapped = false);
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+    [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset,
+                                                ztensor::span<std::byte> destination) const override;
+    [[nodiscard]] ztensor::bytes_view mapped() const noexcept override;
+    [[nodiscard]] ztensor::result<void> check_unchanged() const override;
+
+    mutable read_ranges reads; ///< those of nothing too
+    std::size_t first_failing_read = never;
+    ztensor::errc failure = ztensor::errc::io_error;
+    bool has_shrunk = false;
+
+private:
+    byte_vector content_;
+    bool is_mapped_;
+};
+
+/// In their order in the file, without those of nothing.
+[[nodiscard]] read_ranges sorted(read_ranges reads);
+/// The same with neighbours joined; a byte that is in two of them fails the test.
+[[nodiscard]] read_ranges merged(read_ranges reads);
+
+} // namespace support
+
+#endif

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: MIT
+//
+// Sinks: what is published when, and what is left behind when any one call to the operating system fails.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/faulty_os.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#if !defined(_WIN32)
+#include <csignal>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+namespace {
+
+using support::bytes_of;
+using support::faulty_os;
+using support::read_file;
+using support::temp_dir;
+using support::write_file;
+using ztensor::byte_sink;
+using ztensor::errc;
+using ztensor::publish_mode;
+using ztensor::result;
+using ztensor::write_options;
+using ztensor::detail::create_sink;
+
+using names = std::vector<std::string>;
+using sink_pointer = std::unique_ptr<byte_sink>;
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Text whose every part looks different.
+std::string pattern(std::size_t size) {
+    std::string text(size, '\0');
+    std::uint32_t state = 12345;
+    for (char& c : text) {
+        state = state * 1664525u + 1013904223u;
+        c = static_cast<char>('a' + (state >> 24) % 26);
+    }
+    return text;
+}
+
+result<void> write_and_finish(byte_sink& sink, const std::vector<std::string_view>& pieces) {
+    for (const std::string_view piece : pieces) {
+        if (result<void> written = sink.write(bytes_of(piece)); !written) {
+            return written;
+        }
+    }
+    return sink.finish();
+}
+
+/// From creation to finish; the sink is gone afterwards.
+result<void> produce(const std::filesystem::path& target, const std::vector<std::string_view>& pieces,
+                     const write_options& options = {},
+                     ztensor::detail::os_calls& os = ztensor::detail::operating_system()) {
+    result<sink_pointer> sink = create_sink(target, options, os);
+    if (!sink) {
+        return std::move(sink).error();
+    }
+    return write_and_finish(**sink, pieces);
+}
+
+bool is_temporary_name(const std::string& name) {
+    return name.size() == 29 && name.substr(0, 9) == ".ztensor-" && name.substr(25) == ".tmp" &&
+           name.substr(9, 16).find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+/// Three writes of which the second is large: 3.5 MiB and a little, in four transfers.
+struct scenario {
+    std::string content = pattern(7 * mebibyte / 2 + 107);
+    std::vector<std::string_view> pieces = {
+        std::string_view(content).substr(0, 100),
+        std::string_view(content).substr(100, 7 * mebibyte / 2),
+        std::string_view(content).substr(100 + 7 * mebibyte / 2),
+    };
+};
+
+const std::string old_content = "the old content";
+
+} // namespace
+
+TEST_CASE("a finished sink is the file, and nothing else is left") {
+    const temp_dir directory;
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        for (const bool exists : {false, true}) {
+            CAPTURE(static_cast<int>(mode), exists);
+            std::filesystem::remove(directory / "f");
+            if (exists) {
+                write_file(directory / "f", old_content);
+            }
+            REQUIRE(produce(directory / "f", {"one ", "", "two"}, write_options().publish(mode)));
+            CHECK(read_file(directory / "f") == "one two");
+            CHECK(directory.names() == names{"f"});
+        }
+    }
+}
+
+TEST_CASE("a sink that nothing was written to makes an empty file") {
+    const temp_dir directory;
+    REQUIRE(produce(directory / "f", {}));
+    CHECK(directory.names() == names{"f"});
+    CHECK(std::filesystem::file_size(directory / "f") == 0);
+}
+
+TEST_CASE("until it is finished a replacing sink leaves the target alone") {
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    {
+        const sink_pointer sink = create_sink(directory / "f", {}).value();
+        REQUIRE(sink->write(bytes_of(pattern(3 * mebibyte))));
+        CHECK(read_file(directory / "f") == old_content);
+        const names present = directory.names();
+        REQUIRE(present.size() == 2);
+        CHECK(is_temporary_name(present[0]));
+        CHECK(present[1] == "f");
+    }
+    CHECK(directory.names() == names{"f"});
+    CHECK(read_file(directory / "f") == old_content);
+}
+
+TEST_CASE("a dropped sink in place removes what it made and empties what was there") {
+    const temp_dir directory;
+    const write_options in_place = write_options().publish(publish_mode::in_place);
+    {
+        const sink_pointer sink = create_sink(directory / "f", in_place).value();
+        REQUIRE(sink->write(bytes_of(pattern(2 * mebibyte))));
+        CHECK(directory.names() == names{"f"});
+    }
+    CHECK(directory.names().empty());
+
+    write_file(directory / "f", old_content);
+    {
+        const sink_pointer sink = create_sink(directory / "f", in_place).value();
+        REQUIRE(sink->write(bytes_of(pattern(2 * mebibyte))));
+    }
+    CHECK(directory.names() == names{"f"});
+    CHECK(read_file(directory / "f").empty());
+}
+
+TEST_CASE("a finished or failed sink takes no more") {
+    const temp_dir directory;
+    for (const char* const failing : {"", "write"}) {
+        CAPTURE(failing);
+        faulty_os os;
+        os.failing_name = failing;
+        const sink_pointer sink = create_sink(directory / "f", {}, os).value();
+        REQUIRE(write_and_finish(*sink, {"abc"}).has_value() == os.failing_name.empty());
+        const std::size_t calls_before = os.calls.size();
+        const result<void> written = sink->write(bytes_of("more"));
+        REQUIRE(!written);
+        CHECK(written.error().code() == errc::writer_closed);
+        CHECK(written.error().path() == ztensor::detail::path_text((directory / "f").native()));
+        CHECK(sink->finish().error().code() == errc::writer_closed);
+        CHECK(os.calls.size() == calls_before);
+    }
+}
+
+TEST_CASE("pieces of every size arrive in order, and all transfers but the last are whole MiB") {
+    const temp_dir directory;
+    const std::string content = pattern(24 * mebibyte + 4321);
+    constexpr std::size_t m = mebibyte;
+    const std::size_t sizes[] = {64,        m - 65, 1,     m,      m, 1,     m - 1,   2 * m, 3,      m / 2, 4 * m + 7,
+                                 m / 2 - 9, 0,      m - 1, 100000, m, 5 * m, 1000000, 12,    524288, m + 1};
+    std::vector<std::string_view> pieces;
+    std::string_view left = content;
+    for (const std::size_t size : sizes) {
+        pieces.push_back(left.substr(0, size));
+        left.remove_prefix(size);
+    }
+    pieces.push_back(left);
+
+    faulty_os os;
+    REQUIRE(produce(directory / "f", pieces, {}, os));
+    CHECK((read_file(directory / "f") == content));
+    std::size_t total = 0;
+    for (const std::size_t size : os.write_sizes) {
+        CHECK(total % mebibyte == 0);
+        total += size;
+    }
+    CHECK(total == content.size());
+    CHECK(os.write_sizes.size() < 25);
+}
+
+TEST_CASE("the file is on the disk before it gets its name, and the name before success is told") {
+    const temp_dir directory;
+    const scenario s;
+    write_file(directory / "f", old_content);
+    faulty_os os;
+    REQUIRE(produce(directory / "f", s.pieces, {}, os));
+    CHECK(os.calls == names{"status of path", "resolve_links", "create_new", "set_permissions", "write", "write",
+                            "write", "sync", "close", "rename", "sync_directory"});
+}
+
+TEST_CASE("without sync there is only the rename") {
+    const temp_dir directory;
+    faulty_os os;
+    REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false), os));
+    CHECK(os.calls == names{"status of path", "resolve_links", "create_new", "write", "close", "rename"});
+    faulty_os in_place;
+    REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false).publish(publish_mode::in_place), in_place));
+    CHECK(in_place.count("sync") + in_place.count("sync_directory") == 0);
+}
+
+TEST_CASE("in place, the directory is synced for a new name only") {
+    const temp_dir directory;
+    const write_options in_place = write_options().publish(publish_mode::in_place);
+    faulty_os first;
+    REQUIRE(produce(directory / "f", {"abc"}, in_place, first));
+    CHECK(first.calls ==
+          names{"status of path", "resolve_links", "create_new", "write", "sync", "close", "sync_directory"});
+    faulty_os second;
+    REQUIRE(produce(directory / "f", {"abc"}, in_place, second));
+    CHECK(second.calls == names{"status of path", "resolve_links", "create_new", "open_for_overwriting",
+                                "status of handle", "truncate", "write", "sync", "close"});
+}
+
+TEST_CASE("whichever call fails, the target is all old or all new and nothing is left behind") {
+    const scenario s;
+    for (const bool exists : {false, true}) {
+        std::size_t calls = 1;
+        for (std::size_t failing = 0; failing < calls; ++failing) {
+            const temp_dir directory;
+            if (exists) {
+                write_file(directory / "f", old_content);
+            }
+            faulty_os os;
+            os.first_failing_call = failing;
+            const result<void> done = produce(directory / "f", s.pieces, {}, os);
+            REQUIRE(os.calls.size() > failing);
+            const std::string failed = os.calls[failing];
+            CAPTURE(exists, failing, failed);
+            REQUIRE(!done);
+            const bool published = failed == "sync_directory";
+            CHECK(done.error().code() == (published ? errc::not_durable : errc::io_error));
+            CHECK(done.error().os_error() == std::errc::io_error);
+            CHECK(done.error().path() == ztensor::detail::path_text((directory / "f").native()));
+            CHECK((read_file(directory / "f") == (published ? s.content : exists ? old_content : "")));
+            CHECK(directory.names() == (published || exists ? names{"f"} : names{}));
+            CHECK(os.count("sync") <= 1);
+            CHECK(os.open_handles == 0);
+            calls = published ? failing + 1 : failing + 2; // the directory is synced last
+        }
+        CHECK(calls == (exists ? 11 : 10));
+    }
+}
+
+TEST_CASE("where even tidying up fails, the target is safe and the message names what is left") {
+    const scenario s;
+    for (std::size_t failing = 0; failing < 11; ++failing) {
+        const temp_dir directory;
+        write_file(directory / "f", old_content);
+        faulty_os os;
+        os.first_failing_call = failing;
+        os.failing_calls = faulty_os::never;
+        const result<void> done = produce(directory / "f", s.pieces, {}, os);
+        const std::string failed = os.calls[failing];
+        CAPTURE(failing, failed);
+        REQUIRE(!done);
+        CHECK(done.error().os_error() == std::errc::io_error);
+        const names present = directory.names();
+        if (failed == "sync_directory") {
+            CHECK(done.error().code() == errc::not_durable);
+            CHECK((read_file(directory / "f") == s.content));
+            CHECK(present == names{"f"});
+            continue;
+        }
+        CHECK(done.error().code() == errc::io_error);
+        CHECK(read_file(directory / "f") == old_content);
+        if (present.size() == 2) {
+            CHECK(is_temporary_name(present[0]));
+            CHECK(done.error().what().find(present[0]) != std::string::npos);
+        } else {
+            CHECK(failing <= 2); // before there was a temporary
+            CHECK(present == names{"f"});
+        }
+        CHECK(os.open_handles == 0);
+    }
+}
+
+TEST_CASE("whichever call fails in place, a new file is gone and an old one is old, empty or complete") {
+    const scenario s;
+    const write_options in_place = write_options().publish(publish_mode::in_place);
+    for (const bool exists : {false, true}) {
+        const temp_dir dry;
+        faulty_os counter;
+        if (exists) {
+            write_file(dry / "f", old_content);
+        }
+        REQUIRE(produce(dry / "f", s.pieces, in_place, counter));
+        for (std::size_t failing = 0; failing < counter.calls.size(); ++failing) {
+            const temp_dir directory;
+            if (exists) {
+                write_file(directory / "f", old_content);
+            }
+            faulty_os os;
+            os.first_failing_call = failing;
+            const result<void> done = produce(directory / "f", s.pieces, in_place, os);
+            const std::string failed = os.calls[failing];
+            CAPTURE(exists, failing, failed);
+            REQUIRE(!done);
+            CHECK(done.error().code() == (failed == "sync_directory" ? errc::not_durable : errc::io_error));
+            CHECK(done.error().os_error() == std::errc::io_error);
+            CHECK(os.open_handles == 0);
+            CHECK(os.count("sync") <= 1);
+            if (failed == "sync_directory") {
+                CHECK((read_file(directory / "f") == s.content));
+            } else if (!exists) {
+                CHECK(directory.names().empty());
+            } else if (failed == "write" || failed == "sync") {
+                CHECK(read_file(directory / "f").empty());
+            } else if (failed == "close") { // it can no longer be emptied
+                CHECK((read_file(directory / "f") == s.content));
+                CHECK(done.error().what().find("is left behind") != std::string::npos);
+            } else {
+                CHECK(read_file(directory / "f") == old_content);
+            }
+        }
+    }
+}
+
+TEST_CASE("interrupted and short writes go on") {
+    const temp_dir directory;
+    const scenario s;
+    faulty_os os;
+    os.failing_name = "write";
+    os.failing_times = 5;
+    os.failure = std::make_error_code(std::errc::interrupted);
+    os.most_moved = 65537;
+    REQUIRE(produce(directory / "f", s.pieces, {}, os));
+    CHECK((read_file(directory / "f") == s.content));
+}
+
+TEST_CASE("a disk that fills up leaves the old file") {
+    const scenario s;
+    for (const std::size_t room : {std::size_t{0}, std::size_t{1}, mebibyte, 3 * mebibyte + 5, s.content.size() - 1}) {
+        CAPTURE(room);
+        const temp_dir directory;
+        write_file(directory / "f", old_content);
+        faulty_os os;
+        os.room_bytes = room;
+        const result<void> done = produce(directory / "f", s.pieces, {}, os);
+        REQUIRE(!done);
+        CHECK(done.error().code() == errc::io_error);
+        CHECK(done.error().os_error() == std::errc::no_space_on_device);
+        CHECK(read_file(directory / "f") == old_content);
+        CHECK(directory.names() == names{"f"});
+    }
+}
+
+TEST_CASE("a temporary name that is taken is tried again under another, but not for ever") {
+    const temp_dir directory;
+    faulty_os os;
+    os.failing_name = "create_new";
+    os.failing_times = 3;
+    os.failure = std::make_error_code(std::errc::file_exists);
+    REQUIRE(produce(directory / "f", {"abc"}, {}, os));
+    CHECK(os.count("create_new") == 4);
+    CHECK(read_file(directory / "f") == "abc");
+
+    faulty_os always;
+    always.failing_name = "create_new";
+    always.failure = std::make_error_code(std::errc::file_exists);
+    const result<void> done = produce(directory / "f", {"def"}, {}, always);
+    REQUIRE(!done);
+    CHECK(done.error().code() == errc::io_error);
+    CHECK(done.error().os_error() == std::errc::file_exists);
+    CHECK(always.count("create_new") < 100);
+    CHECK(read_file(directory / "f") == "abc");
+}
+
+TEST_CASE("a target that is no file is refused before anything happens") {
+    const temp_dir directory;
+    std::filesystem::create_directory(directory / "d");
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        const write_options options = write_options().publish(mode);
+        CHECK(create_sink(directory / "d", options).error().code() == errc::not_regular_file);
+        CHECK(create_sink(directory / "d/", options).error().code() == errc::not_regular_file);
+        CHECK(create_sink(directory / "d/.", options).error().code() == errc::not_regular_file);
+        CHECK(create_sink(directory / "n/", options).error().code() == errc::invalid_argument);
+        CHECK(create_sink("", options).error().code() == errc::invalid_argument);
+        CHECK(directory.names() == names{"d"});
+        CHECK(std::filesystem::is_empty(directory / "d"));
+    }
+}
+
+TEST_CASE("a directory that is not there can't be written to") {
+    const temp_dir directory;
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        const result<sink_pointer> sink = create_sink(directory / "n/f", write_options().publish(mode));
+        REQUIRE(!sink);
+        CHECK(sink.error().code() == errc::io_error);
+        CHECK(sink.error().os_error() == std::errc::no_such_file_or_directory);
+        CHECK(sink.error().path() == ztensor::detail::path_text((directory / "n/f").native()));
+    }
+    CHECK(directory.names().empty());
+}
+
+TEST_CASE("a relative target means what it meant when the sink was made") {
+    const temp_dir directory;
+    std::filesystem::create_directory(directory / "a");
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(directory / "a");
+    result<sink_pointer> sink = create_sink("f", {});
+    std::filesystem::current_path(before);
+    REQUIRE(sink);
+    REQUIRE(write_and_finish(**sink, {"abc"}));
+    CHECK(read_file(directory / "a/f") == "abc");
+}
+
+TEST_CASE("a target outside ASCII is written") {
+    const temp_dir directory;
+    const std::filesystem::path name(u"mod\u00e9l-\u91cd\u307f.zt");
+    REQUIRE(produce(directory / name, {"abc"}));
+    CHECK(read_file(directory / name) == "abc");
+    CHECK(directory.names() == names{"mod\xc3\xa9l-\xe9\x87\x8d\xe3\x81\xbf.zt"});
+}
+
+TEST_CASE("two sinks on one target don't mix") {
+    const temp_dir directory;
+    const sink_pointer first = create_sink(directory / "f", {}).value();
+    const sink_pointer second = create_sink(directory / "f", {}).value();
+    REQUIRE(first->write(bytes_of("first")));
+    REQUIRE(second->write(bytes_of("second")));
+    REQUIRE(second->finish());
+    CHECK(read_file(directory / "f") == "second");
+    REQUIRE(first->finish());
+    CHECK(read_file(directory / "f") == "first");
+    CHECK(directory.names() == names{"f"});
+}
+
+TEST_CASE("a file can be replaced while it is mapped, and made from its own old bytes") {
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    const auto source = ztensor::detail::open_source(directory / "f", ztensor::io_mode::mapped).value();
+    const sink_pointer sink = create_sink(directory / "f", {}).value();
+    REQUIRE(sink->write(bytes_of("copied: ")));
+    REQUIRE(sink->write(source->mapped()));
+    const result<void> finished = sink->finish();
+#if defined(_WIN32)
+    if (!finished) { // before Windows 10, and outside NTFS
+        CHECK(finished.error().code() == errc::io_error);
+        CHECK(read_file(directory / "f") == old_content);
+        CHECK(directory.names() == names{"f"});
+        return;
+    }
+#endif
+    REQUIRE(finished);
+    CHECK(read_file(directory / "f") == "copied: " + old_content);
+    const ztensor::bytes_view mapped = source->mapped();
+    CHECK(std::equal(mapped.begin(), mapped.end(), bytes_of(old_content).begin()));
+}
+
+#if !defined(_WIN32)
+
+namespace {
+
+unsigned mode_of(const std::filesystem::path& path) {
+    struct ::stat found = {};
+    REQUIRE(::lstat(path.c_str(), &found) == 0);
+    return static_cast<unsigned>(found.st_mode) & 07777u;
+}
+
+/// Sets the umask for the length of a test.
+class umask_guard {
+public:
+    explicit umask_guard(::mode_t mask) : before_(::umask(mask)) {}
+    umask_guard(const umask_guard&) = delete;
+    umask_guard& operator=(const umask_guard&) = delete;
+    ~umask_guard() { ::umask(before_); }
+
+private:
+    ::mode_t before_;
+};
+
+/// Runs `child` in a process of its own, which ends with what it returns and cleans nothing up.
+template <class Child>
+int exit_code_of(Child child) {
+    const ::pid_t id = ::fork();
+    REQUIRE(id >= 0);
+    if (id == 0) {
+        ::_exit(child());
+    }
+    int status = 0;
+    REQUIRE(::waitpid(id, &status, 0) == id);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+} // namespace
+
+TEST_CASE("a new file has the permissions that the process gives to new files") {
+    const temp_dir directory;
+    const umask_guard umask(027);
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        std::filesystem::remove(directory / "f");
+        REQUIRE(produce(directory / "f", {"abc"}, write_options().publish(mode)));
+        CHECK(mode_of(directory / "f") == 0640u);
+    }
+}
+
+TEST_CASE("a replaced file keeps its permissions, and the temporary never has more") {
+    const temp_dir directory;
+    const umask_guard umask(022);
+    for (const unsigned mode : {0600u, 0666u, 0400u, 0755u}) {
+        write_file(directory / "f", old_content);
+        REQUIRE(::chmod((directory / "f").c_str(), static_cast<::mode_t>(mode)) == 0);
+        const sink_pointer sink = create_sink(directory / "f", {}).value();
+        CHECK(mode_of(directory / directory.names()[0]) == mode);
+        REQUIRE(write_and_finish(*sink, {"abc"}));
+        CHECK(mode_of(directory / "f") == mode);
+        CHECK(read_file(directory / "f") == "abc");
+        std::filesystem::remove(directory / "f");
+    }
+}
+
+TEST_CASE("a symbolic link stays, and the file it leads to is replaced") {
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        for (const bool exists : {false, true}) {
+            CAPTURE(static_cast<int>(mode), exists);
+            const temp_dir directory;
+            std::filesystem::create_directory(directory / "d");
+            std::filesystem::create_symlink("d/f", directory / "link");
+            if (exists) {
+                write_file(directory / "d/f", old_content);
+            }
+            REQUIRE(produce(directory / "link", {"abc"}, write_options().publish(mode)));
+            CHECK(std::filesystem::is_symlink(directory / "link"));
+            CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(directory / "d/f")));
+            CHECK(read_file(directory / "d/f") == "abc");
+            CHECK(directory.names() == names{"d", "link"});
+            CHECK(std::distance(std::filesystem::directory_iterator(directory / "d"), {}) == 1);
+        }
+    }
+}
+
+TEST_CASE("links in a circle are an I/O error") {
+    const temp_dir directory;
+    std::filesystem::create_symlink("loop", directory / "loop");
+    const result<sink_pointer> sink = create_sink(directory / "loop", {});
+    REQUIRE(!sink);
+    CHECK(sink.error().code() == errc::io_error);
+    CHECK(sink.error().os_error() == std::errc::too_many_symbolic_link_levels);
+}
+
+TEST_CASE("another hard link keeps the old content") {
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    std::filesystem::create_hard_link(directory / "f", directory / "g");
+    REQUIRE(produce(directory / "f", {"abc"}));
+    CHECK(read_file(directory / "f") == "abc");
+    CHECK(read_file(directory / "g") == old_content);
+}
+
+TEST_CASE("a FIFO or device as target is refused and does not block") {
+    const temp_dir directory;
+    REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        const write_options options = write_options().publish(mode);
+        CHECK(create_sink(directory / "fifo", options).error().code() == errc::not_regular_file);
+        CHECK(create_sink("/dev/null", options).error().code() == errc::not_regular_file);
+    }
+    CHECK(directory.names() == names{"fifo"});
+}
+
+TEST_CASE("a directory that may not be written to leaves the file as it was") {
+    if (::geteuid() == 0) {
+        WARN("skipped: root may write everywhere");
+        return;
+    }
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    REQUIRE(::chmod(directory.path().c_str(), 0555) == 0);
+    const result<sink_pointer> sink = create_sink(directory / "f", {});
+    REQUIRE(!sink);
+    CHECK(sink.error().code() == errc::io_error);
+    CHECK(sink.error().os_error() == std::errc::permission_denied);
+    CHECK(read_file(directory / "f") == old_content);
+    CHECK(produce(directory / "f", {"abc"}, write_options().publish(publish_mode::in_place)).has_value());
+    CHECK(read_file(directory / "f") == "abc");
+}
+
+TEST_CASE("a real limit on file size is reported, and the old file stays") {
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    const scenario s;
+    const int outcome = exit_code_of([&] {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const ::rlimit limit = {2 * mebibyte + 5, 2 * mebibyte + 5};
+        if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+            return 1;
+        }
+        const result<void> done = produce(directory / "f", s.pieces);
+        if (done) {
+            return 2;
+        }
+        if (done.error().code() != errc::io_error) {
+            return 3;
+        }
+        return done.error().os_error() == std::errc::file_too_large ? 42 : 4;
+    });
+    CHECK(outcome == 42);
+    CHECK(read_file(directory / "f") == old_content);
+    CHECK(directory.names() == names{"f"});
+}
+
+TEST_CASE("a process that dies leaves the old file and at most a temporary") {
+    const temp_dir directory;
+    write_file(directory / "f", old_content);
+    const scenario s;
+    const int outcome = exit_code_of([&] {
+        const result<sink_pointer> sink = create_sink(directory / "f", {});
+        if (!sink) {
+            return 1;
+        }
+        for (const std::string_view piece : s.pieces) {
+            if (!(*sink)->write(bytes_of(piece))) {
+                return 2;
+            }
+        }
+        ::_exit(42);
+    });
+    CHECK(outcome == 42);
+    CHECK(read_file(directory / "f") == old_content);
+    const names present = directory.names();
+    REQUIRE(present.size() == 2);
+    CHECK(is_temporary_name(present[0]));
+    REQUIRE(produce(directory / "f", {"abc"}));
+    CHECK(read_file(directory / "f") == "abc");
+}
+
+#endif
+
+TEST_CASE("memory gathers what is written, once") {
+    ztensor::detail::memory_sink sink;
+    REQUIRE(sink.write(bytes_of("one ")));
+    REQUIRE(sink.write({}));
+    REQUIRE(sink.write(bytes_of("two")));
+    REQUIRE(sink.finish());
+    CHECK(sink.write(bytes_of("more")).error().code() == errc::writer_closed);
+    CHECK(sink.finish().error().code() == errc::writer_closed);
+    const std::vector<std::byte> bytes = sink.take();
+    const std::string_view expected = "one two";
+    REQUIRE(bytes.size() == expected.size());
+    CHECK(std::equal(bytes.begin(), bytes.end(), bytes_of(expected).begin()));
+    CHECK(sink.take().empty());
+}
