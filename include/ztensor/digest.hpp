@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DIGEST_HPP
 #define ZTENSOR_DIGEST_HPP
 
+#include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
@@ -13,17 +14,6 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-
-namespace detail {
-
-/// What an algorithm keeps between two pieces; detail/codec knows what it means.
-struct digest_memory {
-    std::uint32_t words[8] = {};    ///< SHA-256's state; of CRC-32C the first
-    std::byte pending[64] = {};     ///< of SHA-256: the start of a block that is not full yet
-    std::uint64_t length_bytes = 0; ///< of all pieces so far
-};
-
-} // namespace detail
 
 /// Computes a digest piece by piece. With digest::none it does nothing. Cheap to copy: a copy goes on from there.
 class digester {

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t crc32c_start = 0xffffffff;
 struct crc32c_tables {
     std::uint32_t of[8][256];
 
-    crc32c_tables() noexcept {
+    ZTENSOR_COLD crc32c_tables() noexcept {
         constexpr std::uint32_t reflected_polynomial = 0x82f63b78;
         for (std::uint32_t byte = 0; byte < 256; ++byte) {
             std::uint32_t crc = byte;

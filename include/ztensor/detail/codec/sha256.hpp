@@ -4,8 +4,8 @@
 #ifndef ZTENSOR_DETAIL_CODEC_SHA256_HPP
 #define ZTENSOR_DETAIL_CODEC_SHA256_HPP
 
+#include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/endian.hpp>
-#include <ztensor/digest.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>

@@ -12,8 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include <zstd.h>
 
@@ -36,21 +36,31 @@ struct byte_consumer {
     result<void> (*take)(void* owner, bytes_view bytes);
 };
 
-/// Compresses into one frame, piece by piece, in memory that does not grow with the input.
+/// Compresses into one frame, piece by piece, in memory that does not grow with the input. Move-only.
 class zstd_encoder {
 public:
-    /// `level` has been checked. `total_bytes`, where known, is written into the frame's header. Errors: out_of_memory.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<zstd_encoder>>
-    create(int level, std::optional<std::uint64_t> total_bytes) {
-        std::unique_ptr<zstd_encoder> encoder(new zstd_encoder);
-        encoder->context_.reset(ZSTD_createCCtx());
-        if (!encoder->context_ || !encoder->output_.allocate(ZSTD_CStreamOutSize())) {
+    zstd_encoder() noexcept = default;
+    zstd_encoder(zstd_encoder&& other) noexcept
+        : context_(std::exchange(other.context_, nullptr)), output_(std::move(other.output_)) {}
+    zstd_encoder& operator=(zstd_encoder&& other) noexcept {
+        std::swap(context_, other.context_);
+        output_ = std::move(other.output_);
+        return *this;
+    }
+    ~zstd_encoder() { ZSTD_freeCCtx(context_); }
+
+    /// Called once, before anything else. `level` has been checked. `total_bytes`, where known, is written into the
+    /// frame's header. Errors: out_of_memory.
+    [[nodiscard]] ZTENSOR_COLD result<void> start(int level, std::optional<std::uint64_t> total_bytes) {
+        context_ = ZSTD_createCCtx();
+        if (context_ == nullptr || !output_.allocate(ZSTD_CStreamOutSize())) {
             return fail(errc::out_of_memory, "no memory for a zstd encoder");
         }
-        ZSTD_CCtx_setParameter(encoder->context_.get(), ZSTD_c_compressionLevel, level);
-        ZSTD_CCtx_setPledgedSrcSize(encoder->context_.get(), total_bytes.value_or(ZSTD_CONTENTSIZE_UNKNOWN));
-        return encoder;
+        ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, level);
+        ZSTD_CCtx_setPledgedSrcSize(context_, total_bytes.value_or(ZSTD_CONTENTSIZE_UNKNOWN));
+        return {};
     }
+    [[nodiscard]] bool is_started() const noexcept { return context_ != nullptr; }
 
     /// Takes the next piece, ends the frame after it if it is the `last`, and hands on what is ready.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(bytes_view piece, bool last, byte_consumer out) {
@@ -58,7 +68,7 @@ public:
         for (bool done = false; !done;) {
             ZSTD_outBuffer output{output_.data(), output_.size(), 0};
             const std::size_t left =
-                ZSTD_compressStream2(context_.get(), &output, &input, last ? ZSTD_e_end : ZSTD_e_continue);
+                ZSTD_compressStream2(context_, &output, &input, last ? ZSTD_e_end : ZSTD_e_continue);
             if (ZSTD_isError(left) != 0) {
                 return zstd_error(errc::encode_failed, "zstd can't compress", left);
             }
@@ -71,12 +81,7 @@ public:
     }
 
 private:
-    zstd_encoder() = default;
-
-    struct context_deleter {
-        void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
-    };
-    std::unique_ptr<ZSTD_CCtx, context_deleter> context_;
+    ZSTD_CCtx* context_ = nullptr;
     byte_buffer output_;
 };
 

@@ -74,16 +74,17 @@ namespace detail {
 struct quantized_counts {
     std::uint64_t words = 0;
     std::uint64_t groups = 0;
+    bool are_known = false; ///< false if the packing is not
 };
 
-/// What the parameters demand of the parts of an object of that shape; nothing if the packing is unknown.
+/// What the parameters demand of the parts of an object of that shape.
 /// Errors: quant_packing (contradicts bits, or the dtype of packed_weight, or does not divide the last dimension),
 /// quant_group (does not divide it, or there is none), shape_overflow.
-[[nodiscard]] ZTENSOR_COLD inline result<std::optional<quantized_counts>>
+[[nodiscard]] ZTENSOR_COLD inline result<quantized_counts>
 count_quantized_parts(const quantization& parameters, const shape& dimensions, std::optional<dtype> stored_word) {
     const std::optional<packing> packing = parse_packing(parameters.packing_name);
     if (!packing) {
-        return std::optional<quantized_counts>();
+        return quantized_counts();
     }
     const std::optional<std::uint64_t> elements = dimensions.element_count();
     if (!elements) {
@@ -107,7 +108,7 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
         return fail(errc::quant_packing, "{} weights per word don't divide the last dimension of shape {}",
                     {packing->per_word, to_string(dimensions)});
     }
-    return std::optional(quantized_counts{*elements / packing->per_word, *elements / parameters.group_size});
+    return quantized_counts{*elements / packing->per_word, *elements / parameters.group_size, true};
 }
 
 /// Errors: size_mismatch.

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/span.hpp>

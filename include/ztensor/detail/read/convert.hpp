@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_CONVERT_HPP
 #define ZTENSOR_DETAIL_READ_CONVERT_HPP
 
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/dtype.hpp>

@@ -134,13 +134,14 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const component_view packed = *object.component("packed_weight");
     const component_view scales = *object.component("scales");
     const component_view zeros = *object.component("zeros");
-    const auto counts = detail::count_quantized_parts(*parameters, object.shape(), packed.dtype());
+    const result<detail::quantized_counts> counts =
+        detail::count_quantized_parts(*parameters, object.shape(), packed.dtype());
     if (!counts) {
         return counts.error();
     }
-    if (*counts) {
+    if (counts->are_known) {
         for (const std::string_view role : facts(format::quantized_group).required_roles) {
-            const std::uint64_t expected = role == "packed_weight" ? (*counts)->words : (*counts)->groups;
+            const std::uint64_t expected = role == "packed_weight" ? counts->words : counts->groups;
             if (result<void> valid = detail::check_known_count(file, record, role, expected); !valid) {
                 return std::move(valid).error();
             }

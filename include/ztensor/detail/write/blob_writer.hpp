@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,11 +34,9 @@ public:
                                                                  std::optional<std::uint64_t> decoded_bytes) {
         blob_writer writer(sink, how);
         if (how.encoding_ == encoding::zstd) {
-            result<std::unique_ptr<zstd_encoder>> encoder = zstd_encoder::create(how.zstd_level_, decoded_bytes);
-            if (!encoder) {
-                return std::move(encoder).error();
+            if (result<void> started = writer.encoder_.start(how.zstd_level_, decoded_bytes); !started) {
+                return std::move(started).error();
             }
-            writer.encoder_ = *std::move(encoder);
         }
         return writer;
     }
@@ -47,7 +44,7 @@ public:
     /// The next decoded bytes, as the file will hold them.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> append(bytes_view piece) {
         decoded_bytes_ += piece.size();
-        return encoder_ ? encoder_->encode(piece, false, {this, store_bytes}) : store_bytes(this, piece);
+        return encoder_.is_started() ? encoder_.encode(piece, false, {this, store_bytes}) : store_bytes(this, piece);
     }
 
     /// The next elements of `width` bytes as they lie in memory; with a width of 1, bytes as the file will hold them.
@@ -75,7 +72,7 @@ public:
 
     /// Ends the blob.
     [[nodiscard]] result<void> finish() {
-        return encoder_ ? encoder_->encode({}, true, {this, store_bytes}) : result<void>();
+        return encoder_.is_started() ? encoder_.encode({}, true, {this, store_bytes}) : result<void>();
     }
 
     [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
@@ -97,7 +94,7 @@ private:
     byte_sink* sink_;
     digester digester_;
     bool is_big_endian_;
-    std::unique_ptr<zstd_encoder> encoder_; ///< null: raw
+    zstd_encoder encoder_; ///< not started: raw
     std::uint64_t decoded_bytes_ = 0;
     std::uint64_t stored_bytes_ = 0;
 };

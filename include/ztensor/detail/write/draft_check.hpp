@@ -92,8 +92,8 @@ namespace detail {
     if (!parameters) {
         return {};
     }
-    const auto counts = count_quantized_parts(*parameters, index.shape_of(object), packed->dtype);
-    if (!counts || !*counts) {
+    const result<quantized_counts> counts = count_quantized_parts(*parameters, index.shape_of(object), packed->dtype);
+    if (!counts || !counts->are_known) {
         return counts ? result<void>() : counts.error();
     }
     for (const std::string_view role : facts(format::quantized_group).required_roles) {
@@ -101,7 +101,7 @@ namespace detail {
         if (part == nullptr || !part->dtype) {
             continue;
         }
-        const std::uint64_t expected = part == packed ? (*counts)->words : (*counts)->groups;
+        const std::uint64_t expected = part == packed ? counts->words : counts->groups;
         if (result<void> fits = check_part_count(part->length / width_bytes(*part->dtype), expected, role); !fits) {
             return fits;
         }

@@ -284,8 +284,9 @@ private:
 /// file_sink::open() for the errors.
 [[nodiscard]] inline result<std::unique_ptr<byte_sink>>
 create_sink(const file_path& target, const write_options& options, os_calls& os = operating_system()) {
-    auto sink = std::make_unique<file_sink>(target, options, os);
-    if (result<void> opened = sink->open(); !opened) {
+    auto* const file = new file_sink(target, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    if (result<void> opened = file->open(); !opened) {
         return std::move(opened).error();
     }
     return sink;

@@ -77,9 +77,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_memory(const write_options& options) {
     return detail::guard_memory([&] {
-        auto sink = std::make_unique<detail::memory_sink>();
-        detail::memory_sink* const memory = sink.get();
-        return start(std::move(sink), memory, options);
+        auto* const memory = new detail::memory_sink;
+        return start(std::unique_ptr<byte_sink>(memory), memory, options);
     });
 }
 
