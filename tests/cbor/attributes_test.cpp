@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Attributes: every kind of value against every typed getter, what a map may hold, and building one to write.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/openings.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 using support::as_string;
 using support::bytes;
+using support::largest;
 using support::outcome;
 using support::to_vector;
 using ztensor::attributes;
@@ -35,7 +37,6 @@ using ztensor::result;
 namespace cbor = support::cbor;
 
 constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 /// An encoded map and a view of it.
 class encoded_map {

@@ -2,6 +2,7 @@
 //
 // Attributes as JSON and back: what becomes what, what JSON has no place for, and that nothing hostile gets through to
 // a parser that recurses.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/openings.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 using nlohmann::json;
 using support::bytes;
+using support::largest;
 using support::outcome;
 using support::repeated;
 using support::to_vector;
@@ -36,7 +38,6 @@ using ztensor::to_json;
 namespace cbor = support::cbor;
 
 constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 json json_of(const bytes& item) {
     const std::vector<std::byte> content = to_vector(item);

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -321,10 +320,8 @@ TEST_CASE("pieces of any size become one frame") {
              {std::size_t{1000}, std::size_t{131072}, std::size_t{499999}, content.size()}) {
             for (const bool is_size_known : {false, true}) {
                 CAPTURE(level, piece_size, is_size_known);
-                const std::unique_ptr<zstd_encoder> encoder =
-                    (is_size_known ? zstd_encoder::create(level, content.size())
-                                   : zstd_encoder::create(level, std::nullopt))
-                        .value();
+                zstd_encoder encoder;
+                encoder.start(level, is_size_known ? std::optional<std::uint64_t>(content.size()) : std::nullopt).value();
                 bytes out;
                 const auto store = [&](bytes_view piece) -> result<void> {
                     out += ztensor::detail::as_text(piece);
@@ -334,10 +331,10 @@ TEST_CASE("pieces of any size become one frame") {
                 const bytes_view all = ztensor::detail::as_bytes(content);
                 for (std::size_t at = 0; at < all.size(); at += piece_size) {
                     const bytes_view piece = all.subspan(at, std::min(piece_size, all.size() - at));
-                    encoder->encode(piece, false, stored).value();
-                    encoder->encode({}, false, stored).value();
+                    encoder.encode(piece, false, stored).value();
+                    encoder.encode({}, false, stored).value();
                 }
-                encoder->encode({}, true, stored).value();
+                encoder.encode({}, true, stored).value();
 
                 CHECK(out.size() < content.size() / 2);
                 CHECK(ZSTD_findFrameCompressedSize(out.data(), out.size()) == out.size());
@@ -353,13 +350,14 @@ TEST_CASE("pieces of any size become one frame") {
 
 TEST_CASE("nothing becomes an empty frame") {
     for (const auto size : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(0)}) {
-        const std::unique_ptr<zstd_encoder> encoder = zstd_encoder::create(1, size).value();
+        zstd_encoder encoder;
+        encoder.start(1, size).value();
         bytes out;
         const auto store = [&](bytes_view piece) -> result<void> {
             out += ztensor::detail::as_text(piece);
             return {};
         };
-        encoder->encode({}, true, taken_by(store)).value();
+        encoder.encode({}, true, taken_by(store)).value();
         CHECK_FALSE(out.empty());
         check_decodes(out, "");
     }
@@ -369,25 +367,27 @@ TEST_CASE("other than the announced number of bytes can't be encoded") {
     const auto ignore = [](bytes_view) -> result<void> { return {}; };
     for (const std::uint64_t announced : {0u, 2u, 4u, 1000u}) {
         CAPTURE(announced);
-        const std::unique_ptr<zstd_encoder> encoder = zstd_encoder::create(1, announced).value();
-        result<void> encoded = encoder->encode(ztensor::detail::as_bytes("abc"), false, taken_by(ignore));
+        zstd_encoder encoder;
+        encoder.start(1, announced).value();
+        result<void> encoded = encoder.encode(ztensor::detail::as_bytes("abc"), false, taken_by(ignore));
         if (encoded) {
-            encoded = encoder->encode({}, true, taken_by(ignore));
+            encoded = encoder.encode({}, true, taken_by(ignore));
         }
         CHECK(outcome(encoded) == "encode_failed");
     }
 }
 
 TEST_CASE("an encoder stops when its output can't be stored") {
-    const std::unique_ptr<zstd_encoder> encoder = zstd_encoder::create(1, std::nullopt).value();
+    zstd_encoder encoder;
+    encoder.start(1, std::nullopt).value();
     int calls = 0;
     const auto refuse = [&](bytes_view) -> result<void> {
         ++calls;
         return ztensor::error(errc::io_error, "the disk is full");
     };
-    result<void> encoded = encoder->encode(ztensor::detail::as_bytes(text), false, taken_by(refuse));
+    result<void> encoded = encoder.encode(ztensor::detail::as_bytes(text), false, taken_by(refuse));
     if (encoded) {
-        encoded = encoder->encode({}, true, taken_by(refuse));
+        encoded = encoder.encode({}, true, taken_by(refuse));
     }
     CHECK(outcome(encoded) == "io_error");
     CHECK(calls == 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What everything else stands on: span, shape, checked arithmetic, and the tables of types and words.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 
 #include <ztensor/detail/core/checked.hpp>
@@ -26,11 +27,10 @@
 
 namespace {
 
+using support::largest;
 using ztensor::dtype;
 using ztensor::shape;
 using ztensor::span;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 /// The upper 64 bits of a × b, by schoolbook multiplication of 32-bit halves.
 std::uint64_t upper_half_of_product(std::uint64_t a, std::uint64_t b) {

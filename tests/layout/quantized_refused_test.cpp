@@ -2,6 +2,7 @@
 //
 // Quantized weights made by hand: parameters or parts that contradict each other are refused. I1 to I6 are the rows of
 // the threat model. SPEC.md §5.4.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/openings.hpp"
@@ -20,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +33,7 @@ using support::as_string;
 using support::bytes;
 using support::check_refused;
 using support::finished;
+using support::largest;
 using support::little_endian;
 using support::open_bytes;
 using support::opened;
@@ -56,8 +57,6 @@ using ztensor::writer;
 namespace cbor = support::cbor;
 
 using integers = std::vector<std::uint64_t>;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 bytes floats(std::size_t count) {
     return support::repeated(count, bytes("\0\0\x80\x3f", 4));

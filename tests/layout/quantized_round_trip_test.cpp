@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Weights quantized in groups: what is unpacked and dequantized is what a naive computation gives. SPEC.md §5.4.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/elements.hpp"
@@ -17,7 +18,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -31,6 +31,7 @@ using support::as;
 using support::as_string;
 using support::bytes;
 using support::finished;
+using support::largest;
 using support::opened;
 using support::opening;
 using support::refusal;
@@ -48,8 +49,6 @@ using ztensor::writer;
 namespace cbor = support::cbor;
 
 using integers = std::vector<std::uint64_t>;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 shape shape_of(const integers& dimensions) {
     return shape(ztensor::span<const std::uint64_t>(dimensions));

@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -30,9 +29,8 @@
 namespace sparse {
 
 using support::bytes;
+using support::largest;
 using integers = std::vector<std::uint64_t>;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 /// As a file holds them.
 bytes floats(const std::vector<float>& values);

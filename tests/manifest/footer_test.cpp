@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The two ends of a file, as bytes alone: which container it is, and where its manifest lies.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/zt_builder.hpp"
 
@@ -9,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +17,7 @@
 namespace {
 
 using support::bytes;
+using support::largest;
 using support::little_endian;
 using ztensor::errc;
 using ztensor::result;
@@ -27,7 +28,6 @@ using ztensor::detail::identify_container;
 using ztensor::detail::locate_manifest;
 using ztensor::detail::manifest_location;
 
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
 
 errc code_of_head(std::string_view head, std::uint64_t file_bytes) {

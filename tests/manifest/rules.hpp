@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +27,7 @@
 namespace rules {
 
 using support::bytes;
+using support::largest;
 using support::opening;
 using support::part;
 using support::sample;
@@ -41,7 +41,6 @@ using ztensor::result;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t two_to_32 = std::uint64_t{1} << 32;
 constexpr std::uint64_t two_to_61 = std::uint64_t{1} << 61;
 constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;

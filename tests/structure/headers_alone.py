@@ -3,8 +3,8 @@
 
 usage: headers_alone.py INCLUDE_FOLDER FOLDER SKIPPED INCLUDE_FOLDERS WARNINGS COMPILER FLAG...
 
-FOLDER is below INCLUDE_FOLDER; its own folders are not looked into. SKIPPED is the name of a header that is not for
-this system. All INCLUDE_FOLDERS and WARNINGS are one word each, separated by semicolons.
+FOLDER is below INCLUDE_FOLDER; its own folders are not looked into. SKIPPED are the names of headers that are not for
+this system or mode. All SKIPPED, INCLUDE_FOLDERS and WARNINGS are one word each, separated by semicolons.
 """
 
 import pathlib
@@ -24,10 +24,11 @@ def compile_alone(header, scratch, compiler):
 
 
 def main():
-    root, folder, skipped = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    includes, warnings = ([part for part in word.split(";") if part] for word in sys.argv[4:6])
+    root, folder = pathlib.Path(sys.argv[1]), sys.argv[2]
+    skipped, includes, warnings = ([part for part in word.split(";") if part] for word in sys.argv[3:6])
     compiler = [*sys.argv[6:], *warnings, *(f"-I{include}" for include in includes)]
-    headers = [path.relative_to(root).as_posix() for path in sorted((root / folder).glob("*.hpp")) if path.name != skipped]
+    headers = [path.relative_to(root).as_posix() for path in sorted((root / folder).glob("*.hpp"))
+               if path.name not in skipped]
     with tempfile.TemporaryDirectory() as scratch:
         failed = [header for header in headers if not compile_alone(header, scratch, compiler)]
     print(f"{len(headers)} headers compiled, {len(failed)} of them in vain")

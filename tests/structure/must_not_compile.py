@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compiles a file twice: as it stands it must compile, with MISUSE defined it must not.
+"""Compiles a file twice: as it stands it must compile, with MISUSE defined it must not. Declarations are enough for that,
+so it is done in compiled mode, which has no more.
 
 usage: must_not_compile.py FILE COMPILER INCLUDE_FOLDERS, the folders separated by semicolons
 """
@@ -10,7 +11,7 @@ import sys
 
 def compile_file(source, compiler, folders, *flags):
     includes = [f"-I{folder}" for folder in folders]
-    command = [compiler, "-std=c++17", "-fsyntax-only", "-Werror=unused-result", *includes, *flags, source]
+    command = [compiler, "-std=c++17", "-DZTENSOR_COMPILED", "-fsyntax-only", "-Werror=unused-result", *includes, *flags, source]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
 
 

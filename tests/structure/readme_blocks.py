@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Writes every ```cpp block of a Markdown file as a program of its own and prints the programs' names.
+"""Writes every ```cpp block of a Markdown file as a program and prints what to run.
 
 usage: readme_blocks.py README.md OUTPUT_FOLDER
 
-A block without a main function is wrapped into one, its own includes first and the whole library before them.
-`<!-- continue -->` above a block appends it to the block before.
+A block with a main function is a program of its own, LINE. The others are fragments, which have the whole library and
+some standard headers to begin with: each is a function of the program FRAGMENTS, printed as FRAGMENTS/LINE, where LINE
+is the argument that runs it. `<!-- continue -->` above a block appends it to the block before.
 """
 
 import pathlib
@@ -51,12 +52,21 @@ def numbered(block, name):
     return "\n".join(text) + "\n"
 
 
-def program(block, name):
-    if HAS_MAIN.search("\n".join(line for _, line in block)):
-        return numbered(block, name)
-    includes = [item for item in block if item[1].startswith("#include")]
-    statements = [item for item in block if item not in includes]
-    return f"{PRELUDE}{numbered(includes, name)}int main() {{\n{numbered(statements, name)}}}\n"
+def has_main(block):
+    return HAS_MAIN.search("\n".join(line for _, line in block))
+
+
+def fragments_program(fragments, readme):
+    """One function of each fragment, all includes before them; `fragments` are pairs of name and block."""
+    includes, functions, calls = [], [], []
+    for name, block in fragments:
+        own_includes = [item for item in block if item[1].startswith("#include")]
+        statements = [item for item in block if item not in own_includes]
+        includes.append(numbered(own_includes, readme))
+        functions.append(f"static void {name}() {{\n{numbered(statements, readme)}}}\n")
+        calls.append(f'    if (name == "{name}") {{\n        return {name}(), 0;\n    }}\n')
+    return (f"{PRELUDE}{''.join(includes)}{''.join(functions)}int main(int count, char** arguments) {{\n"
+            f"    const std::string name = count == 2 ? arguments[1] : std::string();\n{''.join(calls)}    return 1;\n}}\n")
 
 
 def write_if_changed(path, text):
@@ -67,12 +77,17 @@ def write_if_changed(path, text):
 def main():
     readme, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    names = []
+    names, fragments = [], []
     for block in find_blocks(readme.read_text(encoding="utf-8").splitlines()):
         name = f"line_{block[0][0]}"
-        write_if_changed(folder / f"{name}.cpp", program(block, readme.as_posix()))
-        names.append(name)
-    print(" ".join(names))
+        if has_main(block):
+            write_if_changed(folder / f"{name}.cpp", numbered(block, readme.as_posix()))
+            names.append(name)
+        else:
+            fragments.append((name, block))
+    if fragments:
+        write_if_changed(folder / "fragments.cpp", fragments_program(fragments, readme.as_posix()))
+    print(" ".join(names + [f"fragments/{name}" for name, _ in fragments]))
 
 
 main()

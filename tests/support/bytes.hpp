@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ namespace support {
 /// Encoded bytes; a string, because that is so easily put together.
 using bytes = std::string;
 using byte_vector = std::vector<std::byte>;
+
+constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 [[nodiscard]] bool host_is_little_endian();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What goes in comes out, of every type and from every container.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/refusal.hpp"
@@ -20,7 +21,6 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +32,7 @@ using support::byte_vector;
 using support::bytes;
 using support::fill_function;
 using support::from_hex;
+using support::largest;
 using support::noise;
 using support::outcome;
 using support::reopened;
@@ -54,8 +55,6 @@ using ztensor::span;
 using ztensor::store;
 using ztensor::write_options;
 using ztensor::writer;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 const std::vector<float> four_floats = {1, 2, 3, 4};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a writer refuses: nothing of it is written, and the writer goes on.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/refusal.hpp"
@@ -25,6 +26,7 @@ namespace {
 using support::byte_vector;
 using support::bytes;
 using support::from_hex;
+using support::largest;
 using support::noise;
 using support::outcome;
 using support::reopened;
@@ -50,8 +52,6 @@ using ztensor::write_options;
 using ztensor::writer;
 
 using namespace std::string_literals;
-
-constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 const std::vector<float> four_floats = {1, 2, 3, 4};
 
