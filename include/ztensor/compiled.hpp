@@ -16,6 +16,7 @@
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
+#include <ztensor/detail/os/file_path_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>

@@ -97,8 +97,8 @@ private:
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
-#if defined(_WIN32) && !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/os/windows.hpp>
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/os/file_path_definitions.hpp>
 #endif
 
 #endif

@@ -332,18 +332,6 @@ public:
     }
 };
 
-/// The real calls that only read, and all of them. They hold nothing, so that any thread may use them at any time, at
-/// exit too.
-[[nodiscard]] inline os_reading& operating_system_for_reading() noexcept {
-    class reading_calls final : public system_reading<os_reading> {};
-    static reading_calls calls;
-    return calls;
-}
-[[nodiscard]] inline os_calls& operating_system() noexcept {
-    static system_calls calls;
-    return calls;
-}
-
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -67,15 +67,6 @@ namespace detail {
     return text;
 }
 
-/// UTF-8 → UTF-16; what is not Unicode becomes U+FFFD.
-[[nodiscard]] ZTENSOR_INLINE native_path to_native_path(std::string_view utf8) {
-    const int length = static_cast<int>(utf8.size());
-    const int needed = ::MultiByteToWideChar(CP_UTF8, 0, utf8.data(), length, nullptr, 0);
-    native_path wide(static_cast<std::size_t>(needed > 0 ? needed : 0), L'\0');
-    ::MultiByteToWideChar(CP_UTF8, 0, utf8.data(), length, wide.data(), needed);
-    return wide;
-}
-
 [[nodiscard]] inline bool is_absolute(const native_path& path) {
     return std::filesystem::path(path).is_absolute();
 }
@@ -332,18 +323,6 @@ public:
         return {std::filesystem::absolute(path, failure).native(), failure};
     }
 };
-
-/// The real calls that only read, and all of them. They hold nothing, so that any thread may use them at any time, at
-/// exit too.
-[[nodiscard]] inline os_reading& operating_system_for_reading() noexcept {
-    class reading_calls final : public system_reading<os_reading> {};
-    static reading_calls calls;
-    return calls;
-}
-[[nodiscard]] inline os_calls& operating_system() noexcept {
-    static system_calls calls;
-    return calls;
-}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE
