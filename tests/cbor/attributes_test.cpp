@@ -29,14 +29,13 @@ using support::bytes;
 using support::largest;
 using support::outcome;
 using support::to_vector;
+using support::two_to_63;
 using ztensor::attributes;
 using ztensor::attributes_view;
 using ztensor::bytes_view;
 using ztensor::errc;
 using ztensor::result;
 namespace cbor = support::cbor;
-
-constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 
 /// An encoded map and a view of it.
 class encoded_map {

@@ -40,12 +40,12 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 /// "ok" if one item fills all bytes, "ok, and N more", or the code of the fault.
-std::string skipped(bytes_view bytes, std::size_t depth = 0) {
-    cbor_cursor cursor(bytes, depth);
+std::string skipped(bytes_view content, std::size_t depth = 0) {
+    cbor_cursor cursor(content, depth);
     if (!cursor.skip()) {
         CHECK(cursor.failed());
         CHECK(cursor.fault().sentence != nullptr);
-        CHECK(cursor.fault().position <= bytes.size());
+        CHECK(cursor.fault().position <= content.size());
         return std::string(name(cursor.fault().code));
     }
     CHECK_FALSE(cursor.failed());
@@ -62,9 +62,9 @@ struct parsed {
 };
 
 /// UTF-8 by decoding every character and looking at its code point.
-bool is_valid_utf8(const std::uint8_t* bytes, std::size_t size) {
+bool is_valid_utf8(const std::uint8_t* content, std::size_t size) {
     for (std::size_t at = 0; at < size;) {
-        const unsigned lead = bytes[at++];
+        const unsigned lead = content[at++];
         if (lead < 0x80) {
             continue;
         }
@@ -74,7 +74,7 @@ bool is_valid_utf8(const std::uint8_t* bytes, std::size_t size) {
         }
         std::uint32_t code_point = lead & (0x3fu >> more);
         for (std::size_t i = 0; i < more; ++i) {
-            const unsigned next = bytes[at++];
+            const unsigned next = content[at++];
             if ((next & 0xc0) != 0x80) {
                 return false;
             }
@@ -88,14 +88,14 @@ bool is_valid_utf8(const std::uint8_t* bytes, std::size_t size) {
     return true;
 }
 
-parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool break_is_allowed);
+parsed parse(const std::uint8_t* content, std::size_t size, std::size_t at, bool break_is_allowed);
 
 /// The parts of an item of indefinite length, up to the break.
-parsed parse_indefinite(const std::uint8_t* bytes, std::size_t size, std::size_t at, unsigned major) {
+parsed parse_indefinite(const std::uint8_t* content, std::size_t size, std::size_t at, unsigned major) {
     bool is_valid_text = true;
     for (std::size_t count = 0;; ++count) {
         const std::size_t start = at;
-        const parsed part = parse(bytes, size, at, true);
+        const parsed part = parse(content, size, at, true);
         if (!part.is_well_formed) {
             return {};
         }
@@ -106,18 +106,18 @@ parsed parse_indefinite(const std::uint8_t* bytes, std::size_t size, std::size_t
             return {!is_half_a_pair, false, is_valid_text, at};
         }
         const bool is_string = major == 2 || major == 3;
-        if (is_string && (bytes[start] >> 5 != major || (bytes[start] & 31) == 31)) {
+        if (is_string && (content[start] >> 5 != major || (content[start] & 31) == 31)) {
             return {};
         }
     }
 }
 
-parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool break_is_allowed) {
+parsed parse(const std::uint8_t* content, std::size_t size, std::size_t at, bool break_is_allowed) {
     if (at == size) {
         return {};
     }
-    const unsigned major = bytes[at] >> 5;
-    const unsigned info = bytes[at] & 31;
+    const unsigned major = content[at] >> 5;
+    const unsigned info = content[at] & 31;
     ++at;
     std::uint64_t argument = info;
     if (info >= 24 && info <= 27) {
@@ -126,7 +126,7 @@ parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool b
             if (at == size) {
                 return {};
             }
-            argument = argument << 8 | bytes[at++];
+            argument = argument << 8 | content[at++];
         }
     } else if (info >= 28 && info <= 30) {
         return {};
@@ -134,14 +134,14 @@ parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool b
         if (major == 7) {
             return {break_is_allowed, true, true, at};
         }
-        return major >= 2 && major <= 5 ? parse_indefinite(bytes, size, at, major) : parsed{};
+        return major >= 2 && major <= 5 ? parse_indefinite(content, size, at, major) : parsed{};
     }
     if (major == 2 || major == 3) {
         if (argument > size - at) {
             return {};
         }
         const auto length = static_cast<std::size_t>(argument);
-        return {true, false, major == 2 || is_valid_utf8(bytes + at, length), at + length};
+        return {true, false, major == 2 || is_valid_utf8(content + at, length), at + length};
     }
     if (major == 7) {
         return {info != 24 || argument >= 32, false, true, at};
@@ -151,15 +151,15 @@ parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool b
     }
     parsed whole{true, false, true, at};
     for (std::uint64_t i = 0; major == 5 && i < argument; ++i) { // the keys, one more for each value below
-        const parsed key = parse(bytes, size, whole.end, false);
-        const parsed value = key.is_well_formed ? parse(bytes, size, key.end, false) : parsed{};
+        const parsed key = parse(content, size, whole.end, false);
+        const parsed value = key.is_well_formed ? parse(content, size, key.end, false) : parsed{};
         if (!value.is_well_formed) {
             return {};
         }
         whole = {true, false, whole.is_valid_text && key.is_valid_text && value.is_valid_text, value.end};
     }
     for (std::uint64_t i = 0; major != 5 && i < (major == 6 ? 1 : argument); ++i) {
-        const parsed item = parse(bytes, size, whole.end, false);
+        const parsed item = parse(content, size, whole.end, false);
         if (!item.is_well_formed) {
             return {};
         }
@@ -169,9 +169,9 @@ parsed parse(const std::uint8_t* bytes, std::size_t size, std::size_t at, bool b
 }
 
 /// Whether cursor and parser agree. Of text that is not UTF-8 they need not.
-bool agree(const std::uint8_t* raw, const std::byte* bytes, std::size_t size) {
+bool agree(const std::uint8_t* raw, const std::byte* content, std::size_t size) {
     const parsed expected = parse(raw, size, 0, false);
-    cbor_cursor cursor(bytes_view(bytes, size));
+    cbor_cursor cursor(bytes_view(content, size));
     const bool accepted = cursor.skip();
     if (expected.is_well_formed && !expected.is_valid_text) {
         return true;
@@ -182,11 +182,11 @@ bool agree(const std::uint8_t* raw, const std::byte* bytes, std::size_t size) {
 
 template <std::size_t Size>
 bool agree(const std::array<std::uint8_t, Size>& raw) {
-    std::array<std::byte, Size> bytes;
+    std::array<std::byte, Size> content;
     for (std::size_t i = 0; i < Size; ++i) {
-        bytes[i] = static_cast<std::byte>(raw[i]);
+        content[i] = static_cast<std::byte>(raw[i]);
     }
-    return agree(raw.data(), bytes.data(), Size);
+    return agree(raw.data(), content.data(), Size);
 }
 
 } // namespace
@@ -355,8 +355,8 @@ TEST_CASE("a claim of more items than bytes is refused, however large") {
                                          "bb8000000000000001", "bbffffffffffffffff", "9affffffff", "b9ffff"}) {
         CAPTURE(claim);
         CHECK(skipped(from_hex(std::string(claim) + "0000")) == "cbor_truncated");
-        const byte_vector bytes = from_hex(std::string(claim) + "0000");
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(std::string(claim) + "0000");
+        cbor_cursor cursor(content);
         cbor_sequence items;
         CHECK_FALSE((claim[0] == '9' ? cursor.enter_array(items) : cursor.enter_map(items)));
         CHECK(cursor.fault().code == errc::cbor_truncated);
@@ -379,8 +379,8 @@ TEST_CASE("an unsigned integer is read from heads of every length") {
     };
     for (const auto& [hex, expected] : examples) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         std::uint64_t value = 0;
         CHECK(cursor.read_unsigned(value));
         CHECK(value == expected);
@@ -401,8 +401,8 @@ TEST_CASE("nothing else is taken for an unsigned integer") {
     };
     for (const auto& [hex, expected] : examples) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         std::uint64_t value = 0;
         CHECK_FALSE(cursor.read_unsigned(value));
         CHECK(cursor.fault().code == expected);
@@ -450,12 +450,12 @@ TEST_CASE("text is refused for what is wrong with it") {
     };
     for (const auto& [hex, expected] : examples) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor as_value(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor as_value(content);
         cbor_text text;
         CHECK_FALSE(as_value.read_text(text));
         CHECK(as_value.fault().code == expected);
-        cbor_cursor as_key(bytes);
+        cbor_cursor as_key(content);
         CHECK_FALSE(as_key.read_key(text));
         CHECK(as_key.fault().code == (expected == errc::schema_type ? errc::schema_key : expected));
     }
@@ -463,8 +463,8 @@ TEST_CASE("text is refused for what is wrong with it") {
 
 TEST_CASE("strings are joined from chunks of their own kind only") {
     const auto joined = [](std::string_view hex, cbor_major major) {
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         std::string out;
         return cursor.read_joined(major, out) && cursor.remaining() == 0 ? "joined: " + out : "refused";
     };
@@ -486,8 +486,8 @@ TEST_CASE("strings are joined from chunks of their own kind only") {
 }
 
 TEST_CASE("a word is taken in its shortest form only") {
-    const byte_vector bytes = from_hex("6564747970 65 00");
-    cbor_cursor cursor(bytes);
+    const byte_vector content = from_hex("6564747970 65 00");
+    cbor_cursor cursor(content);
     CHECK_FALSE(cursor.take_word("type"));
     CHECK_FALSE(cursor.take_word("dtyp"));
     CHECK_FALSE(cursor.take_word("dtypes"));
@@ -508,8 +508,8 @@ TEST_CASE("a word is taken in its shortest form only") {
 TEST_CASE("containers are walked item by item") {
     for (const std::string_view hex : {"83 01 02 03 04", "9f 01 02 03 ff 04", "9803 01 02 03 04"}) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         cbor_sequence items;
         REQUIRE(cursor.enter_array(items));
         std::vector<std::uint64_t> found;
@@ -522,8 +522,8 @@ TEST_CASE("containers are walked item by item") {
     }
     for (const std::string_view hex : {"a2 6161 01 6162 02 04", "bf 6161 01 6162 02 ff 04"}) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         cbor_sequence pairs;
         REQUIRE(cursor.enter_map(pairs));
         std::string found;
@@ -541,8 +541,8 @@ TEST_CASE("containers are walked item by item") {
 TEST_CASE("an empty container has no items") {
     for (const std::string_view hex : {"80", "9fff", "9800", "9b0000000000000000"}) {
         CAPTURE(hex);
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         cbor_sequence items;
         REQUIRE(cursor.enter_array(items));
         CHECK_FALSE(cursor.next(items));
@@ -553,8 +553,8 @@ TEST_CASE("an empty container has no items") {
 
 TEST_CASE("a container of the other kind is not entered") {
     for (const std::string_view hex : {"a0", "bfff", "00", "60", "c080", "f6"}) {
-        const byte_vector bytes = from_hex(hex);
-        cbor_cursor cursor(bytes);
+        const byte_vector content = from_hex(hex);
+        cbor_cursor cursor(content);
         cbor_sequence items;
         CHECK_FALSE(cursor.enter_array(items));
         CHECK(cursor.fault().code == errc::schema_type);
@@ -567,8 +567,8 @@ TEST_CASE("a container of the other kind is not entered") {
 }
 
 TEST_CASE("the first fault stays, and nothing is read after it") {
-    const byte_vector bytes = from_hex("01 1c 02 03");
-    cbor_cursor cursor(bytes);
+    const byte_vector content = from_hex("01 1c 02 03");
+    cbor_cursor cursor(content);
     std::uint64_t value = 0;
     REQUIRE(cursor.read_unsigned(value));
     CHECK_FALSE(cursor.skip());

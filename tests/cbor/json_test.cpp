@@ -31,13 +31,12 @@ using support::largest;
 using support::outcome;
 using support::repeated;
 using support::to_vector;
+using support::two_to_63;
 using ztensor::attributes;
 using ztensor::result;
 using ztensor::to_attributes;
 using ztensor::to_json;
 namespace cbor = support::cbor;
-
-constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 
 json json_of(const bytes& item) {
     const std::vector<std::byte> content = to_vector(item);
@@ -50,8 +49,8 @@ std::string answer_to(const bytes& item) {
     return outcome(to_json(ztensor::bytes_view(content)));
 }
 
-/// The encoded value that {"k": value} becomes.
-bytes encoded(const json& value) {
+/// The encoded_value value that {"k": value} becomes.
+bytes encoded_value(const json& value) {
     const attributes made = to_attributes(json{{"k", value}}).value();
     REQUIRE(made.size() == 1);
     CHECK(made.values().front().key == "k");
@@ -199,21 +198,21 @@ TEST_CASE("the attribute that JSON has no place for is named") {
 // -- from JSON
 
 TEST_CASE("JSON becomes the shortest CBOR") {
-    CHECK(encoded(0) == cbor::number(0));
-    CHECK(encoded(255) == cbor::number(255));
-    CHECK(encoded(largest) == cbor::number(largest));
-    CHECK(encoded(-1) == cbor::minus_one_minus(0));
-    CHECK(encoded(std::numeric_limits<std::int64_t>::min()) == cbor::minus_one_minus(two_to_63 - 1));
-    CHECK(encoded(true) == cbor::yes);
-    CHECK(encoded(false) == cbor::no);
-    CHECK(encoded(nullptr) == cbor::null);
-    CHECK(encoded("text \xc3\xbc") == cbor::text("text \xc3\xbc"));
-    CHECK(encoded(std::string(300, 'a')) == cbor::text(std::string(300, 'a')));
-    CHECK(encoded(json::binary({1, 255})) == cbor::byte_string("\x01\xff"));
-    CHECK(encoded(json::array()) == cbor::array({}));
-    CHECK(encoded({1, "a", nullptr}) == cbor::array({cbor::number(1), cbor::text("a"), cbor::null}));
-    CHECK(encoded(json::object()) == cbor::map{}.encoded());
-    CHECK(encoded(json{{"x", {{"y", 1}}}}) == cbor::map{{"x", cbor::map{{"y", cbor::number(1)}}}}.encoded());
+    CHECK(encoded_value(0) == cbor::number(0));
+    CHECK(encoded_value(255) == cbor::number(255));
+    CHECK(encoded_value(largest) == cbor::number(largest));
+    CHECK(encoded_value(-1) == cbor::minus_one_minus(0));
+    CHECK(encoded_value(std::numeric_limits<std::int64_t>::min()) == cbor::minus_one_minus(two_to_63 - 1));
+    CHECK(encoded_value(true) == cbor::yes);
+    CHECK(encoded_value(false) == cbor::no);
+    CHECK(encoded_value(nullptr) == cbor::null);
+    CHECK(encoded_value("text \xc3\xbc") == cbor::text("text \xc3\xbc"));
+    CHECK(encoded_value(std::string(300, 'a')) == cbor::text(std::string(300, 'a')));
+    CHECK(encoded_value(json::binary({1, 255})) == cbor::byte_string("\x01\xff"));
+    CHECK(encoded_value(json::array()) == cbor::array({}));
+    CHECK(encoded_value({1, "a", nullptr}) == cbor::array({cbor::number(1), cbor::text("a"), cbor::null}));
+    CHECK(encoded_value(json::object()) == cbor::map{}.encoded());
+    CHECK(encoded_value(json{{"x", {{"y", 1}}}}) == cbor::map{{"x", cbor::map{{"y", cbor::number(1)}}}}.encoded());
 }
 
 TEST_CASE("floats of JSON take the fewest bits that keep them, wherever they stand") {
@@ -233,19 +232,19 @@ TEST_CASE("floats of JSON take the fewest bits that keep them, wherever they sta
     };
     for (const auto& [value, expected] : floats) {
         CAPTURE(value);
-        CHECK(encoded(value) == expected);
-        CHECK(encoded({1, value, "x"}) == cbor::array({cbor::number(1), expected, cbor::text("x")}));
-        CHECK(encoded(json{{"a", {{"b", {value}}}}, {"z", value}}) ==
+        CHECK(encoded_value(value) == expected);
+        CHECK(encoded_value({1, value, "x"}) == cbor::array({cbor::number(1), expected, cbor::text("x")}));
+        CHECK(encoded_value(json{{"a", {{"b", {value}}}}, {"z", value}}) ==
               cbor::map{{"a", cbor::map{{"b", cbor::array({expected})}}}, {"z", expected}}.encoded());
     }
 }
 
 TEST_CASE("strings that look like floats stay strings") {
     const std::vector<std::uint8_t> looks_like_one = {0xfb, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0};
-    CHECK(encoded({json::binary(looks_like_one), 1.5}) ==
+    CHECK(encoded_value({json::binary(looks_like_one), 1.5}) ==
           cbor::array(
               {cbor::byte_string(bytes(looks_like_one.begin(), looks_like_one.end())), bytes("\xf9\x3e\x00", 3)}));
-    CHECK(encoded(std::string(500, '\x3f')) == cbor::text(std::string(500, '\x3f')));
+    CHECK(encoded_value(std::string(500, '\x3f')) == cbor::text(std::string(500, '\x3f')));
 }
 
 TEST_CASE("only an object becomes attributes") {

@@ -28,7 +28,7 @@ using ztensor::digester;
 using ztensor::reader;
 using ztensor::result;
 
-std::vector<std::byte> repeated(std::size_t count, int value) {
+std::vector<std::byte> equal_bytes(std::size_t count, int value) {
     return std::vector<std::byte>(count, static_cast<std::byte>(value));
 }
 
@@ -93,8 +93,8 @@ TEST_CASE("CRC-32C of the published vectors") {
     CHECK(digest_text(digest::crc32c, {}) == "crc32c:0x00000000");
     CHECK(digest_text(digest::crc32c, to_vector("123456789")) == "crc32c:0xE3069283");
     // RFC 3720, appendix B.4, which prints the bytes in the order of the wire.
-    CHECK(digest_text(digest::crc32c, repeated(32, 0)) == "crc32c:0x8A9136AA");
-    CHECK(digest_text(digest::crc32c, repeated(32, 0xff)) == "crc32c:0x62A8AB43");
+    CHECK(digest_text(digest::crc32c, equal_bytes(32, 0)) == "crc32c:0x8A9136AA");
+    CHECK(digest_text(digest::crc32c, equal_bytes(32, 0xff)) == "crc32c:0x62A8AB43");
     std::vector<std::byte> ascending;
     for (int i = 0; i < 32; ++i) {
         ascending.push_back(static_cast<std::byte>(i));
@@ -102,7 +102,7 @@ TEST_CASE("CRC-32C of the published vectors") {
     CHECK(digest_text(digest::crc32c, ascending) == "crc32c:0x46DD794E");
     std::reverse(ascending.begin(), ascending.end());
     CHECK(digest_text(digest::crc32c, ascending) == "crc32c:0x113FDB5C");
-    std::vector<std::byte> read_command = repeated(48, 0);
+    std::vector<std::byte> read_command = equal_bytes(48, 0);
     const std::pair<std::size_t, int> set_bytes[] = {{0, 0x01},  {1, 0xc0},  {16, 0x14}, {22, 0x04},
                                                      {27, 0x14}, {31, 0x18}, {32, 0x28}, {40, 0x02}};
     for (const auto& [position, value] : set_bytes) {
@@ -133,7 +133,7 @@ TEST_CASE("SHA-256 of the published vectors") {
     CHECK(digest_text(digest::sha256, to_vector("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
                                                 "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu")) ==
           "sha256:cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
-    CHECK(digest_text(digest::sha256, repeated(1000000, 'a')) ==
+    CHECK(digest_text(digest::sha256, equal_bytes(1000000, 'a')) ==
           "sha256:cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 

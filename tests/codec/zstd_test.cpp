@@ -321,7 +321,8 @@ TEST_CASE("pieces of any size become one frame") {
             for (const bool is_size_known : {false, true}) {
                 CAPTURE(level, piece_size, is_size_known);
                 zstd_encoder encoder;
-                encoder.start(level, is_size_known ? std::optional<std::uint64_t>(content.size()) : std::nullopt).value();
+                encoder.start(level, is_size_known ? std::optional<std::uint64_t>(content.size()) : std::nullopt)
+                    .value();
                 bytes out;
                 const auto store = [&](bytes_view piece) -> result<void> {
                     out += ztensor::detail::as_text(piece);

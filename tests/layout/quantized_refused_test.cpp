@@ -33,6 +33,7 @@ using support::as_string;
 using support::bytes;
 using support::check_refused;
 using support::finished;
+using support::integers;
 using support::largest;
 using support::little_endian;
 using support::open_bytes;
@@ -56,9 +57,7 @@ using ztensor::shape;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
-using integers = std::vector<std::uint64_t>;
-
-bytes floats(std::size_t count) {
+bytes ones(std::size_t count) {
     return support::repeated(count, bytes("\0\0\x80\x3f", 4));
 } // ones
 
@@ -72,8 +71,8 @@ struct content {
     std::string word = "i32";
     std::string scale = "f32";
     bytes packed = "\x10\x32\x54\x76\x98\xba\xdc\xfe";
-    bytes scales = floats(4);
-    bytes zeros = floats(4);
+    bytes scales = ones(4);
+    bytes zeros = ones(4);
 
     [[nodiscard]] bytes file() const {
         return sample(from)
@@ -168,7 +167,7 @@ TEST_CASE("bits of a word that belong to no weight are ignored") {
         .set("group_size", cbor::number(2));
     file.dimensions = {2, 2};
     file.packed = "\xca\xff\xff\xff" + bytes("\x31\0\0\0", 4);
-    file.scales = file.zeros = floats(2);
+    file.scales = file.zeros = ones(2);
     const reader from = opened(file.file());
     CHECK(quantized_view::from(*from.find("w")).value().unpack().value() == std::vector<std::uint8_t>{2, 1, 1, 6});
 }
@@ -200,7 +199,7 @@ TEST_CASE("I2: a group size that is missing, no integer, 0 or does not divide th
     const auto with_groups = [=](std::uint64_t value, std::size_t groups) {
         return [=](content& of) {
             size(value)(of);
-            of.scales = of.zeros = floats(groups);
+            of.scales = of.zeros = ones(groups);
         };
     };
     check_rows({
@@ -295,13 +294,13 @@ TEST_CASE("I4: parts of another size than shape and parameters need are refused,
         {"packed_weight",
          [](content& of) {
              of.dimensions = {3, 8};
-             of.scales = of.zeros = floats(6);
+             of.scales = of.zeros = ones(6);
          }},
-        {"scales", [](content& of) { of.scales = floats(3); }},
-        {"scales", [](content& of) { of.scales = floats(5); }},
+        {"scales", [](content& of) { of.scales = ones(3); }},
+        {"scales", [](content& of) { of.scales = ones(5); }},
         {"scales", [](content& of) { of.scales.clear(); }},
-        {"zeros", [](content& of) { of.zeros = floats(3); }},
-        {"zeros", [](content& of) { of.zeros = floats(8); }},
+        {"zeros", [](content& of) { of.zeros = ones(3); }},
+        {"zeros", [](content& of) { of.zeros = ones(8); }},
         {"zeros", [](content& of) { of.zeros.clear(); }},
     };
     for (const auto& [role, change] : changes) {
@@ -417,10 +416,10 @@ TEST_CASE("scales of a type that is no number are refused when they are used") {
     REQUIRE(refusal(view.dequantize()) == errc::unknown_dtype);
     CHECK(view.dequantize().error().component() == "scales");
 
-    content complex_scales; // of two floats each: as many bytes as four floats have
+    content complex_scales; // of two ones each: as many bytes as four ones have
     complex_scales.from = generation::v1_1;
     complex_scales.scale = "complex64";
-    complex_scales.scales = floats(8);
+    complex_scales.scales = ones(8);
     const reader of_complex = opened(complex_scales.file());
     const auto dense = quantized_view::from(*of_complex.find("w")).and_then([](const quantized_view& each) {
         return each.dequantize();

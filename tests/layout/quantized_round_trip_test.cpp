@@ -31,6 +31,7 @@ using support::as;
 using support::as_string;
 using support::bytes;
 using support::finished;
+using support::integers;
 using support::largest;
 using support::opened;
 using support::opening;
@@ -47,8 +48,6 @@ using ztensor::reader;
 using ztensor::shape;
 using ztensor::writer;
 namespace cbor = support::cbor;
-
-using integers = std::vector<std::uint64_t>;
 
 shape shape_of(const integers& dimensions) {
     return shape(ztensor::span<const std::uint64_t>(dimensions));
@@ -137,7 +136,7 @@ struct group_types {
 };
 
 template <class Word, class Scale, class Zero>
-bytes written(const group& from, const std::string& packing, format_version version, bool is_zstd) {
+bytes written_group(const group& from, const std::string& packing, format_version version, bool is_zstd) {
     writer to = to_memory(version);
     to.add_quantized("q", shape_of(from.dimensions), {from.bits, from.group_size, packing},
                      as_words<Word>(from.words()), as<Scale>(from.scales), as<Zero>(from.zeros), stored(is_zstd))
@@ -152,7 +151,7 @@ bool has_words(const component_view& component, const integers& words) {
 
 template <class Word, class Scale, class Zero>
 constexpr group_types types_of = {name(ztensor::element_traits<Word>::storage), ztensor::element_traits<Word>::storage,
-                                  written<Word, Scale, Zero>, has_words<Word>};
+                                  written_group<Word, Scale, Zero>, has_words<Word>};
 
 std::string packing_of(const group& from, const group_types& types) {
     return std::to_string(from.per_word) + "_per_" + std::string(types.word);
@@ -255,8 +254,8 @@ TEST_CASE("every weight of the largest and the smallest value comes out as such"
 
 TEST_CASE("the parameters are written as attributes") {
     std::mt19937_64 random(3);
-    const bytes file = written<std::int32_t, float, float>(random_group(random, {1, 64}, 4, 32, 8), "8_per_i32",
-                                                           format_version::v1_2, false);
+    const bytes file = written_group<std::int32_t, float, float>(random_group(random, {1, 64}, 4, 32, 8), "8_per_i32",
+                                                                 format_version::v1_2, false);
     const reader from = opened(file);
     const object_view object = from.find("q").value();
     CHECK(object.format() == "quantized_group");

@@ -29,8 +29,8 @@
 namespace sparse {
 
 using support::bytes;
+using support::integers;
 using support::largest;
-using integers = std::vector<std::uint64_t>;
 
 /// As a file holds them.
 bytes floats(const std::vector<float>& values);

@@ -31,7 +31,7 @@ namespace sparse {
 using support::as;
 using support::as_in_file;
 using support::bytes;
-using integers = std::vector<std::uint64_t>;
+using support::integers;
 
 // -- elements
 

@@ -29,7 +29,6 @@ namespace {
 using sparse::check_coo;
 using sparse::check_csr;
 using sparse::check_parts;
-using sparse::integers;
 using sparse::matrix;
 using sparse::parts_of;
 using sparse::random_matrix;
@@ -42,6 +41,7 @@ using support::as;
 using support::bytes;
 using support::finished;
 using support::host_is_little_endian;
+using support::integers;
 using support::little_endian;
 using support::opening;
 using support::refusal;
@@ -98,7 +98,7 @@ void check_conversions(const csr_view<T>& view, const matrix& expected) {
 using rows_function = result<sparse::csr_parts> (*)(const object_view&, std::uint64_t, std::uint64_t);
 
 template <class T, class Index>
-result<sparse::csr_parts> rows_of(const object_view& object, std::uint64_t first, std::uint64_t last) {
+result<sparse::csr_parts> parts_of_rows(const object_view& object, std::uint64_t first, std::uint64_t last) {
     const auto view = csr_view<T, Index>::from_rows(object, first, last);
     return view ? result<sparse::csr_parts>(parts_of(*view)) : result<sparse::csr_parts>(view.error());
 }
@@ -140,7 +140,7 @@ void check_csr_object(const object_view& object, const matrix& expected, bool is
     check_csr(csr_view<T, std::int32_t>::from(object).value(), expected);
     check_parts(parts_of(csr_view<T, std::uint8_t>::from(object).value()), expected);
     check_raw(csr_view<std::byte>::from(object).value(), expected);
-    check_rows_of(object, expected, rows_of<T, std::uint64_t>, rows_of<T, std::int16_t>);
+    check_rows_of(object, expected, parts_of_rows<T, std::uint64_t>, parts_of_rows<T, std::int16_t>);
 }
 
 template <class T>

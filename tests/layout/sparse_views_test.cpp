@@ -25,14 +25,14 @@ namespace {
 using sparse::csr_content;
 using sparse::file_of;
 using sparse::holding;
-using sparse::integers;
-using sparse::largest;
 using sparse::layout;
 using sparse::raw_parts_of_1_2;
 using sparse::u64s;
 using support::as;
 using support::bytes;
 using support::finished;
+using support::integers;
+using support::largest;
 using support::opening;
 using support::refusal;
 using support::sample;

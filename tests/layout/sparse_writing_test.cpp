@@ -15,9 +15,9 @@
 namespace {
 
 using sparse::floats;
-using sparse::integers;
-using sparse::largest;
 using support::check_refused;
+using support::integers;
+using support::largest;
 using ztensor::errc;
 using ztensor::format_version;
 using ztensor::object_draft;

@@ -41,14 +41,14 @@ namespace cbor = support::cbor;
 using walking::on_little_stack;
 
 /// What came of opening a file on little stack, and the memory it took at most beside the file itself.
-struct refusal {
+struct refused_opening {
     bool is_refused = false;
     errc code{};
     std::size_t most_memory = 0;
 };
 
-refusal open_on_little_stack(const bytes& content) {
-    refusal found;
+refused_opening open_on_little_stack(const bytes& content) {
+    refused_opening found;
     const byte_vector memory = support::to_vector(content);
     on_little_stack([&] {
         const memory_use use = measure_memory([&] {
@@ -94,7 +94,7 @@ TEST_CASE("10 MB of anything that nests are refused on little stack, in bounded 
         std::size_t position = 0;
         for (const bytes& file : files_around(content)) {
             CAPTURE(static_cast<int>(static_cast<unsigned char>(byte)), position);
-            const refusal found = open_on_little_stack(file);
+            const refused_opening found = open_on_little_stack(file);
             CHECK(found.is_refused);
             CHECK(found.most_memory <= allowed_for_refusal(content.size()));
             if (position == 1 || position == 2 || position == 5) { // where any item may stand
@@ -109,7 +109,7 @@ TEST_CASE("1 MB of any byte is refused on little stack, in bounded memory") {
     for (unsigned byte = 0; byte < 256; ++byte) {
         const bytes content(1'000'000, static_cast<char>(byte));
         for (const bytes& file : files_around(content)) {
-            const refusal found = open_on_little_stack(file);
+            const refused_opening found = open_on_little_stack(file);
             if (!found.is_refused || found.most_memory > allowed_for_refusal(content.size())) {
                 CAPTURE(byte, found.most_memory, content.size());
                 CHECK(found.is_refused);
@@ -139,7 +139,7 @@ struct hostile_index {
 
 /// Encoded pairs of a map of `count` names.
 template <class Value>
-bytes named(std::size_t count, Value&& value) {
+bytes named_pairs(std::size_t count, Value&& value) {
     bytes out = cbor::head(cbor::major::map, count);
     for (std::size_t i = 0; i < count; ++i) {
         out += cbor::text(short_name(i)) + value(i);
@@ -176,34 +176,34 @@ const hostile_index hostile_indexes[] = {
     {"many objects", generation::v1_2,
      [](std::size_t size) {
          const bytes object = object_of(cbor::array({}), cbor::map{{"a", empty_blob(0)}});
-         return root_of(generation::v1_2, named(size / 60, [&](std::size_t) { return object; }));
+         return root_of(generation::v1_2, named_pairs(size / 60, [&](std::size_t) { return object; }));
      }},
     {"many objects of one blob that is not empty", generation::v1_2,
      [](std::size_t size) {
          const bytes blob =
              cbor::map{{"dtype", cbor::text("")}, {"offset", cbor::number(64)}, {"length", cbor::number(8)}};
          const bytes object = object_of(cbor::array({}), cbor::map{{"a", blob}});
-         return root_of(generation::v1_2, named(size / 60, [&](std::size_t) { return object; }));
+         return root_of(generation::v1_2, named_pairs(size / 60, [&](std::size_t) { return object; }));
      }},
     {"many components", generation::v1_2,
      [](std::size_t size) {
-         const bytes object = object_of(cbor::array({}), named(4096, empty_blob));
-         return root_of(generation::v1_2, named(size / object.size(), [&](std::size_t) { return object; }));
+         const bytes object = object_of(cbor::array({}), named_pairs(4096, empty_blob));
+         return root_of(generation::v1_2, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"many components of one letter", generation::v1_2,
      [](std::size_t size) {
-         const bytes object = object_of(cbor::array({}), named(62, empty_blob));
-         return root_of(generation::v1_2, named(size / object.size(), [&](std::size_t) { return object; }));
+         const bytes object = object_of(cbor::array({}), named_pairs(62, empty_blob));
+         return root_of(generation::v1_2, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"many components of 1.0", generation::v1_0,
      [](std::size_t size) {
-         const bytes object = object_1_0_of(named(4096, empty_blob_1_0));
-         return root_of(generation::v1_0, named(size / object.size(), [&](std::size_t) { return object; }));
+         const bytes object = object_1_0_of(named_pairs(4096, empty_blob_1_0));
+         return root_of(generation::v1_0, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"many components of 1.0, of one letter", generation::v1_0,
      [](std::size_t size) {
-         const bytes object = object_1_0_of(named(62, empty_blob_1_0));
-         return root_of(generation::v1_0, named(size / object.size(), [&](std::size_t) { return object; }));
+         const bytes object = object_1_0_of(named_pairs(62, empty_blob_1_0));
+         return root_of(generation::v1_0, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"many tensors of 0.1", generation::v0_1,
      [](std::size_t size) {
@@ -221,20 +221,20 @@ const hostile_index hostile_indexes[] = {
      [](std::size_t size) {
          const bytes object =
              object_of(cbor::numbers(std::vector<std::uint64_t>(64, 1)), cbor::map{{"a", empty_blob(0)}});
-         return root_of(generation::v1_2, named(size / object.size(), [&](std::size_t) { return object; }));
+         return root_of(generation::v1_2, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"many tiny attributes", generation::v1_2,
      [](std::size_t size) {
-         return root_of(generation::v1_2, cbor::map(), named(size / 6, [](std::size_t) { return cbor::null; }));
+         return root_of(generation::v1_2, cbor::map(), named_pairs(size / 6, [](std::size_t) { return cbor::null; }));
      }},
     {"objects of many tiny attributes", generation::v1_2,
      [](std::size_t size) {
-         const bytes attributes = named(1000, [](std::size_t) { return cbor::null; });
+         const bytes attributes = named_pairs(1000, [](std::size_t) { return cbor::null; });
          const bytes object = cbor::map{{"shape", cbor::array({})},
                                         {"format", cbor::text("")},
                                         {"attributes", attributes},
                                         {"components", cbor::map{{"a", empty_blob(0)}}}};
-         return root_of(generation::v1_2, named(size / object.size(), [&](std::size_t) { return object; }));
+         return root_of(generation::v1_2, named_pairs(size / object.size(), [&](std::size_t) { return object; }));
      }},
     {"one attribute of many empty maps", generation::v1_2,
      [](std::size_t size) {

@@ -27,7 +27,45 @@
 
 namespace {
 
-using namespace rules;
+using rules::accepted;
+using rules::attribute_key;
+using rules::attribute_value;
+using rules::both;
+using rules::check_files;
+using rules::check_refusal;
+using rules::check_rows;
+using rules::component;
+using rules::generations_in;
+using rules::in_0_1;
+using rules::in_1_0;
+using rules::in_1_2;
+using rules::in_all;
+using rules::in_all_but_1_0;
+using rules::named;
+using rules::nested;
+using rules::object;
+using rules::pair_in_component;
+using rules::pair_in_object;
+using rules::pair_in_root;
+using rules::root;
+using rules::since_1_0;
+using rules::since_1_1;
+using rules::two_to_32;
+using support::bytes;
+using support::largest;
+using support::opened;
+using support::opening;
+using support::sample;
+using support::temp_dir;
+using support::two_to_63;
+using ztensor::errc;
+using ztensor::generation;
+using ztensor::read_options;
+using ztensor::reader;
+using ztensor::result;
+namespace cbor = support::cbor;
+namespace zstd = support::zstd;
+
 using namespace std::string_literals;
 
 } // namespace

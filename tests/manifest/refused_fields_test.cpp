@@ -18,7 +18,42 @@
 
 namespace {
 
-using namespace rules;
+using rules::accepted;
+using rules::attribute_key;
+using rules::both;
+using rules::change;
+using rules::check_rows;
+using rules::component;
+using rules::generations_in;
+using rules::in_0_1;
+using rules::in_1_0;
+using rules::in_1_1;
+using rules::in_1_2;
+using rules::in_all;
+using rules::named;
+using rules::object;
+using rules::placed;
+using rules::root;
+using rules::shaped;
+using rules::since_1_0;
+using rules::since_1_1;
+using rules::two_to_32;
+using rules::two_to_61;
+using rules::without;
+using support::bytes;
+using support::largest;
+using support::opened;
+using support::opening;
+using support::part;
+using support::sample;
+using support::temp_dir;
+using support::two_to_63;
+using ztensor::errc;
+using ztensor::generation;
+using ztensor::read_options;
+using ztensor::reader;
+namespace cbor = support::cbor;
+
 using namespace std::string_literals;
 
 } // namespace

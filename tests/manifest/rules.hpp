@@ -32,6 +32,7 @@ using support::opening;
 using support::part;
 using support::sample;
 using support::temp_dir;
+using support::two_to_63;
 using ztensor::errc;
 using ztensor::error;
 using ztensor::generation;
@@ -43,7 +44,6 @@ namespace zstd = support::zstd;
 
 constexpr std::uint64_t two_to_32 = std::uint64_t{1} << 32;
 constexpr std::uint64_t two_to_61 = std::uint64_t{1} << 61;
-constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 
 // Generations that a row is about, as a set.
 constexpr unsigned in_0_1 = 1, in_1_0 = 2, in_1_1 = 4, in_1_2 = 8;

@@ -18,7 +18,7 @@
 
 namespace {
 
-using byte_vector = std::vector<std::byte>;
+using support::byte_vector;
 
 /// What stands between two marks; empty if they are not there.
 std::string between(const std::string& text, std::string_view start, std::string_view end) {
@@ -38,7 +38,7 @@ std::string section_11() {
 
 /// The bytes of lines like "00000010: 5a 54"; a line that does not start where the last one ended fails the test.
 byte_vector bytes_of_dump(const std::string& dump) {
-    byte_vector bytes;
+    byte_vector content;
     std::istringstream lines(dump);
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
@@ -47,26 +47,26 @@ byte_vector bytes_of_dump(const std::string& dump) {
             continue;
         }
         REQUIRE(word.back() == ':');
-        REQUIRE(std::stoul(word, nullptr, 16) == bytes.size());
+        REQUIRE(std::stoul(word, nullptr, 16) == content.size());
         while (words >> word) {
             REQUIRE(word.size() == 2);
-            bytes.push_back(static_cast<std::byte>(std::stoul(word, nullptr, 16)));
+            content.push_back(static_cast<std::byte>(std::stoul(word, nullptr, 16)));
         }
     }
-    return bytes;
+    return content;
 }
 
 byte_vector worked_example() {
-    const byte_vector bytes = bytes_of_dump(between(section_11(), "```hexdump\n", "```"));
-    REQUIRE(bytes.size() == 215);
-    return bytes;
+    const byte_vector content = bytes_of_dump(between(section_11(), "```hexdump\n", "```"));
+    REQUIRE(content.size() == 215);
+    return content;
 }
 
 } // namespace
 
 TEST_CASE("the worked example of the specification opens and says what its text says") {
-    const byte_vector bytes = worked_example();
-    const ztensor::reader file = ztensor::reader::from_bytes(ztensor::bytes_view(bytes)).value();
+    const byte_vector content = worked_example();
+    const ztensor::reader file = ztensor::reader::from_bytes(ztensor::bytes_view(content)).value();
     CHECK(file.version() == "1.2.0");
     CHECK(file.generation() == ztensor::generation::v1_2);
     CHECK(file.file_bytes() == 215);
@@ -104,7 +104,7 @@ TEST_CASE("the writer makes exactly the worked example of the specification") {
 }
 
 TEST_CASE("the table of the worked example covers its bytes one after the other") {
-    const byte_vector bytes = worked_example();
+    const byte_vector content = worked_example();
     std::istringstream lines(between(section_11() + "\n\n", "| offset | bytes | hex | meaning |\n", "\n\n"));
     std::size_t next = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -118,9 +118,9 @@ TEST_CASE("the table of the worked example covers its bytes one after the other"
         std::istringstream hex(between(line.substr(second_column), "`", "`"));
         std::size_t at = next;
         for (std::string word; hex >> word && word.size() == 2; ++at) {
-            CHECK(std::to_integer<unsigned long>(bytes.at(at)) == std::stoul(word, nullptr, 16));
+            CHECK(std::to_integer<unsigned long>(content.at(at)) == std::stoul(word, nullptr, 16));
         }
         next += count;
     }
-    CHECK(next == bytes.size());
+    CHECK(next == content.size());
 }

@@ -28,18 +28,22 @@
 
 namespace {
 
-using read_samples::counting;
+using read_samples::elements_in;
+using read_samples::first_numbers;
 using read_samples::floats;
+using read_samples::read;
 using read_samples::twelve_compressed;
 using read_samples::twelve_floats;
+using read_samples::viewable;
 using support::bytes;
-using support::host_is_little_endian;
 using support::opened;
 using support::outcome;
 using support::read_ranges;
 using support::sample;
 using support::temp_dir;
 using support::to_vector;
+using support::watch;
+using support::watched;
 using support::watched_source;
 using ztensor::bytes_view;
 using ztensor::component_view;
@@ -50,35 +54,8 @@ using ztensor::object_view;
 using ztensor::read_options;
 using ztensor::reader;
 using ztensor::result;
-using ztensor::span;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
-
-template <class T>
-std::vector<T> copied(span<const T> view) {
-    return {view.begin(), view.end()};
-}
-
-template <class T>
-std::string read(const reader& file) {
-    return outcome(file.read<T>("w"));
-}
-
-/// What becomes of views of little-endian elements of several bytes.
-const std::string_view viewable = host_is_little_endian() ? "ok" : "needs_byteswap";
-
-struct watched {
-    std::shared_ptr<watched_source> source;
-    reader file;
-};
-
-/// Opened, with nothing noted so far.
-watched watch(const bytes& content, bool is_mapped = false, const read_options& options = {}) {
-    auto source = std::make_shared<watched_source>(content, is_mapped);
-    reader file = reader::from_source(source, options).value();
-    source->reads.clear();
-    return {source, std::move(file)};
-}
 
 } // namespace
 
@@ -102,30 +79,30 @@ TEST_CASE("damage is found by reading and by verifying, unless the caller trusts
     for (const support::opening& each :
          support::open_every_way(good, directory, read_options().verify_digests(false))) {
         CAPTURE(each.way);
-        CHECK(each.file.value().read<float>("w").value() == counting(12));
+        CHECK(each.file.value().read<float>("w").value() == first_numbers(12));
         CHECK(each.file.value().verify().value().mismatches.size() == 1);
     }
 }
 
 TEST_CASE("a digest of compressed data covers what is stored") {
-    const bytes stored = zstd::frame(zstd::raw_block(floats(counting(12))));
+    const bytes stored = zstd::frame(zstd::raw_block(floats(first_numbers(12))));
     const std::vector<std::byte> stored_bytes = to_vector(stored);
     const std::string of_stored = ztensor::digest_text(ztensor::digest::sha256, bytes_view(stored_bytes));
     const temp_dir directory;
     for (const support::opening& each :
          support::open_every_way(twelve_compressed().component("digest", cbor::text(of_stored)).file(), directory)) {
         CAPTURE(each.way);
-        CHECK(each.file.value().read<float>("w").value() == counting(12));
+        CHECK(each.file.value().read<float>("w").value() == first_numbers(12));
         CHECK(each.file.value().verify().value().complete());
     }
-    const std::vector<std::byte> plain = to_vector(floats(counting(12)));
+    const std::vector<std::byte> plain = to_vector(floats(first_numbers(12)));
     const std::string of_decoded = ztensor::digest_text(ztensor::digest::sha256, bytes_view(plain));
     const reader wrong = opened(twelve_compressed().component("digest", cbor::text(of_decoded)).file());
     CHECK(read<float>(wrong) == "digest_mismatch");
 }
 
 TEST_CASE("compressed data that is damaged or of another size is refused") {
-    const bytes good = floats(counting(12));
+    const bytes good = floats(first_numbers(12));
     const std::pair<bytes, std::string_view> blobs[] = {
         {"not a frame at all", "decode_failed"},
         {zstd::frame(zstd::raw_block(good)).substr(0, 30), "decode_failed"},
@@ -219,7 +196,7 @@ TEST_CASE("opening reads the two ends and the index, and no byte of a tensor") {
 }
 
 TEST_CASE("reading reads the blob and nothing else") {
-    const bytes stored = zstd::frame(zstd::raw_block(floats(counting(12))));
+    const bytes stored = zstd::frame(zstd::raw_block(floats(first_numbers(12))));
     struct expectation {
         bytes content;
         std::uint64_t length;
@@ -322,7 +299,7 @@ TEST_CASE("a mapped source that has become shorter is not read in bulk") {
 // -- stored bytes and metadata
 
 TEST_CASE("the stored bytes are there as they are stored") {
-    const bytes stored = zstd::frame(zstd::raw_block(floats(counting(12))));
+    const bytes stored = zstd::frame(zstd::raw_block(floats(first_numbers(12))));
     const temp_dir directory;
     for (const support::opening& each : support::open_every_way(twelve_compressed().file(), directory)) {
         CAPTURE(each.way);
@@ -336,7 +313,7 @@ TEST_CASE("the stored bytes are there as they are stored") {
         std::vector<std::byte> too_many(stored.size() + 1);
         CHECK(outcome(data.read_stored_into(too_many)) != "ok");
         if (each.file.value().is_mapped()) {
-            CHECK(copied(data.bytes().value()) == to_vector(stored));
+            CHECK(elements_in(data.bytes().value()) == to_vector(stored));
         } else {
             CHECK(outcome(data.bytes()) == "not_viewable");
         }
@@ -398,7 +375,7 @@ TEST_CASE("copies of a reader keep alive what any of them handed out") {
         first.reset();
         const reader third(std::move(*second));
         second.reset();
-        CHECK(copied(view) == to_vector(floats(counting(12))));
+        CHECK(elements_in(view) == to_vector(floats(first_numbers(12))));
         CHECK(object.name() == "w");
         CHECK(digest == "md5:0");
         CHECK(third.view<std::byte>("w").value().data() == view.data());

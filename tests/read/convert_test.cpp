@@ -34,12 +34,12 @@ constexpr float infinite = std::numeric_limits<float>::infinity();
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& elements) {
-    std::vector<std::byte> bytes(elements.size() * sizeof(T));
-    if (!bytes.empty()) {
-        std::memcpy(bytes.data(), elements.data(), bytes.size());
+std::vector<std::byte> memory_bytes(const std::vector<T>& elements) {
+    std::vector<std::byte> content(elements.size() * sizeof(T));
+    if (!content.empty()) {
+        std::memcpy(content.data(), elements.data(), content.size());
     }
-    return bytes;
+    return content;
 }
 
 struct conversion {
@@ -57,72 +57,73 @@ std::vector<conversion> every_conversion() {
     return {
         {dtype::f64,
          "",
-         bytes_of<double>(
+         memory_bytes<double>(
              {0.1, -0.0, 1e300, -1e300, 1e-300, 0x1.000001p0, 0x1.000003p0, 0x1.0000010000001p0, no_number}),
          {0.1, -0.0, 1e300, -1e300, 1e-300, 0x1.000001p0, 0x1.000003p0, 0x1.0000010000001p0, no_number},
          {0.1F, -0.0F, infinite, -infinite, 0.0F, 1.0F, 0x1.000004p0F, 0x1.000002p0F, no_number}},
         {dtype::f32,
          "",
-         bytes_of<float>({1.5F, -0.0F, 0x1p-149F, 0x1.fffffep127F, -infinite, no_number}),
+         memory_bytes<float>({1.5F, -0.0F, 0x1p-149F, 0x1.fffffep127F, -infinite, no_number}),
          {1.5, -0.0, 0x1p-149, 0x1.fffffep127, -infinite, no_number},
          {1.5F, -0.0F, 0x1p-149F, 0x1.fffffep127F, -infinite, no_number}},
         {dtype::f16,
          "",
-         bytes_of(u16s{0x3c00, 0xc000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7c01}),
+         memory_bytes(u16s{0x3c00, 0xc000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7c01}),
          {1, -2, -0.0, 0x1p-24, -1023 * 0x1p-24, 0x1p-14, 65504, infinite, -infinite, no_number, no_number},
          {1, -2, -0.0F, 0x1p-24F, -1023 * 0x1p-24F, 0x1p-14F, 65504, infinite, -infinite, no_number, no_number}},
         {dtype::bf16,
          "",
-         bytes_of(u16s{0x3f80, 0xc000, 0x8000, 0x0001, 0x0080, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0x7f81}),
+         memory_bytes(u16s{0x3f80, 0xc000, 0x8000, 0x0001, 0x0080, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0x7f81}),
          {1, -2, -0.0, 0x1p-133, 0x1p-126, 0x1.fep127, infinite, -infinite, no_number, no_number},
          {1, -2, -0.0F, 0x1p-133F, 0x1p-126F, 0x1.fep127F, infinite, -infinite, no_number, no_number}},
         {dtype::i64,
          "",
-         bytes_of<std::int64_t>({0, -1, INT64_MIN, INT64_MAX, 9007199254740993, -9007199254740995, 0x4000004000000001}),
+         memory_bytes<std::int64_t>(
+             {0, -1, INT64_MIN, INT64_MAX, 9007199254740993, -9007199254740995, 0x4000004000000001}),
          {0, -1, -0x1p63, 0x1p63, 9007199254740992.0, -9007199254740996.0, 0x1.000001p62},
          {0, -1, -0x1p63F, 0x1p63F, 0x1p53F, -0x1p53F, 0x1.000002p62F}},
         {dtype::i32,
          "",
-         bytes_of<std::int32_t>({0, -1, INT32_MIN, INT32_MAX, 16777217, -16777219}),
+         memory_bytes<std::int32_t>({0, -1, INT32_MIN, INT32_MAX, 16777217, -16777219}),
          {0, -1, -2147483648.0, 2147483647.0, 16777217, -16777219},
          {0, -1, -0x1p31F, 0x1p31F, 16777216, -16777220}},
         {dtype::i16,
          "",
-         bytes_of<std::int16_t>({0, -1, -32768, 32767}),
+         memory_bytes<std::int16_t>({0, -1, -32768, 32767}),
          {0, -1, -32768, 32767},
          {0, -1, -32768, 32767}},
-        {dtype::i8, "", bytes_of<std::int8_t>({0, -1, -128, 127}), {0, -1, -128, 127}, {0, -1, -128, 127}},
+        {dtype::i8, "", memory_bytes<std::int8_t>({0, -1, -128, 127}), {0, -1, -128, 127}, {0, -1, -128, 127}},
         {dtype::u64,
          "",
-         bytes_of<std::uint64_t>({0, 1, UINT64_MAX, 0x8000000000000000, 9007199254740993, 0x8000008000000001}),
+         memory_bytes<std::uint64_t>({0, 1, UINT64_MAX, 0x8000000000000000, 9007199254740993, 0x8000008000000001}),
          {0, 1, 0x1p64, 0x1p63, 9007199254740992.0, 0x1.000001p63},
          {0, 1, 0x1p64F, 0x1p63F, 0x1p53F, 0x1.000002p63F}},
         {dtype::u32,
          "",
-         bytes_of<std::uint32_t>({0, 1, UINT32_MAX, 0x80000000, 16777219}),
+         memory_bytes<std::uint32_t>({0, 1, UINT32_MAX, 0x80000000, 16777219}),
          {0, 1, 4294967295.0, 2147483648.0, 16777219},
          {0, 1, 0x1p32F, 0x1p31F, 16777220}},
-        {dtype::u16, "", bytes_of(u16s{0, 1, 65535, 32768}), {0, 1, 65535, 32768}, {0, 1, 65535, 32768}},
-        {dtype::u8, "", bytes_of(u8s{0, 1, 255, 128}), {0, 1, 255, 128}, {0, 1, 255, 128}},
-        {dtype::boolean, "", bytes_of(u8s{0, 1, 255}), {0, 1, 1}, {0, 1, 1}},
+        {dtype::u16, "", memory_bytes(u16s{0, 1, 65535, 32768}), {0, 1, 65535, 32768}, {0, 1, 65535, 32768}},
+        {dtype::u8, "", memory_bytes(u8s{0, 1, 255, 128}), {0, 1, 255, 128}, {0, 1, 255, 128}},
+        {dtype::boolean, "", memory_bytes(u8s{0, 1, 255}), {0, 1, 1}, {0, 1, 1}},
         {dtype::u8,
          "f8_e4m3fn",
-         bytes_of(u8s{0x38, 0xc0, 0x80, 0x01, 0x08, 0x7e, 0xfe, 0x7f, 0xff}),
+         memory_bytes(u8s{0x38, 0xc0, 0x80, 0x01, 0x08, 0x7e, 0xfe, 0x7f, 0xff}),
          {1, -2, -0.0, 0x1p-9, 0x1p-6, 448, -448, no_number, no_number},
          {1, -2, -0.0F, 0x1p-9F, 0x1p-6F, 448, -448, no_number, no_number}},
         {dtype::u8,
          "f8_e5m2",
-         bytes_of(u8s{0x3c, 0xc0, 0x80, 0x01, 0x04, 0x7b, 0x7c, 0xfc, 0x7d, 0xff}),
+         memory_bytes(u8s{0x3c, 0xc0, 0x80, 0x01, 0x04, 0x7b, 0x7c, 0xfc, 0x7d, 0xff}),
          {1, -2, -0.0, 0x1p-16, 0x1p-14, 57344, infinite, -infinite, no_number, no_number},
          {1, -2, -0.0F, 0x1p-16F, 0x1p-14F, 57344, infinite, -infinite, no_number, no_number}},
         {dtype::u8,
          "f8_e4m3fnuz",
-         bytes_of(u8s{0x40, 0xc8, 0x80, 0x01, 0x08, 0x7f, 0xff, 0x00}),
+         memory_bytes(u8s{0x40, 0xc8, 0x80, 0x01, 0x08, 0x7f, 0xff, 0x00}),
          {1, -2, no_number, 0x1p-10, 0x1p-7, 240, -240, 0},
          {1, -2, no_number, 0x1p-10F, 0x1p-7F, 240, -240, 0}},
         {dtype::u8,
          "f8_e5m2fnuz",
-         bytes_of(u8s{0x40, 0xc4, 0x80, 0x01, 0x04, 0x7f, 0xff, 0x00}),
+         memory_bytes(u8s{0x40, 0xc4, 0x80, 0x01, 0x04, 0x7f, 0xff, 0x00}),
          {1, -2, no_number, 0x1p-17, 0x1p-15, 57344, -57344, 0},
          {1, -2, no_number, 0x1p-17F, 0x1p-15F, 57344, -57344, 0}},
     };
@@ -136,10 +137,10 @@ bool is_same_number(Float a, Float b) {
 
 /// Converts from `bytes` moved to an address `misalignment` bytes past an aligned one.
 template <class To>
-result<void> convert_misaligned(const std::vector<std::byte>& bytes, std::size_t misalignment, dtype storage,
+result<void> convert_misaligned(const std::vector<std::byte>& content, std::size_t misalignment, dtype storage,
                                 std::string_view logical_type, std::vector<To>& destination) {
     std::vector<std::byte> moved(misalignment);
-    moved.insert(moved.end(), bytes.begin(), bytes.end());
+    moved.insert(moved.end(), content.begin(), content.end());
     return convert_elements(bytes_view(moved).subspan(misalignment), storage, logical_type, span<To>(destination));
 }
 
@@ -165,7 +166,7 @@ std::vector<std::byte> long_run(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         elements.push_back(static_cast<Stored>(long_run_value(i)));
     }
-    return bytes_of(elements);
+    return memory_bytes(elements);
 }
 
 template <class Stored>
@@ -197,7 +198,7 @@ struct from_float_or_double {
     explicit from_float_or_double(double from) : value(from) {}
 };
 
-struct refusal {
+struct refused_conversion {
     dtype storage;
     std::string_view logical_type;
     std::size_t source_bytes;
@@ -254,7 +255,8 @@ TEST_CASE("all half and bfloat patterns convert in one call as they do by their 
         patterns[i] = static_cast<std::uint16_t>(i);
     }
     std::vector<float> destination(patterns.size());
-    REQUIRE(convert_misaligned(bytes_of(patterns), 3, is_half ? dtype::f16 : dtype::bf16, "", destination).has_value());
+    REQUIRE(
+        convert_misaligned(memory_bytes(patterns), 3, is_half ? dtype::f16 : dtype::bf16, "", destination).has_value());
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
         const int exponent = (patterns[i] & 0x7fff) >> mantissa_bits;
@@ -272,10 +274,11 @@ TEST_CASE("all half and bfloat patterns convert in one call as they do by their 
 
 TEST_CASE("a logical type that repeats the storage type's name adds nothing") {
     std::vector<float> destination(2);
-    REQUIRE(convert_elements(bytes_view(bytes_of<std::int32_t>({-5, 9})), dtype::i32, "i32", span<float>(destination)));
-    CHECK(destination == std::vector<float>{-5, 9});
     REQUIRE(
-        convert_elements(bytes_view(bytes_of<std::uint8_t>({1, 0})), dtype::boolean, "bool", span<float>(destination)));
+        convert_elements(bytes_view(memory_bytes<std::int32_t>({-5, 9})), dtype::i32, "i32", span<float>(destination)));
+    CHECK(destination == std::vector<float>{-5, 9});
+    REQUIRE(convert_elements(bytes_view(memory_bytes<std::uint8_t>({1, 0})), dtype::boolean, "bool",
+                             span<float>(destination)));
     CHECK(destination == std::vector<float>{1, 0});
 }
 
@@ -334,7 +337,7 @@ TEST_CASE("an empty run converts to nothing") {
 
 TEST_CASE("what is not a number, or not the right number of them, is refused with nothing written") {
     constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
-    const std::vector<refusal> refusals = {
+    const std::vector<refused_conversion> refusals = {
         {dtype::f32, "complex64", 16, 2, errc::unsupported_type},
         {dtype::f64, "complex128", 32, 2, errc::unsupported_type},
         {dtype::i16, "q8.8_fixed", 4, 2, errc::unsupported_type},
@@ -357,7 +360,7 @@ TEST_CASE("what is not a number, or not the right number of them, is refused wit
         {dtype::f64, "", 8, huge / 8 + 2, errc::size_mismatch},
     };
     const std::vector<std::byte> stored(64, std::byte{1});
-    for (const refusal& row : refusals) {
+    for (const refused_conversion& row : refusals) {
         CAPTURE(row.storage, row.logical_type, row.source_bytes, row.elements);
         std::vector<float> destination(2, -77.0F);
         const result<void> refused = convert_elements(bytes_view(stored).first(row.source_bytes), row.storage,

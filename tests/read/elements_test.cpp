@@ -52,12 +52,15 @@ struct ztensor::element_traits<fixed_8_8> : ztensor::stored_as<ztensor::dtype::i
 
 namespace {
 
-using read_samples::counting;
+using read_samples::elements_in;
+using read_samples::first_numbers;
 using read_samples::floats;
+using read_samples::read;
 using read_samples::shorts;
 using read_samples::twelve_compressed;
 using read_samples::twelve_floats;
 using read_samples::values_of_unknown_size;
+using read_samples::viewable;
 using support::bytes;
 using support::host_is_little_endian;
 using support::little_endian;
@@ -67,7 +70,8 @@ using support::sample;
 using support::temp_dir;
 using support::to_memory;
 using support::to_vector;
-using support::watched_source;
+using support::watch;
+using support::watched;
 using ztensor::bytes_view;
 using ztensor::component_view;
 using ztensor::errc;
@@ -81,47 +85,21 @@ using ztensor::span;
 namespace cbor = support::cbor;
 namespace zstd = support::zstd;
 
-template <class T>
-std::vector<T> copied(span<const T> view) {
-    return {view.begin(), view.end()};
-}
-
 /// Answers for one object or component, as they depend on the type that is asked for.
 template <class T>
 std::string viewed(const reader& file) {
     return outcome(file.view<T>("w"));
 }
 
-template <class T>
-std::string read(const reader& file) {
-    return outcome(file.read<T>("w"));
-}
-
-/// What becomes of views of little-endian elements of several bytes.
-const std::string_view viewable = host_is_little_endian() ? "ok" : "needs_byteswap";
-
 /// What a view of such elements shows; a host of the other byte order must refuse it, and gets them by reading.
 template <class T>
 std::vector<T> seen_in_view(const reader& file, std::string_view name = "w") {
     const result<span<const T>> view = file.view<T>(name);
     if (host_is_little_endian()) {
-        return copied(view.value());
+        return elements_in(view.value());
     }
     CHECK(outcome(view) == "needs_byteswap");
     return file.read<T>(name).value();
-}
-
-struct watched {
-    std::shared_ptr<watched_source> source;
-    reader file;
-};
-
-/// Opened, with nothing noted so far.
-watched watch(const bytes& content, bool is_mapped = false, const read_options& options = {}) {
-    auto source = std::make_shared<watched_source>(content, is_mapped);
-    reader file = reader::from_source(source, options).value();
-    source->reads.clear();
-    return {source, std::move(file)};
 }
 
 } // namespace
@@ -130,7 +108,7 @@ watched watch(const bytes& content, bool is_mapped = false, const read_options& 
 
 TEST_CASE("view, read, read_into and read_rows give the same elements, however the file is reached") {
     const temp_dir directory;
-    const std::vector<float> expected = counting(12);
+    const std::vector<float> expected = first_numbers(12);
     for (const support::opening& each : support::open_every_way(twelve_floats().file(), directory)) {
         CAPTURE(each.way);
         const reader& file = each.file.value();
@@ -159,7 +137,7 @@ TEST_CASE("view, read, read_into and read_rows give the same elements, however t
 
 TEST_CASE("compressed elements are read like others, and never viewed") {
     const temp_dir directory;
-    const std::vector<float> expected = counting(12);
+    const std::vector<float> expected = first_numbers(12);
     for (const generation version : {generation::v0_1, generation::v1_0, generation::v1_1, generation::v1_2}) {
         for (const support::opening& each : support::open_every_way(twelve_compressed(version).file(), directory)) {
             CAPTURE(each.way, name(version));
@@ -182,8 +160,8 @@ TEST_CASE("an object, a component and a reader answer alike") {
     const reader file = opened(twelve_floats().file());
     const object_view object = file.find("w").value();
     const component_view data = object.component("data").value();
-    CHECK(object.read<float>().value() == counting(12));
-    CHECK(data.read<float>().value() == counting(12));
+    CHECK(object.read<float>().value() == first_numbers(12));
+    CHECK(data.read<float>().value() == first_numbers(12));
     CHECK(object.view<std::byte>().value().data() == file.view<std::byte>("w").value().data());
     CHECK(data.view<std::byte>().value().data() == file.view<std::byte>("w").value().data());
     CHECK(outcome(object.view<float>()) == viewable);
@@ -278,12 +256,12 @@ TEST_CASE("the decoded bytes of any component can be had") {
     const bytes content = floats({1, 2});
     const reader raw = opened(sample().file());
     CHECK(raw.read<std::byte>("w").value() == to_vector(content));
-    CHECK(copied(raw.find("w").value().data().value().bytes().value()) == to_vector(content));
+    CHECK(elements_in(raw.find("w").value().data().value().bytes().value()) == to_vector(content));
     const reader compressed = opened(sample().zstd_blob(zstd::frame(zstd::raw_block(content)), 8).file());
     CHECK(compressed.read<std::byte>("w").value() == to_vector(content));
     const reader unknown = opened(sample().dtype("f128").file());
     CHECK(unknown.read<std::byte>("w").value() == to_vector(content));
-    CHECK(copied(unknown.view<std::byte>("w").value()) == to_vector(content));
+    CHECK(elements_in(unknown.view<std::byte>("w").value()) == to_vector(content));
     const reader big = opened(sample(generation::v0_1).component("data_endianness", cbor::text("big")).file());
     CHECK(big.read<std::byte>("w").value() == to_vector(content)); // in the file's order
 }
@@ -517,7 +495,7 @@ TEST_CASE("a size that only decoding tells is found by decoding") {
 
 TEST_CASE("rows of a tensor whose decoded size only decoding tells are its rows") {
     const reader file = opened(twelve_compressed(generation::v1_1).dtype("f128").file());
-    const bytes all = floats(counting(12));
+    const bytes all = floats(first_numbers(12));
     CHECK(file.read_rows<std::byte>("w", 1, 2).value() == to_vector(all.substr(8, 8)));
     CHECK(file.read_rows<std::byte>("w", 0, 6).value() == to_vector(all));
 }
@@ -562,7 +540,7 @@ TEST_CASE("what this host can't address is refused when it is used, not when it 
 TEST_CASE("every range of rows is what it is in the whole") {
     for (const bytes& content : {twelve_floats().file(), twelve_compressed().file()}) {
         const reader file = opened(content);
-        const std::vector<float> all = counting(12);
+        const std::vector<float> all = first_numbers(12);
         for (std::size_t first = 0; first <= 6; ++first) {
             for (std::size_t last = first; last <= 6; ++last) {
                 CAPTURE(first, last);
@@ -588,7 +566,7 @@ TEST_CASE("rows that are not there are out of bounds") {
         CHECK(outcome(data.read_part<float>(0, 1, 5)) == "out_of_bounds"); // five parts can't be equal
         CHECK(outcome(data.read_part<float>(0, 13, 12)) == "out_of_bounds");
         CHECK(data.read_part<float>(11, 12, 12).value() == std::vector<float>{11});
-        CHECK(data.read_part<float>(0, 1, 1).value() == counting(12));
+        CHECK(data.read_part<float>(0, 1, 1).value() == first_numbers(12));
     }
 }
 
@@ -631,7 +609,7 @@ TEST_CASE("elements at an odd address are read, but not viewed") {
         const bool is_aligned = shift % alignof(float) == 0 || !host_is_little_endian();
         CHECK(viewed<float>(file) == (is_aligned ? viewable : "misaligned_memory"));
         CHECK(viewed<std::byte>(file) == "ok");
-        CHECK(file.read<float>("w").value() == counting(12));
+        CHECK(file.read<float>("w").value() == first_numbers(12));
         CHECK(file.read_rows<float>("w", 5, 6).value() == std::vector<float>{10, 11});
     }
 }

@@ -20,18 +20,18 @@ bytes shorts(const std::vector<int>& values) {
     return little_endian(support::as<std::int16_t>(values));
 }
 
-std::vector<float> counting(std::size_t count) {
+std::vector<float> first_numbers(std::size_t count) {
     std::vector<float> values(count);
     std::iota(values.begin(), values.end(), 0.0F);
     return values;
 }
 
 sample twelve_floats() {
-    return sample().shape({6, 2}).blob(floats(counting(12)));
+    return sample().shape({6, 2}).blob(floats(first_numbers(12)));
 }
 
 sample twelve_compressed(ztensor::generation each) {
-    return sample(each).shape({6, 2}).zstd_blob(support::zstd::frame_of(floats(counting(12))), 48);
+    return sample(each).shape({6, 2}).zstd_blob(support::zstd::frame_of(floats(first_numbers(12))), 48);
 }
 
 sample values_of_unknown_size() {

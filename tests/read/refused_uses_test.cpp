@@ -21,7 +21,38 @@
 
 namespace {
 
-using namespace rules;
+using rules::accepted;
+using rules::attribute_value;
+using rules::before_1_2;
+using rules::both;
+using rules::change;
+using rules::check_uses;
+using rules::component;
+using rules::in_0_1;
+using rules::in_1_0;
+using rules::in_1_1;
+using rules::in_1_2;
+using rules::in_all;
+using rules::object;
+using rules::shaped;
+using rules::since_1_0;
+using rules::since_1_1;
+using rules::use;
+using support::bytes;
+using support::largest;
+using support::opened;
+using support::opening;
+using support::sample;
+using support::temp_dir;
+using support::two_to_63;
+using ztensor::errc;
+using ztensor::generation;
+using ztensor::read_options;
+using ztensor::reader;
+using ztensor::result;
+namespace cbor = support::cbor;
+namespace zstd = support::zstd;
+
 using namespace std::string_literals;
 
 template <class T>
@@ -161,8 +192,7 @@ TEST_CASE("E15: memory at an odd address is read, not viewed") {
     const reader file = reader::from_bytes(ztensor::bytes_view(content).subspan(1)).value();
     const result<ztensor::span<const float>> view = file.view<float>("w");
     REQUIRE(!view);
-    CHECK(view.error().code() ==
-          (support::host_is_little_endian() ? errc::misaligned_memory : errc::needs_byteswap));
+    CHECK(view.error().code() == (support::host_is_little_endian() ? errc::misaligned_memory : errc::needs_byteswap));
     CHECK(view.error().object() == "w");
     CHECK(view.error().component() == "data");
     CHECK(file.view<std::byte>("w").value().size() == 8);

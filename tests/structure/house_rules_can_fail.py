@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Builds small houses that break one rule each, and demands that house.py says so."""
+"""Builds small houses that break one rule each, and demands that house.py says so. Does the same for
+unit_names.py, and looks at the chains of headers that headers_alone.py compiles."""
 
 import pathlib
 import tempfile
 import unittest
 
+import headers_alone
 import house
+import unit_names
 
 VERSION_HPP = "".join(f"#define ZTENSOR_VERSION_{part} {number}\n"
                       for part, number in (("MAJOR", 0), ("MINOR", 1), ("PATCH", 0)))
@@ -156,6 +159,23 @@ class RulesCanFail(unittest.TestCase):
 
     def test_versions(self):
         self.assertTrue(self.problems("versions", version="0.0.9"))
+
+    def test_unit_names(self):
+        first = "using support::bytes;\nbytes ones(std::size_t count) {\n    return bytes(count);\n}\n"
+        for second in ("std::vector<int> ones(float value);\n", "using sparse::ones;\n", "const shape ones = {1};\n",
+                       "struct ones {\n", "constexpr int ones[] = {1};\n", "using bytes = std::string;\n",
+                       "template <class T>\nstd::function<void(T&)> ones(T other) {\n", "using namespace sparse;\n"):
+            self.assertTrue(unit_names.clashes({"a": first, "b": second}), second)
+        self.assertFalse(unit_names.clashes({"a": first, "b": "using support::bytes;\nbytes twos(int ones) {\n    ones();\n}\n"}))
+
+    def test_chains(self):
+        graph = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["d", "unheard of"], "f": []}
+        chains = headers_alone.chains_of(graph)
+        self.assertEqual(sorted(name for chain in chains for name in chain), sorted(graph))
+        self.assertEqual(len(chains), 3)
+        for chain in chains:
+            for before, name in zip(chain, chain[1:]):
+                self.assertIn(before, house.reachable(graph, name))
 
 
 if __name__ == "__main__":

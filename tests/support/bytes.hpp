@@ -18,8 +18,10 @@ namespace support {
 /// Encoded bytes; a string, because that is so easily put together.
 using bytes = std::string;
 using byte_vector = std::vector<std::byte>;
+using integers = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 
 [[nodiscard]] bool host_is_little_endian();
 

@@ -37,6 +37,13 @@ ztensor::result<void> watched_source::check_unchanged() const {
                       : ztensor::result<void>();
 }
 
+watched watch(const bytes& content, bool is_mapped, const ztensor::read_options& options) {
+    auto source = std::make_shared<watched_source>(content, is_mapped);
+    ztensor::reader file = ztensor::reader::from_source(source, options).value();
+    source->reads.clear();
+    return {source, std::move(file)};
+}
+
 read_ranges sorted(read_ranges reads) {
     const auto is_of_nothing = [](const read_range& each) { return each.length == 0; };
     reads.erase(std::remove_if(reads.begin(), reads.end(), is_of_nothing), reads.end());

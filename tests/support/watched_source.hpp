@@ -8,12 +8,15 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <ostream>
 #include <vector>
 
@@ -51,6 +54,14 @@ private:
     byte_vector content_;
     bool is_mapped_;
 };
+
+struct watched {
+    std::shared_ptr<watched_source> source;
+    ztensor::reader file;
+};
+
+/// Opened, with nothing noted so far.
+[[nodiscard]] watched watch(const bytes& content, bool is_mapped = false, const ztensor::read_options& options = {});
 
 /// In their order in the file, without those of nothing.
 [[nodiscard]] read_ranges sorted(read_ranges reads);

@@ -45,7 +45,7 @@ using ztensor::result;
 using ztensor::write_options;
 using ztensor::detail::create_sink;
 
-using names = std::vector<std::string>;
+using name_list = std::vector<std::string>;
 using sink_pointer = std::unique_ptr<byte_sink>;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
@@ -111,7 +111,7 @@ TEST_CASE("a finished sink is the file, and nothing else is left") {
             }
             REQUIRE(produce(directory / "f", {"one ", "", "two"}, write_options().publish(mode)));
             CHECK(read_file(directory / "f") == "one two");
-            CHECK(directory.names() == names{"f"});
+            CHECK(directory.names() == name_list{"f"});
         }
     }
 }
@@ -119,7 +119,7 @@ TEST_CASE("a finished sink is the file, and nothing else is left") {
 TEST_CASE("a sink that nothing was written to makes an empty file") {
     const temp_dir directory;
     REQUIRE(produce(directory / "f", {}));
-    CHECK(directory.names() == names{"f"});
+    CHECK(directory.names() == name_list{"f"});
     CHECK(std::filesystem::file_size(directory / "f") == 0);
 }
 
@@ -130,12 +130,12 @@ TEST_CASE("until it is finished a replacing sink leaves the target alone") {
         const sink_pointer sink = create_sink(directory / "f", {}).value();
         REQUIRE(sink->write(bytes_of(pattern(3 * mebibyte))));
         CHECK(read_file(directory / "f") == old_content);
-        const names present = directory.names();
+        const name_list present = directory.names();
         REQUIRE(present.size() == 2);
         CHECK(is_temporary_name(present[0]));
         CHECK(present[1] == "f");
     }
-    CHECK(directory.names() == names{"f"});
+    CHECK(directory.names() == name_list{"f"});
     CHECK(read_file(directory / "f") == old_content);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a dropped sink in place removes what it made and empties what was the
     {
         const sink_pointer sink = create_sink(directory / "f", in_place).value();
         REQUIRE(sink->write(bytes_of(pattern(2 * mebibyte))));
-        CHECK(directory.names() == names{"f"});
+        CHECK(directory.names() == name_list{"f"});
     }
     CHECK(directory.names().empty());
 
@@ -154,7 +154,7 @@ TEST_CASE("a dropped sink in place removes what it made and empties what was the
         const sink_pointer sink = create_sink(directory / "f", in_place).value();
         REQUIRE(sink->write(bytes_of(pattern(2 * mebibyte))));
     }
-    CHECK(directory.names() == names{"f"});
+    CHECK(directory.names() == name_list{"f"});
     CHECK(read_file(directory / "f").empty());
 }
 
@@ -208,15 +208,15 @@ TEST_CASE("the file is on the disk before it gets its name, and the name before 
     write_file(directory / "f", old_content);
     faulty_os os;
     REQUIRE(produce(directory / "f", s.pieces, {}, os));
-    CHECK(os.calls == names{"status of path", "resolve_links", "create_new", "set_permissions", "write", "write",
-                            "write", "sync", "close", "rename", "sync_directory"});
+    CHECK(os.calls == name_list{"status of path", "resolve_links", "create_new", "set_permissions", "write", "write",
+                                "write", "sync", "close", "rename", "sync_directory"});
 }
 
 TEST_CASE("without sync there is only the rename") {
     const temp_dir directory;
     faulty_os os;
     REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false), os));
-    CHECK(os.calls == names{"status of path", "resolve_links", "create_new", "write", "close", "rename"});
+    CHECK(os.calls == name_list{"status of path", "resolve_links", "create_new", "write", "close", "rename"});
     faulty_os in_place;
     REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false).publish(publish_mode::in_place), in_place));
     CHECK(in_place.count("sync") + in_place.count("sync_directory") == 0);
@@ -228,11 +228,11 @@ TEST_CASE("in place, the directory is synced for a new name only") {
     faulty_os first;
     REQUIRE(produce(directory / "f", {"abc"}, in_place, first));
     CHECK(first.calls ==
-          names{"status of path", "resolve_links", "create_new", "write", "sync", "close", "sync_directory"});
+          name_list{"status of path", "resolve_links", "create_new", "write", "sync", "close", "sync_directory"});
     faulty_os second;
     REQUIRE(produce(directory / "f", {"abc"}, in_place, second));
-    CHECK(second.calls == names{"status of path", "resolve_links", "create_new", "open_for_overwriting",
-                                "status of handle", "truncate", "write", "sync", "close"});
+    CHECK(second.calls == name_list{"status of path", "resolve_links", "create_new", "open_for_overwriting",
+                                    "status of handle", "truncate", "write", "sync", "close"});
 }
 
 TEST_CASE("whichever call fails, the target is all old or all new and nothing is left behind") {
@@ -256,7 +256,7 @@ TEST_CASE("whichever call fails, the target is all old or all new and nothing is
             CHECK(done.error().os_error() == std::errc::io_error);
             CHECK(done.error().path() == ztensor::detail::path_text((directory / "f").native()));
             CHECK((read_file(directory / "f") == (published ? s.content : exists ? old_content : "")));
-            CHECK(directory.names() == (published || exists ? names{"f"} : names{}));
+            CHECK(directory.names() == (published || exists ? name_list{"f"} : name_list{}));
             CHECK(os.count("sync") <= 1);
             CHECK(os.open_handles == 0);
             calls = published ? failing + 1 : failing + 2; // the directory is synced last
@@ -278,11 +278,11 @@ TEST_CASE("where even tidying up fails, the target is safe and the message names
         CAPTURE(failing, failed);
         REQUIRE(!done);
         CHECK(done.error().os_error() == std::errc::io_error);
-        const names present = directory.names();
+        const name_list present = directory.names();
         if (failed == "sync_directory") {
             CHECK(done.error().code() == errc::not_durable);
             CHECK((read_file(directory / "f") == s.content));
-            CHECK(present == names{"f"});
+            CHECK(present == name_list{"f"});
             continue;
         }
         CHECK(done.error().code() == errc::io_error);
@@ -292,7 +292,7 @@ TEST_CASE("where even tidying up fails, the target is safe and the message names
             CHECK(done.error().what().find(present[0]) != std::string::npos);
         } else {
             CHECK(failing <= 2); // before there was a temporary
-            CHECK(present == names{"f"});
+            CHECK(present == name_list{"f"});
         }
         CHECK(os.open_handles == 0);
     }
@@ -364,7 +364,7 @@ TEST_CASE("a disk that fills up leaves the old file") {
         CHECK(done.error().code() == errc::io_error);
         CHECK(done.error().os_error() == std::errc::no_space_on_device);
         CHECK(read_file(directory / "f") == old_content);
-        CHECK(directory.names() == names{"f"});
+        CHECK(directory.names() == name_list{"f"});
     }
 }
 
@@ -399,7 +399,7 @@ TEST_CASE("a target that is no file is refused before anything happens") {
         CHECK(create_sink(directory / "d/.", options).error().code() == errc::not_regular_file);
         CHECK(create_sink(directory / "n/", options).error().code() == errc::invalid_argument);
         CHECK(create_sink("", options).error().code() == errc::invalid_argument);
-        CHECK(directory.names() == names{"d"});
+        CHECK(directory.names() == name_list{"d"});
         CHECK(std::filesystem::is_empty(directory / "d"));
     }
 }
@@ -433,7 +433,7 @@ TEST_CASE("a target outside ASCII is written") {
     const std::filesystem::path name(u"mod\u00e9l-\u91cd\u307f.zt");
     REQUIRE(produce(directory / name, {"abc"}));
     CHECK(read_file(directory / name) == "abc");
-    CHECK(directory.names() == names{"mod\xc3\xa9l-\xe9\x87\x8d\xe3\x81\xbf.zt"});
+    CHECK(directory.names() == name_list{"mod\xc3\xa9l-\xe9\x87\x8d\xe3\x81\xbf.zt"});
 }
 
 TEST_CASE("two sinks on one target don't mix") {
@@ -446,7 +446,7 @@ TEST_CASE("two sinks on one target don't mix") {
     CHECK(read_file(directory / "f") == "second");
     REQUIRE(first->finish());
     CHECK(read_file(directory / "f") == "first");
-    CHECK(directory.names() == names{"f"});
+    CHECK(directory.names() == name_list{"f"});
 }
 
 TEST_CASE("a file can be replaced while it is mapped, and made from its own old bytes") {
@@ -461,7 +461,7 @@ TEST_CASE("a file can be replaced while it is mapped, and made from its own old 
     if (!finished) { // before Windows 10, and outside NTFS
         CHECK(finished.error().code() == errc::io_error);
         CHECK(read_file(directory / "f") == old_content);
-        CHECK(directory.names() == names{"f"});
+        CHECK(directory.names() == name_list{"f"});
         return;
     }
 #endif
@@ -547,7 +547,7 @@ TEST_CASE("a symbolic link stays, and the file it leads to is replaced") {
             CHECK(std::filesystem::is_symlink(directory / "link"));
             CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(directory / "d/f")));
             CHECK(read_file(directory / "d/f") == "abc");
-            CHECK(directory.names() == names{"d", "link"});
+            CHECK(directory.names() == name_list{"d", "link"});
             CHECK(std::distance(std::filesystem::directory_iterator(directory / "d"), {}) == 1);
         }
     }
@@ -579,7 +579,7 @@ TEST_CASE("a FIFO or device as target is refused and does not block") {
         CHECK(create_sink(directory / "fifo", options).error().code() == errc::not_regular_file);
         CHECK(create_sink("/dev/null", options).error().code() == errc::not_regular_file);
     }
-    CHECK(directory.names() == names{"fifo"});
+    CHECK(directory.names() == name_list{"fifo"});
 }
 
 TEST_CASE("a directory that may not be written to leaves the file as it was") {
@@ -620,7 +620,7 @@ TEST_CASE("a real limit on file size is reported, and the old file stays") {
     });
     CHECK(outcome == 42);
     CHECK(read_file(directory / "f") == old_content);
-    CHECK(directory.names() == names{"f"});
+    CHECK(directory.names() == name_list{"f"});
 }
 
 TEST_CASE("a process that dies leaves the old file and at most a temporary") {
@@ -641,7 +641,7 @@ TEST_CASE("a process that dies leaves the old file and at most a temporary") {
     });
     CHECK(outcome == 42);
     CHECK(read_file(directory / "f") == old_content);
-    const names present = directory.names();
+    const name_list present = directory.names();
     REQUIRE(present.size() == 2);
     CHECK(is_temporary_name(present[0]));
     REQUIRE(produce(directory / "f", {"abc"}));

@@ -33,7 +33,7 @@ ztensor::copy_options only(std::string name) {
         [name = std::move(name)](const ztensor::object_view& object) { return object.name() == name; });
 }
 
-bytes file_of(ztensor::generation from, const std::vector<thing>& things, bytes attributes) {
+bytes file_of_things(ztensor::generation from, const std::vector<thing>& things, bytes attributes) {
     std::vector<bytes> blobs;
     std::uint64_t offset = 64;
     cbor::map objects;

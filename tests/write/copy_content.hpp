@@ -23,10 +23,15 @@
 namespace things {
 
 using support::bytes;
-using integers = std::vector<std::uint64_t>;
+using support::integers;
 
 constexpr ztensor::format_version versions[] = {ztensor::format_version::v0_1, ztensor::format_version::v1_1,
                                                 ztensor::format_version::v1_2};
+
+constexpr std::string_view name_of(ztensor::format_version version) {
+    constexpr std::string_view names[] = {"0.1", "1.1", "1.2"};
+    return names[static_cast<std::size_t>(version)];
+}
 
 bytes copied(const bytes& file, ztensor::format_version version, const ztensor::copy_options& options = {});
 /// The error of a copy that must fail.
@@ -51,7 +56,7 @@ struct thing {
 };
 
 /// 1.0, 1.1 or 1.2.
-bytes file_of(ztensor::generation from, const std::vector<thing>& things, bytes attributes = {});
+bytes file_of_things(ztensor::generation from, const std::vector<thing>& things, bytes attributes = {});
 
 support::cbor::map zstd_of(std::uint64_t decoded_bytes);
 bytes u64(const integers& numbers);

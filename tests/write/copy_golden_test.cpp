@@ -33,12 +33,14 @@ namespace {
 
 using support::bytes;
 using support::golden_paths;
+using support::integers;
 using support::little_endian;
 using support::opened;
 using support::read_file;
 using support::to_hex;
 using things::copied;
 using things::failed_copy;
+using things::name_of;
 using things::only;
 using things::versions;
 using ztensor::attributes;
@@ -54,14 +56,7 @@ using ztensor::generation;
 using ztensor::object_view;
 using ztensor::reader;
 
-using integers = std::vector<std::uint64_t>;
-
 using json = nlohmann::json;
-
-constexpr std::string_view name_of(format_version version) {
-    constexpr std::string_view names[] = {"0.1", "1.1", "1.2"};
-    return names[static_cast<std::size_t>(version)];
-}
 
 struct golden_file {
     std::string name;

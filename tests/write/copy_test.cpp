@@ -31,6 +31,7 @@ namespace {
 
 using support::bytes;
 using support::finished;
+using support::integers;
 using support::little_endian;
 using support::opened;
 using support::refusal;
@@ -43,7 +44,8 @@ using things::copied;
 using things::decoded_of;
 using things::f32_bits;
 using things::failed_copy;
-using things::file_of;
+using things::file_of_things;
+using things::name_of;
 using things::only;
 using things::piece;
 using things::stored_of;
@@ -67,14 +69,7 @@ using ztensor::result;
 using ztensor::writer;
 namespace cbor = support::cbor;
 
-using integers = std::vector<std::uint64_t>;
-
 using namespace std::string_literals;
-
-constexpr std::string_view name_of(format_version version) {
-    constexpr std::string_view names[] = {"0.1", "1.1", "1.2"};
-    return names[static_cast<std::size_t>(version)];
-}
 
 bytes crc32c_of(const bytes& content) {
     return ztensor::digest_text(ztensor::digest::crc32c, support::to_vector(content));
@@ -180,7 +175,7 @@ TEST_CASE("bools of 0.1 in a sparse tensor become 0 and 1 in later versions") {
 
 TEST_CASE("bools of later versions are not touched, whatever their bytes") {
     const bytes bools = "\0\1\2\xff"s;
-    const bytes file = file_of(
+    const bytes file = file_of_things(
         generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", bools, {{"digest", cbor::text(crc32c_of(bools))}}}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const reader copy = opened(copied(file, target));
@@ -298,7 +293,7 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
             };
             const bytes values = f32_bits({0x40a00000, 0x40e00000});
             const bytes file =
-                file_of(generation::v1_1,
+                file_of_things(generation::v1_1,
                         {{"csr",
                           "sparse_csr",
                           {2, 3},
@@ -325,7 +320,7 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
                   std::vector<float>{5, 0, 0, 0, 0, 7});
 
             if (is_signed) {
-                const bytes negative = file_of(
+                const bytes negative = file_of_things(
                     generation::v1_1,
                     {{"m",
                       "sparse_coo",
@@ -367,7 +362,7 @@ TEST_CASE("blobs whose size 1.1 does not state get it in 1.2") {
           {"scales", "u8", "a"},
           {"zeros", "u8", "b"}}},
     };
-    const bytes file = file_of(generation::v1_1, things);
+    const bytes file = file_of_things(generation::v1_1, things);
     const bytes copy_1_2 = copied(file, format_version::v1_2);
     const reader copy = opened(copy_1_2);
     const auto size_of = [&](const char* object, const char* role) {
@@ -401,7 +396,7 @@ TEST_CASE("the types that 1.1 spells as dtypes are the same types in 1.2") {
          {1},
          {{"data", "complex128", support::zstd::frame_of(bytes(16, 'd')), {{"encoding", cbor::text("zstd")}}}}},
     };
-    const bytes file = file_of(generation::v1_1, in_1_1);
+    const bytes file = file_of_things(generation::v1_1, in_1_1);
     const bytes copy = copied(file, format_version::v1_2);
     const std::tuple<const char*, const char*, const char*> expected[] = {
         {"a", "u8", "f8_e4m3fn"}, {"b", "u8", "f8_e5m2"}, {"c", "f32", "complex64"}, {"d", "f64", "complex128"}};
@@ -469,7 +464,7 @@ namespace {
 
 /// Three objects whose blobs lie in another order than their names.
 bytes three() {
-    return file_of(generation::v1_2, {{"c", "dense", {3}, {{"data", "u8", "ccc"}}},
+    return file_of_things(generation::v1_2, {{"c", "dense", {3}, {{"data", "u8", "ccc"}}},
                                       {"a", "dense", {1}, {{"data", "u8", "a"}}},
                                       {"b", "own", {2}, {{"one", "u8", "bb"}, {"two", "u8", "bbbb"}}}});
 }
@@ -534,7 +529,7 @@ TEST_CASE("progress tells of each object, in the order of the blobs, and of the 
            copy_options(tell).select([](const object_view& object) { return object.name() != "c"; }));
     CHECK(told == std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>>{{"a", 1, 7}, {"b", 7, 7}});
     told.clear();
-    copied(file_of(generation::v1_2, {}), format_version::v1_2, tell);
+    copied(file_of_things(generation::v1_2, {}), format_version::v1_2, tell);
     CHECK(told.empty());
 }
 
@@ -576,7 +571,7 @@ TEST_CASE("blobs keep their order, and empty ones come before what they lie at t
     const std::vector<thing> things = {{"z", "dense", {0}, {{"data", "u8", ""}}},
                                        {"m", "own", {1}, {{"y", "u8", "yy"}, {"x", "u8", ""}, {"w", "u8", "ww"}}},
                                        {"a", "dense", {2}, {{"data", "u8", "ab"}}}};
-    const bytes file = copied(file_of(generation::v1_2, things), format_version::v1_2);
+    const bytes file = copied(file_of_things(generation::v1_2, things), format_version::v1_2);
     CHECK(copied(file, format_version::v1_2) == file);
     CHECK(copied(file, format_version::v1_2, copy_options().reencode()) == file);
     const reader copy = opened(file);
@@ -598,7 +593,7 @@ TEST_CASE("1.0 is copied into every version") {
           {"indices", "", u64({0, 2})},
           {"indptr", "", u64({0, 1, 2})}}},
     };
-    const bytes file = file_of(generation::v1_0, things);
+    const bytes file = file_of_things(generation::v1_0, things);
     for (const format_version target : versions) {
         CAPTURE(name_of(target));
         const reader copy = opened(copied(file, target));

@@ -42,7 +42,8 @@ using things::copied;
 using things::csr_thing;
 using things::decoded_of;
 using things::failed_copy;
-using things::file_of;
+using things::file_of_things;
+using things::name_of;
 using things::odd_attributes;
 using things::odd_values;
 using things::only;
@@ -67,18 +68,13 @@ namespace cbor = support::cbor;
 
 using namespace std::string_literals;
 
-constexpr std::string_view name_of(format_version version) {
-    constexpr std::string_view names[] = {"0.1", "1.1", "1.2"};
-    return names[static_cast<std::size_t>(version)];
-}
-
 } // namespace
 
 TEST_CASE("attributes of any value survive byte for byte, through every version that has them") {
     thing object = small;
     object.attributes = odd_attributes();
     for (const generation from : {generation::v1_1, generation::v1_2}) {
-        const bytes file = file_of(from, {object}, odd_attributes());
+        const bytes file = file_of_things(from, {object}, odd_attributes());
         for (const format_version first : {format_version::v1_1, format_version::v1_2}) {
             for (const format_version second : {format_version::v1_1, format_version::v1_2}) {
                 CAPTURE(name(from), name_of(first), name_of(second));
@@ -92,7 +88,7 @@ TEST_CASE("attributes of any value survive byte for byte, through every version 
         check_odd_attributes(by_way_of_0_1.find("w").value().attributes());
         CHECK_FALSE(by_way_of_0_1.has_attributes());
     }
-    const bytes in_1_0 = file_of(generation::v1_0, {{"w", "dense", {2}, {{"data", "uint8", "ab"}}}}, odd_attributes());
+    const bytes in_1_0 = file_of_things(generation::v1_0, {{"w", "dense", {2}, {{"data", "uint8", "ab"}}}}, odd_attributes());
     const reader from_1_0 = opened(copied(in_1_0, format_version::v1_2));
     check_odd_attributes(from_1_0.attributes());
 }
@@ -115,20 +111,20 @@ TEST_CASE("no attributes and no attributes at all stay two things") {
     thing with_none = small;
     with_none.attributes = cbor::map().encoded();
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
-        const reader empty = opened(copied(file_of(generation::v1_2, {with_none}, cbor::map().encoded()), target));
+        const reader empty = opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), target));
         CHECK(empty.has_attributes());
         CHECK(empty.attributes().empty());
         CHECK(empty.find("w").value().has_attributes());
-        const reader none = opened(copied(file_of(generation::v1_2, {small}), target));
+        const reader none = opened(copied(file_of_things(generation::v1_2, {small}), target));
         CHECK_FALSE(none.has_attributes());
         CHECK_FALSE(none.find("w").value().has_attributes());
     }
-    CHECK(opened(copied(file_of(generation::v1_2, {with_none}, cbor::map().encoded()), format_version::v0_1)).size() ==
+    CHECK(opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), format_version::v0_1)).size() ==
           1);
 }
 
 TEST_CASE("attributes of the file are left out where that is asked for") {
-    const bytes file = file_of(generation::v1_2, {small}, odd_attributes());
+    const bytes file = file_of_things(generation::v1_2, {small}, odd_attributes());
     CHECK_FALSE(opened(copied(file, format_version::v1_2, copy_options().file_attributes(false))).has_attributes());
     CHECK(opened(copied(file, format_version::v0_1, copy_options().file_attributes(false))).size() == 1);
 }
@@ -167,7 +163,7 @@ std::vector<thing> unknown_things() {
 } // namespace
 
 TEST_CASE("unknown words survive a copy to the same version, and their blobs are as they were") {
-    const bytes file = file_of(generation::v1_2, unknown_things());
+    const bytes file = file_of_things(generation::v1_2, unknown_things());
     check_verbatim(file, copied(file, format_version::v1_2));
     const bytes golden = read_file(golden_path("s1.2-unknown-vocabulary.zt"));
     check_verbatim(golden, copied(golden, format_version::v1_2));
@@ -177,7 +173,7 @@ TEST_CASE("unknown words survive a copy to the same version, and their blobs are
 
 TEST_CASE("bools in an unknown encoding are copied as they are stored") {
     const bytes file =
-        file_of(generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}}}}}});
+        file_of_things(generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}}}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const result<void> done = [&] {
             const reader from = opened(file);
@@ -194,7 +190,7 @@ TEST_CASE("what is copied as it is stored is not decoded, nor its digest checked
         {"no zstd frame", "dense", {8}, {{"data", "u8", "zzzz", zstd_of(8)}}},
         {"another digest", "dense", {2}, {{"data", "u8", "ab", {{"digest", cbor::text("crc32c:0x00000000")}}}}},
     };
-    const bytes file = file_of(generation::v1_2, things);
+    const bytes file = file_of_things(generation::v1_2, things);
     check_verbatim(file, copied(file, format_version::v1_2));
     for (const thing& each : things) {
         const error why = failed_copy(file, format_version::v1_2, only(each.name).reencode());
@@ -205,7 +201,7 @@ TEST_CASE("what is copied as it is stored is not decoded, nor its digest checked
 }
 
 TEST_CASE("what can't be decoded can't be encoded anew, and the error says why") {
-    const bytes file = file_of(generation::v1_2, unknown_things());
+    const bytes file = file_of_things(generation::v1_2, unknown_things());
     CHECK(failed_copy(file, format_version::v1_2, only("dtype").reencode()).code() == errc::unknown_dtype);
     CHECK(failed_copy(file, format_version::v1_2, only("encoding").reencode()).code() == errc::unsupported_encoding);
     const reader again = opened(copied(file, format_version::v1_2, only("type").reencode()));
@@ -243,13 +239,13 @@ thing with_attribute(thing object, const char* key) {
 TEST_CASE("what the target's version can't hold is refused by name, and nothing of the object is written") {
     const auto v0_1 = format_version::v0_1;
     const auto v1_1 = format_version::v1_1;
-    const auto file = [](const thing& object) { return file_of(generation::v1_2, {object}); };
+    const auto file = [](const thing& object) { return file_of_things(generation::v1_2, {object}); };
     const inexpressible rows[] = {
         {"a logical type in 1.1", v1_1, file(with_type(small, "f8_e4m3fnuz")), "f8_e4m3fnuz"},
         {"an unknown logical type in 1.1", v1_1, file(with_type(small, "q4.4")), "q4.4"},
         {"a logical type in 0.1", v0_1, file(with_type(small, "f8_e4m3fn")), "f8_e4m3fn"},
         {"a dtype of 1.1 in 0.1", v0_1,
-         file_of(generation::v1_1, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'c')}}}}), "complex64"},
+         file_of_things(generation::v1_1, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'c')}}}}), "complex64"},
         {"a known type over a dtype that is unknown", v1_1,
          file({"w", "dense", {1}, {{"data", "f32x", "any", {{"type", cbor::text("complex64")}}}}}), "complex64"},
         {"a dtype that has a meaning in 1.1", v1_1, file({"w", "dense", {1}, {{"data", "complex64", "any"}}}),
@@ -313,7 +309,7 @@ TEST_CASE("what the target's version can't hold is refused by name, and nothing 
 
 TEST_CASE("a sparse object with more components than its format has is not expressible in 0.1") {
     for (const thing& object : {csr_thing, coo_thing}) {
-        const bytes file = file_of(generation::v1_2, {with_piece(object, {"mask", "u8", "ab"})});
+        const bytes file = file_of_things(generation::v1_2, {with_piece(object, {"mask", "u8", "ab"})});
         const reader from = opened(file);
         writer to = to_memory(format_version::v0_1);
         const result<void> done = copy(from, to);
@@ -325,7 +321,7 @@ TEST_CASE("a sparse object with more components than its format has is not expre
 TEST_CASE("a format of its own with one component is not expressible in 0.1") {
     for (const char* const format : {"own", "sparsecsr", "sparse"}) {
         CAPTURE(format);
-        const reader from = opened(file_of(generation::v1_2, {{"w", format, {2, 2}, {{"data", "u8", "any"}}}}));
+        const reader from = opened(file_of_things(generation::v1_2, {{"w", format, {2, 2}, {{"data", "u8", "any"}}}}));
         writer to = to_memory(format_version::v0_1);
         const result<void> done = copy(from, to);
         REQUIRE_FALSE(done.has_value());
@@ -391,7 +387,7 @@ TEST_CASE("a layout of 0.1 that is spelled as later versions do is unknown, and 
 TEST_CASE("a sparse object whose data is damaged is not given a new digest") {
     const cbor::map wrong = {{"digest", cbor::text("crc32c:0x00000000")}};
     const auto damaged = [&](generation from, const char* index_dtype, const bytes& indices) {
-        return file_of(from, {{"m",
+        return file_of_things(from, {{"m",
                                "sparse_coo",
                                {3},
                                {{"values", "f32", bytes(4, 'c'), wrong}, {"coords", index_dtype, indices, wrong}}}});
@@ -409,9 +405,9 @@ TEST_CASE("a sparse object whose data is damaged is not given a new digest") {
 }
 
 TEST_CASE("a copy that is made while another one goes on mixes no blobs up") {
-    const reader outer = opened(file_of(
+    const reader outer = opened(file_of_things(
         generation::v1_2, {{"a", "dense", {1}, {{"data", "u8", "1"}}}, {"b", "dense", {1}, {{"data", "u8", "2"}}}}));
-    const reader inner = opened(file_of(generation::v1_2, {{"c", "dense", {1}, {{"data", "u8", "7"}}}}));
+    const reader inner = opened(file_of_things(generation::v1_2, {{"c", "dense", {1}, {{"data", "u8", "7"}}}}));
     writer to = to_memory(format_version::v1_2);
     copy(outer, to, copy_options().progress([&](const copy_progress& progress) {
         const auto stored = inner.find("c")->data().value();
@@ -432,9 +428,9 @@ TEST_CASE("a copy that is made while another one goes on mixes no blobs up") {
 
 TEST_CASE("an unknown logical type does not become none where data is encoded anew") {
     const auto typed = [](const char* type) { return cbor::map{{"type", cbor::text(type)}}; };
-    const bytes dense = file_of(generation::v1_2, {{"w", "dense", {1}, {{"data", "f32", bytes(4, 'c'), typed("")}}}});
+    const bytes dense = file_of_things(generation::v1_2, {{"w", "dense", {1}, {{"data", "f32", bytes(4, 'c'), typed("")}}}});
     const bytes sparse =
-        file_of(generation::v1_2,
+        file_of_things(generation::v1_2,
                 {{"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c'), typed("")}, {"coords", "u64", u64({1})}}}});
     for (const format_version target : {format_version::v0_1, format_version::v1_1}) {
         CHECK(failed_copy(dense, target, copy_options().reencode()).code() == errc::not_expressible);
@@ -446,14 +442,14 @@ TEST_CASE("an unknown logical type does not become none where data is encoded an
     CHECK(anew.find("w")->data()->type().empty());
     // In 1.1 the first word makes it complex, and the second contradicts that.
     const bytes torn =
-        file_of(generation::v1_1, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'c'), typed("f32")}}}});
+        file_of_things(generation::v1_1, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'c'), typed("f32")}}}});
     for (const format_version target : versions) {
         CHECK(failed_copy(torn, target).code() == errc::not_expressible);
     }
 }
 
 TEST_CASE("a dtype of no letters is as unknown in the copy") {
-    const bytes file = file_of(generation::v1_1, {{"w", "dense", {1}, {{"data", "", "any"}}}});
+    const bytes file = file_of_things(generation::v1_1, {{"w", "dense", {1}, {{"data", "", "any"}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const reader copy = opened(copied(file, target));
         CHECK_FALSE(copy.find("w")->data()->dtype().has_value());
@@ -463,7 +459,7 @@ TEST_CASE("a dtype of no letters is as unknown in the copy") {
 
 TEST_CASE("attributes of the file are added to those that the target has") {
     const reader from =
-        opened(file_of(generation::v1_2, {small}, cbor::map{{"a", cbor::number(1)}, {"b", cbor::number(2)}}.encoded()));
+        opened(file_of_things(generation::v1_2, {small}, cbor::map{{"a", cbor::number(1)}, {"b", cbor::number(2)}}.encoded()));
     writer to = to_memory(format_version::v1_2);
     to.attributes(ztensor::attributes().set("b", 7).set("c", 3)).value();
     copy(from, to).value();
@@ -484,8 +480,8 @@ TEST_CASE("an unknown dtype does not become a known one in another version") {
             CHECK_FALSE(copy.begin().operator*().begin().operator*().dtype().has_value());
         }
     };
-    check(file_of(generation::v1_2, {{"w", "dense", {2}, {{"data", "float32", bytes(8, 'x')}}}}), format_version::v0_1);
-    check(file_of(generation::v1_2, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'x')}}}}),
+    check(file_of_things(generation::v1_2, {{"w", "dense", {2}, {{"data", "float32", bytes(8, 'x')}}}}), format_version::v0_1);
+    check(file_of_things(generation::v1_2, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'x')}}}}),
           format_version::v1_1);
     sample in_0_1(generation::v0_1);
     in_0_1.object("dtype", cbor::text("f32"));
@@ -493,12 +489,12 @@ TEST_CASE("an unknown dtype does not become a known one in another version") {
 }
 
 TEST_CASE("attributes of the file are not expressible in 0.1") {
-    CHECK(failed_copy(file_of(generation::v1_2, {small}, odd_attributes()), format_version::v0_1).code() ==
+    CHECK(failed_copy(file_of_things(generation::v1_2, {small}, odd_attributes()), format_version::v0_1).code() ==
           errc::not_expressible);
 }
 
 TEST_CASE("after an error the objects before it are in the file") {
-    const bytes file = file_of(generation::v1_2, {{"z", "dense", {2}, {{"data", "u8", "ab"}}},
+    const bytes file = file_of_things(generation::v1_2, {{"z", "dense", {2}, {{"data", "u8", "ab"}}},
                                                   with_type(small, "q4.4"),
                                                   {"a", "dense", {2}, {{"data", "u8", "cd"}}}});
     const reader from = opened(file);

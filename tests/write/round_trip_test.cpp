@@ -9,6 +9,7 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 #include "write/dense_check.hpp"
+#include "write/write_samples.hpp"
 
 #include <ztensor/digest.hpp>
 #include <ztensor/float_types.hpp>
@@ -42,6 +43,9 @@ using support::some_elements;
 using support::temp_dir;
 using support::to_vector;
 using support::written;
+using write_samples::four_floats;
+using write_samples::indptr_of_two_rows;
+using write_samples::three_indices;
 using ztensor::attributes;
 using ztensor::bytes_view;
 using ztensor::digest;
@@ -55,12 +59,6 @@ using ztensor::span;
 using ztensor::store;
 using ztensor::write_options;
 using ztensor::writer;
-
-const std::vector<float> four_floats = {1, 2, 3, 4};
-
-const std::vector<std::uint64_t> indptr_of_two_rows = {0, 1, 3};
-
-const std::vector<std::uint64_t> three_indices = {1, 0, 2};
 
 /// What was filled in, from memory and from a file in every mode.
 void check_every_way(const fill_function& fill, const std::function<void(const reader&)>& check) {

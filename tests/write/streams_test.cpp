@@ -8,6 +8,7 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 #include "write/dense_check.hpp"
+#include "write/write_samples.hpp"
 
 #include <ztensor/digest.hpp>
 #include <ztensor/reader.hpp>
@@ -41,6 +42,7 @@ using support::temp_dir;
 using support::to_memory;
 using support::to_vector;
 using support::written;
+using write_samples::four_floats;
 using ztensor::attributes;
 using ztensor::byte_sink;
 using ztensor::bytes_view;
@@ -57,8 +59,6 @@ using ztensor::store;
 using ztensor::tensor_stream;
 using ztensor::write_options;
 using ztensor::writer;
-
-const std::vector<float> four_floats = {1, 2, 3, 4};
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include "support/scripted_sink.hpp"
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
+#include "write/write_samples.hpp"
 
 #include <ztensor/digest.hpp>
 #include <ztensor/float_types.hpp>
@@ -33,6 +34,7 @@ using support::some_elements;
 using support::to_hex;
 using support::to_memory;
 using support::written;
+using write_samples::four_floats;
 using ztensor::attributes;
 using ztensor::digest;
 using ztensor::dtype;
@@ -50,12 +52,6 @@ std::string without_spaces(std::string hex) {
     hex.erase(std::remove(hex.begin(), hex.end(), ' '), hex.end());
     return hex;
 }
-
-const std::vector<float> four_floats = {1, 2, 3, 4};
-
-const std::vector<std::uint64_t> indptr_of_two_rows = {0, 1, 3};
-
-const std::vector<std::uint64_t> three_indices = {1, 0, 2};
 
 } // namespace
 

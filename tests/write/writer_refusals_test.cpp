@@ -8,6 +8,7 @@
 #include "support/scripted_sink.hpp"
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
+#include "write/write_samples.hpp"
 
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
@@ -35,6 +36,9 @@ using support::sink_log;
 using support::temp_dir;
 using support::to_memory;
 using support::written;
+using write_samples::four_floats;
+using write_samples::indptr_of_two_rows;
+using write_samples::three_indices;
 using ztensor::attributes;
 using ztensor::bytes_view;
 using ztensor::digest;
@@ -53,13 +57,7 @@ using ztensor::writer;
 
 using namespace std::string_literals;
 
-const std::vector<float> four_floats = {1, 2, 3, 4};
-
-const std::vector<std::uint64_t> indptr_of_two_rows = {0, 1, 3};
-
-const std::vector<std::uint64_t> three_indices = {1, 0, 2};
-
-struct refusal {
+struct refused_call {
     std::string what;
     std::string code;
     std::function<result<void>(writer&)> call;
@@ -76,14 +74,14 @@ object_draft csr_draft(const shape& dimensions, std::size_t indices, std::size_t
 }
 
 /// Calls that a writer of any version which holds an object "taken" refuses.
-std::vector<refusal> refused_by_all() {
+std::vector<refused_call> refused_by_all() {
     static const std::vector<std::uint8_t> none;
     static const std::vector<std::uint8_t> one = {1};
     static const std::vector<float> three = {1, 2, 3};
     const std::string invalid_names[] = {
         "",         std::string("a\0b", 3), std::string("\0", 1), std::string(4097, 'n'), "\xff", "\xc3",
         "\xc0\x80", "\xed\xa0\x80",         "\xf4\x90\x80\x80"};
-    std::vector<refusal> all;
+    std::vector<refused_call> all;
     for (const std::string& name : invalid_names) {
         all.push_back({"object name " + name, "name_invalid", [=](writer& out) { return out.add(name, {1}, one); }});
         all.push_back(
@@ -124,7 +122,7 @@ std::vector<refusal> refused_by_all() {
                        });
                    }});
 
-    const std::vector<refusal> others = {
+    const std::vector<refused_call> others = {
         {"a name that is taken", "duplicate_key", [](writer& out) { return out.add("taken", {1}, one); }},
         {"a stream of a name that is taken", "duplicate_key",
          [](writer& out) {
@@ -162,7 +160,7 @@ std::vector<refusal> refused_by_all() {
 }
 
 /// More of them, by writers of 1.2.
-std::vector<refusal> refused_by_1_2() {
+std::vector<refused_call> refused_by_1_2() {
     static const std::vector<std::uint8_t> one = {1};
     static const std::vector<float> three = {1, 2, 3};
     static const std::vector<std::int32_t> narrow = {1, 0, 2};
@@ -231,10 +229,10 @@ std::vector<refusal> refused_by_1_2() {
 TEST_CASE("what is refused writes nothing, and the writer goes on as if it had not been asked") {
     struct kind_of_file {
         format_version version;
-        std::vector<refusal> refusals;
+        std::vector<refused_call> refusals;
     };
-    std::vector<refusal> all_of_1_2 = refused_by_all();
-    for (const refusal& each : refused_by_1_2()) {
+    std::vector<refused_call> all_of_1_2 = refused_by_all();
+    for (const refused_call& each : refused_by_1_2()) {
         all_of_1_2.push_back(each);
     }
     for (const kind_of_file& kind :
@@ -249,7 +247,7 @@ TEST_CASE("what is refused writes nothing, and the writer goes on as if it had n
         writer out = writer::to_sink(std::make_unique<scripted_sink>(log), options).value();
         add_taken(out);
         const std::size_t writes = log.writes;
-        for (const refusal& each : kind.refusals) {
+        for (const refused_call& each : kind.refusals) {
             CAPTURE(static_cast<int>(kind.version), each.what);
             const std::string code = outcome(each.call(out));
             const bool is_by_version = kind.version == format_version::v0_1 && code == "not_expressible";
@@ -257,7 +255,7 @@ TEST_CASE("what is refused writes nothing, and the writer goes on as if it had n
             CHECK(log.writes == writes);
         }
         add_rest(out);
-        for (const refusal& each : kind.refusals) {
+        for (const refused_call& each : kind.refusals) {
             CHECK(outcome(each.call(out)) != "ok");
         }
         out.finish().value();
