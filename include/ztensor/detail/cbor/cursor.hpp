@@ -77,6 +77,9 @@ public:
         return {begin_ + from, position() - from};
     }
 
+    /// Goes on at `position`, the start of an item at the same depth: what lies before it has been read elsewhere.
+    void go_to(std::size_t position) noexcept { at_ = begin_ + position; }
+
     /// Records a fault found by the caller, at `position`. Returns false.
     ZTENSOR_COLD bool fail(errc code, std::size_t position, const char* sentence) noexcept {
         if (!failed()) {

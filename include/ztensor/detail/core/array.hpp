@@ -30,11 +30,15 @@ public:
     }
     ~byte_buffer() { ::operator delete(data_); }
 
-    /// New bytes in place of the old ones, of which nothing is kept. False where memory runs out; then there are none.
-    [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t size) noexcept {
+    /// New bytes in place of the old ones, of which nothing is kept, and `zeros_behind` that don't count. False where
+    /// memory runs out; then there are none.
+    [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t size, std::size_t zeros_behind = 0) noexcept {
         ::operator delete(data_);
-        data_ = ::operator new(size != 0 ? size : 1, std::nothrow);
+        data_ = ::operator new(size + zeros_behind != 0 ? size + zeros_behind : 1, std::nothrow);
         size_ = data_ != nullptr ? size : 0;
+        if (data_ != nullptr) {
+            std::memset(data() + size, 0, zeros_behind);
+        }
         return data_ != nullptr;
     }
 
@@ -94,12 +98,23 @@ public:
         ::new (static_cast<void*>(begin() + size_)) Record(record);
         ++size_;
     }
+    /// The same, where reserve() has made room for it.
+    Record& push_back_in_room(const Record& record) noexcept {
+        return *::new (static_cast<void*>(begin() + size_++)) Record(record);
+    }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] bool has_room() const noexcept { return size_ != capacity_; }
     /// `count` records of zero bytes, in place of what there was.
     void assign_zeros(std::size_t count) {
         size_ = 0;
         reserve(count);
         std::memset(data_, 0, count * sizeof(Record));
         size_ = count;
+    }
+    void swap(record_array& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
     }
     /// Forgets all but the first `count`.
     void truncate(std::size_t count) noexcept { size_ = count; }
@@ -117,6 +132,7 @@ public:
     [[nodiscard]] const Record* end() const noexcept { return begin() + size_; }
     [[nodiscard]] Record& operator[](std::size_t i) noexcept { return begin()[i]; }
     [[nodiscard]] const Record& operator[](std::size_t i) const noexcept { return begin()[i]; }
+    [[nodiscard]] Record& back() noexcept { return begin()[size_ - 1]; }
     [[nodiscard]] const Record& back() const noexcept { return begin()[size_ - 1]; }
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -20,7 +21,26 @@ inline constexpr bool host_is_little_endian = __BYTE_ORDER__ != __ORDER_BIG_ENDI
 inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all are
 #endif
 
-/// The unsigned integer in `count` (at most 8) bytes, least significant first. Compilers make one load of it.
+/// The number whose bytes are those of `value` from the other end; compilers know it as one instruction.
+[[nodiscard]] constexpr std::uint64_t reverse_bytes(std::uint64_t value) noexcept {
+    value = (value & 0x00ff00ff00ff00ffu) << 8 | (value >> 8 & 0x00ff00ff00ff00ffu);
+    value = (value & 0x0000ffff0000ffffu) << 16 | (value >> 16 & 0x0000ffff0000ffffu);
+    return value << 32 | value >> 32;
+}
+
+/// The 8 bytes at `bytes` as a number, least significant first: one load, where g++ -O2 makes a loop of load_little().
+[[nodiscard]] inline std::uint64_t load_little_64(const std::byte* bytes) noexcept {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes, sizeof value);
+    return host_is_little_endian ? value : reverse_bytes(value);
+}
+
+/// The same, most significant first.
+[[nodiscard]] inline std::uint64_t load_big_64(const std::byte* bytes) noexcept {
+    return reverse_bytes(load_little_64(bytes));
+}
+
+/// The unsigned integer in `count` (at most 8) bytes, least significant first.
 [[nodiscard]] constexpr std::uint64_t load_little(const std::byte* bytes, std::size_t count) noexcept {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < count; ++i) {

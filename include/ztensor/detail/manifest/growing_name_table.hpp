@@ -34,12 +34,13 @@ public:
             const std::uint32_t room = room_ < 16 ? 16 : 2 * room_;
             auto* const larger = new name_table(room);
             for (std::uint32_t position = 0; position < size_; ++position) {
-                static_cast<void>(larger->insert(position, name_of));
+                static_cast<void>(larger->insert(position, position, name_of));
             }
             delete std::exchange(table_, larger);
             room_ = room;
         }
-        static_cast<void>(table_->insert(size_++, name_of));
+        static_cast<void>(table_->insert(size_, size_, name_of));
+        ++size_;
     }
 
 private:

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/manifest/component_array.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/name_table.hpp>
 #include <ztensor/dtype.hpp>
@@ -122,10 +123,12 @@ struct object_record {
     index_item attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
     std::uint32_t first_component = 0;
     std::uint32_t component_count = 0;
-    std::uint64_t element_count = 0;
     known_word<ztensor::format> format;
     bool has_attributes = false;
+    bool is_checked = false; ///< against every rule of validate.hpp but that on overlaps
 };
+
+static_assert(sizeof(object_record) == 28, "what an open file holds is at most four times its index");
 
 /// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
 class manifest {
@@ -141,8 +144,9 @@ public:
     index_item attributes; ///< as in object_record
     bool has_attributes = false;
     bool names_are_sorted = true;
+    bool blobs_are_in_order = true; ///< each component's behind the one before, so that none overlap
     record_array<object_record> objects;
-    record_array<component_record> components;
+    component_array<component_record> components;
 
     [[nodiscard]] bytes_view bytes() const noexcept { return index.bytes(); }
     [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(bytes(), item); }
@@ -150,7 +154,7 @@ public:
     [[nodiscard]] bytes_view from(index_item item) const noexcept { return bytes().subspan(item.position); }
     [[nodiscard]] std::string_view name_of(std::size_t object) const noexcept { return text(objects[object].name); }
     [[nodiscard]] span<const component_record> components_of(const object_record& object) const noexcept {
-        return {components.begin() + object.first_component, object.component_count};
+        return components.of(object.first_component, object.component_count);
     }
 
     [[nodiscard]] ZTENSOR_NOINLINE ztensor::shape shape_of(const object_record& object) const noexcept {
@@ -164,10 +168,22 @@ public:
         return dimensions;
     }
 
-    /// What the table asks.
+    /// The product of the dimensions, which was found to fit 64 bits.
+    [[nodiscard]] ZTENSOR_NOINLINE std::uint64_t element_count_of(const object_record& object) const noexcept {
+        cbor_cursor cursor(from(object.shape));
+        cbor_sequence items;
+        element_counter counter;
+        std::uint64_t dimension = 0;
+        for (cursor.enter_array(items); cursor.next(items) && cursor.read_unsigned(dimension);) {
+            static_cast<void>(counter.multiply(dimension));
+        }
+        return counter.count();
+    }
+
+    /// What the table asks: its places are those of the names in the index.
     struct name_at {
-        const manifest* index;
-        std::string_view operator()(std::size_t object) const noexcept { return index->name_of(object); }
+        bytes_view index;
+        std::string_view operator()(std::uint32_t place) const noexcept { return text_at(index, {place}); }
     };
 
     /// The object of that name, or null. The table is built by the first call that needs it: a caller that only
@@ -177,7 +193,7 @@ public:
         if (table == nullptr) {
             table = make_table();
         }
-        const std::uint32_t found = table->find(name, name_at{this});
+        const std::uint32_t found = table->find(name, name_at{bytes()});
         return found != name_table::absent ? &objects[found] : nullptr;
     }
 
@@ -196,7 +212,7 @@ private:
         auto* const built = new name_table(objects.size());
         for (std::uint32_t object = 0; object < objects.size(); ++object) {
             // Distinct: checked when the file was opened.
-            static_cast<void>(built->insert(object, name_at{this}));
+            static_cast<void>(built->insert(object, objects[object].name.position, name_at{bytes()}));
         }
         return publish(built);
     }

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
 
 #include <cstddef>
@@ -33,14 +34,19 @@ namespace detail {
 }
 
 /// A hash whose collisions depend on `key`, an odd number that stays secret.
-[[nodiscard]] ZTENSOR_NOINLINE inline std::uint64_t hash_name(std::string_view name, std::uint64_t key) noexcept {
-    bytes_view bytes = as_bytes(name);
-    std::uint64_t hash = key ^ folded_multiply(name.size() ^ key, key);
-    for (; bytes.size() > 8; bytes = bytes.subspan(8)) {
-        hash = folded_multiply(hash ^ load_little(bytes.data(), 8), key);
+[[nodiscard]] inline std::uint64_t hash_name(std::string_view name, std::uint64_t key) noexcept {
+    const std::byte* at = as_bytes(name).data();
+    std::size_t left = name.size();
+    std::uint64_t hash = key ^ folded_multiply(left ^ key, key);
+    for (; left > 16; left -= 16, at += 16) {
+        hash = folded_multiply(load_little_64(at) ^ key, load_little_64(at + 8) ^ hash);
     }
-    hash = folded_multiply(hash ^ load_little(bytes.data(), bytes.size()), key);
-    return folded_multiply(hash, ~key);
+    if (name.size() < 8) {
+        return folded_multiply(folded_multiply(load_little(at, left) ^ key, hash), ~key);
+    }
+    const std::uint64_t first = left >= 8 ? load_little_64(at) : 0;
+    const std::uint64_t last = load_little_64(at + left - 8); // may overlap what came before
+    return folded_multiply(folded_multiply(first ^ key, last ^ hash), ~key);
 }
 
 /// One number for the life of the process: where this was loaded, and when it was first asked.
@@ -54,33 +60,34 @@ namespace detail {
     return key | 1;
 }
 
-/// Knows positions, not names: every call takes `name_of(position) → string_view`. A slot holds position + 1 in its
-/// low bits and part of the hash above, so that a miss rarely looks at a name. 5 to 11 bytes a name.
+/// Knows positions, not names. With each it keeps a place, from which `name_of(place) → string_view` gets at the name:
+/// a look-up then waits for two things that are not in the cache, the slot and the name. A slot of 64 bits holds
+/// position
+/// + 1, the place, and some of the hash, so that a miss rarely looks at a name. 11 to 21 bytes a name.
 class name_table {
 public:
-    /// Room for `count` names (fewer than 2³¹).
+    /// Room for `count` names. Positions and places are below 2²⁸ and 2³⁰.
     ZTENSOR_COLD explicit name_table(std::size_t count) : key_(process_hash_key()) {
-        while (position_mask_ <= count) {
-            position_mask_ = position_mask_ << 1 | 1;
-        }
         std::size_t slots = 4;
         while (slots - slots / 4 <= count) {
             slots *= 2;
         }
         slot_mask_ = slots - 1;
+        slots_.reserve(slots);
+        advise_huge_pages(slots_.data(), slots * sizeof(std::uint64_t));
         slots_.assign_zeros(slots);
     }
 
-    /// Adds the name at `position`. False if an equal name is in already.
+    /// Adds the name at `place` as the one of `position`. False if an equal name is in already.
     template <class NameOf>
-    [[nodiscard]] ZTENSOR_NOINLINE bool insert(std::uint32_t position, NameOf&& name_of) noexcept {
-        const std::string_view name = name_of(position);
+    [[nodiscard]] ZTENSOR_NOINLINE bool insert(std::uint32_t position, std::uint32_t place, NameOf&& name_of) noexcept {
+        const std::string_view name = name_of(place);
         const std::uint64_t hash = hash_name(name, key_);
-        std::size_t slot = probe(name, hash, name_of);
+        const std::size_t slot = probe(name, hash, name_of);
         if (slots_[slot] != 0) {
             return false;
         }
-        slots_[slot] = tag(hash) | (position + 1);
+        slots_[slot] = tag(hash) | std::uint64_t{place} << position_bits | (std::uint64_t{position} + 1);
         return true;
     }
 
@@ -90,30 +97,34 @@ public:
     /// The position of `name`, or absent.
     template <class NameOf>
     [[nodiscard]] std::uint32_t find(std::string_view name, NameOf&& name_of) const noexcept {
-        const std::uint32_t found = slots_[probe(name, hash_name(name, key_), name_of)];
-        return found == 0 ? absent : (found & position_mask_) - 1;
+        const std::uint64_t found = slots_[probe(name, hash_name(name, key_), name_of)];
+        return static_cast<std::uint32_t>(found & position_mask) - 1; // of an empty slot: absent
     }
 
 private:
-    [[nodiscard]] std::uint32_t tag(std::uint64_t hash) const noexcept {
-        return static_cast<std::uint32_t>(hash >> 32) & ~position_mask_;
-    }
+    static constexpr unsigned position_bits = 28, place_bits = 30;
+    static constexpr std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;
+    static constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
+    static constexpr std::uint64_t tag_mask = ~std::uint64_t{0} << (position_bits + place_bits);
+
+    [[nodiscard]] static std::uint64_t tag(std::uint64_t hash) noexcept { return hash & tag_mask; }
 
     /// The slot that holds `name`, or the empty one where it would go.
     template <class NameOf>
     [[nodiscard]] std::size_t probe(std::string_view name, std::uint64_t hash, NameOf&& name_of) const noexcept {
-        std::size_t slot = static_cast<std::size_t>(hash) & slot_mask_;
-        while (slots_[slot] != 0 && ((slots_[slot] & ~position_mask_) != tag(hash) ||
-                                     name_of((slots_[slot] & position_mask_) - 1) != name)) {
-            slot = (slot + 1) & slot_mask_;
+        std::size_t at = static_cast<std::size_t>(hash) & slot_mask_;
+        for (;; at = (at + 1) & slot_mask_) {
+            const std::uint64_t slot = slots_[at];
+            if (slot == 0 || ((slot & tag_mask) == tag(hash) &&
+                              name_of(static_cast<std::uint32_t>(slot >> position_bits & place_mask)) == name)) {
+                return at;
+            }
         }
-        return slot;
     }
 
     std::uint64_t key_;
-    std::uint32_t position_mask_ = 1;
     std::size_t slot_mask_ = 0;
-    record_array<std::uint32_t> slots_;
+    record_array<std::uint64_t> slots_;
 };
 
 } // namespace detail

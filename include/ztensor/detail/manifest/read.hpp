@@ -4,10 +4,15 @@
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_HPP
 
+#include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/counts.hpp>
+#include <ztensor/detail/manifest/meaning.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/pattern_book.hpp>
 #include <ztensor/detail/manifest/scanner.hpp>
 #include <ztensor/detail/manifest/words.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -17,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -28,9 +32,12 @@ namespace detail {
 /// Fills a manifest from its index. One pass over the bytes, then one over the records to say what the words mean.
 class manifest_reader {
 public:
-    /// `index_offset` is the absolute position of the index, for errors.
-    manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset) noexcept
-        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes()) {}
+    /// `index_offset` is the absolute position of the index, for errors and as the end of the blobs. Without patterns,
+    /// which only take less time, tests see what they are to find.
+    manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset,
+                    bool uses_patterns = true) noexcept
+        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes()),
+          patterns_(into, index_offset), uses_patterns_(uses_patterns) {}
 
     /// 1.1 and later. Errors: the cbor_… and schema_… codes, duplicate_key, name_invalid, unsupported_version,
     /// limit_exceeded, shape_overflow, digest_format.
@@ -40,14 +47,11 @@ public:
         if (!read_root(walk) || !require(walk, field_bits(fields, {"version", "objects"})) || !scan_.finish()) {
             return fault();
         }
-        const std::string_view version = scan_.text(into_.version);
-        const std::optional<generation> known = generation_of(version);
-        if (!known) {
+        if (!generation_of(scan_.text(into_.version))) {
             return fail(errc::unsupported_version, "the manifest is of version {}; this library reads 0.1 and 1.x",
-                        {in_quotes(version)})
+                        {in_quotes(scan_.text(into_.version))})
                 .at(index_offset_ + into_.version.position);
         }
-        into_.generation = *known;
         return finish();
     }
 
@@ -72,7 +76,7 @@ private:
             return false;
         }
         while (scan_.next_field(walk)) {
-            const bool read = walk.field == 0   ? scan_.read_text(into_.version)
+            const bool read = walk.field == 0   ? read_version()
                               : walk.field == 1 ? read_attributes(into_.attributes, into_.has_attributes)
                                                 : read_objects();
             if (!read) {
@@ -80,6 +84,19 @@ private:
             }
         }
         return scan_.leave(walk);
+    }
+
+    /// Most files state their version before their objects. Only then words have a meaning at once, and patterns too.
+    ZTENSOR_COLD bool read_version() {
+        if (!scan_.read_text(into_.version)) {
+            return false;
+        }
+        const std::optional<generation> known = generation_of(scan_.text(into_.version));
+        if (known && into_.generation != generation::v1_0) { // which is known beforehand
+            into_.generation = *known;
+            knows_words_ = uses_patterns_ && into_.objects.empty();
+        }
+        return true;
     }
 
     /// An explicit null stands for their absence.
@@ -94,28 +111,63 @@ private:
         if (!scan_.enter(walk)) {
             return false;
         }
-        while (scan_.next_name(walk)) {
+        for (;;) {
+            if (knows_words_) {
+                read_like_before(walk);
+            }
             object_record object;
+            objects_left_ = walk.pairs;
+            object_position_ = scan_.cursor().position();
+            if (!scan_.next_name(walk)) {
+                break;
+            }
             object.name = object_name_ = walk.name;
             object.first_component = static_cast<std::uint32_t>(into_.components.size());
-            if (!read_object(object) || !complete(object)) {
+            if (!(knows_words_ ? read_and_learn(object) : read_object(object)) || !add_object(object)) {
                 return false;
             }
         }
         return !scan_.cursor().failed(); // finish() sees to it that names are distinct
     }
 
-    /// Room for as many objects as the next map or array announces (none, if its length is indefinite), within what
-    /// its bytes can hold.
+    /// Reads objects for as long as they are like those before.
+    void read_like_before(name_walk& walk) {
+        cbor_cursor& cursor = scan_.cursor();
+        while (!walk.pairs.is_indefinite && walk.pairs.remaining != 0 && into_.objects.size() < limits_.max_objects_) {
+            const std::size_t behind = patterns_.read_object(cursor.position());
+            if (behind == 0) {
+                break;
+            }
+            cursor.go_to(behind);
+            --walk.pairs.remaining;
+        }
+    }
+
+    /// Room for as many objects as the next map or array announces, each with one component, within what its bytes can
+    /// hold; where it announces nothing, for exactly what it holds.
     ZTENSOR_COLD void reserve_records() {
-        constexpr std::size_t smallest_object_bytes = 40; // an object's required fields alone take more
+        const std::size_t smallest_object_bytes = into_.generation == generation::v0_1 ? 40 : 48;
         cbor_cursor ahead = scan_.cursor();
         cbor_head head;
-        if (ahead.read_head(head) && !head.is_indefinite()) {
-            const std::uint64_t count =
-                std::min<std::uint64_t>(head.argument, ahead.remaining() / smallest_object_bytes);
-            into_.objects.reserve(static_cast<std::size_t>(count));
-            into_.components.reserve(static_cast<std::size_t>(count));
+        if (!ahead.read_head(head)) {
+            return;
+        }
+        record_counts counts = {head.argument, head.argument};
+        if (head.is_indefinite()) {
+            counts = count_records(into_.bytes(), {0, true}, ahead.position());
+        }
+        const std::uint64_t most = std::min(ahead.remaining() / smallest_object_bytes, limits_.max_objects_);
+        into_.objects.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(counts.objects, most)));
+        into_.components.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(counts.components, most)));
+        advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
+        into_.components.advise_huge_pages();
+    }
+
+    /// Room for one more component of the object that is being read.
+    void make_room_for_component(std::size_t first_of_object) {
+        if (!into_.components.has_room()) {
+            const record_counts left = count_records(into_.bytes(), objects_left_, object_position_);
+            into_.components.reserve_beyond(first_of_object, static_cast<std::size_t>(left.components));
         }
     }
 
@@ -146,7 +198,8 @@ private:
         if (is_1_0) {
             spread_dtype(object, dtype_of_all);
         }
-        return true;
+        object.component_count = static_cast<std::uint32_t>(into_.components.size()) - object.first_component;
+        return object.component_count != 0 || fail_missing("an object has no components");
     }
 
     /// 1.0 gives the dtype once: of the values. Indices are uint64 and say so nowhere, and of other roles nothing is
@@ -163,23 +216,30 @@ private:
         }
     }
 
-    /// Takes in an object all of whose components have been.
-    bool complete(object_record& object) {
-        object.component_count = static_cast<std::uint32_t>(into_.components.size()) - object.first_component;
-        if (object.component_count == 0) {
-            return fail_missing("an object has no components");
+    /// An object whose words can be given their meaning at once.
+    bool read_and_learn(object_record& object) {
+        object_fields_.clear();
+        const std::size_t begin = scan_.cursor().position();
+        const std::size_t changes = scan_.changes();
+        if (!read_object(object)) {
+            return false;
         }
-        return add_object(object);
+        object.format = find_format(scan_.text(object.format_word));
+        if (changes == scan_.changes()) { // else the index no longer holds what was read
+            patterns_.learn(object, begin, scan_.cursor().position(), object_fields_, component_fields_);
+        }
+        return true;
     }
 
     bool add_object(const object_record& object) {
         if (into_.objects.size() >= limits_.max_objects_) {
             return fail_limit("more objects than read_options::max_objects allows");
         }
-        if (!into_.objects.empty() && into_.names_are_sorted) {
-            into_.names_are_sorted = scan_.text(into_.objects.back().name) < scan_.text(object.name);
-        }
+        patterns_.note_name(scan_.text(object.name));
         into_.objects.push_back(object);
+        for (const component_record& component : into_.components_of(object)) {
+            patterns_.note_blob(component);
+        }
         object_name_ = {};
         return true;
     }
@@ -201,7 +261,7 @@ private:
             }
         }
         object.shape = {static_cast<std::uint32_t>(start)};
-        object.element_count = counter.count();
+        object_fields_.add(pattern_field::shape, start, cursor.position());
         return !cursor.failed();
     }
 
@@ -211,21 +271,39 @@ private:
         if (!scan_.enter(walk)) {
             return false;
         }
+        const std::size_t begin = scan_.cursor().position();
         while (scan_.next_name(walk)) {
             scan_.note_name(walk);
             component_name_ = walk.name;
             if (into_.components.size() - first >= limits_.max_components_per_object_) {
                 return fail_limit("more components than read_options::max_components_per_object allows");
             }
+            make_room_for_component(first);
             component_record component;
             component.role = walk.name;
-            if (!read_component(component)) {
+            if (!(knows_words_ ? read_and_learn(component) : read_component(component))) {
                 return false;
             }
             into_.components.push_back(component);
             component_name_ = {};
         }
+        const std::size_t break_bytes = walk.pairs.is_indefinite ? 1 : 0;
+        object_fields_.add(pattern_field::components, begin, scan_.cursor().position() - break_bytes);
         return scan_.leave(walk);
+    }
+
+    /// A component whose words can be given their meaning at once.
+    bool read_and_learn(component_record& component) {
+        component_fields_.clear();
+        const std::size_t changes = scan_.changes();
+        if (!read_component(component)) {
+            return false;
+        }
+        interpret(into_, component);
+        if (changes == scan_.changes()) { // else the index no longer holds what was read
+            patterns_.learn(component, scan_.cursor().position(), component_fields_);
+        }
+        return true;
     }
 
     bool read_component(component_record& component) {
@@ -254,87 +332,47 @@ private:
         case 1:
             return scan_.read_text_or_null(component.type_word);
         case 2:
-            return scan_.cursor().read_unsigned(component.offset);
+            return read_number(component.offset, pattern_field::offset);
         case 3:
-            return scan_.cursor().read_unsigned(component.length);
+            return read_number(component.length, pattern_field::length);
         case 4:
             if (scan_.take_null()) {
                 return true;
             }
             component.states_uncompressed_length = component.knows_uncompressed_length = true;
-            return scan_.cursor().read_unsigned(component.uncompressed_length);
+            return read_number(component.uncompressed_length, pattern_field::uncompressed_length);
         case 5:
             return scan_.read_text_or_null(component.encoding_word);
         default:
-            return scan_.read_text_or_null(component.digest_text);
+            return read_digest(component.digest_text);
         }
+    }
+
+    bool read_number(std::uint64_t& value, pattern_field field) noexcept {
+        const std::size_t begin = scan_.cursor().position();
+        const bool read = scan_.cursor().read_unsigned(value);
+        component_fields_.add(field, begin, scan_.cursor().position());
+        return read;
+    }
+
+    bool read_digest(index_item& out) {
+        if (!scan_.read_text_or_null(out)) {
+            return false;
+        }
+        const digest_parts parts = parse_digest(scan_.text(out));
+        if (parts.algorithm != digest::none && parts.is_well_formed) {
+            const std::size_t end = scan_.cursor().position();
+            component_fields_.add(pattern_field::digits, end - parts.digits.size(), end);
+        }
+        return true;
     }
 
     /// After the bytes: what the words mean, and that no name stands twice.
     [[nodiscard]] result<void> finish() {
-        into_.objects.shrink_to_fit();
-        into_.components.shrink_to_fit();
-        interpret_words();
-        return check_object_names();
-    }
-
-    /// Most components of a file have the words of the one before them, and then mean the same.
-    void interpret_words() {
-        const component_record* before = nullptr;
-        for (component_record& component : into_.components) {
-            if (before != nullptr && has_words_of(*before, component)) {
-                component.dtype = before->dtype;
-                component.encoding = before->encoding;
-            } else {
-                interpret(component);
-            }
-            before = component.type_word.is_present() || component.logical_type != plain_type ? nullptr : &component;
+        if (!knows_words_) {
+            interpret_words(into_);
         }
-        if (into_.generation == generation::v0_1) { // which has words of its own for the format
-            return;
-        }
-        std::string_view word;
-        known_word<format> meaning;
-        for (object_record& object : into_.objects) {
-            if (const std::string_view next = scan_.text(object.format_word); next != word) {
-                word = next;
-                meaning = find_format(next);
-            }
-            object.format = meaning;
-        }
-    }
-
-    /// Neither has a logical type, and the other words are the same.
-    [[nodiscard]] bool has_words_of(const component_record& a, const component_record& b) const noexcept {
-        return !b.type_word.is_present() && a.dtype_word.is_present() && b.dtype_word.is_present() &&
-               a.encoding_word.is_present() == b.encoding_word.is_present() &&
-               scan_.text(a.dtype_word) == scan_.text(b.dtype_word) &&
-               scan_.text(a.encoding_word) == scan_.text(b.encoding_word);
-    }
-
-    ZTENSOR_COLD void interpret(component_record& component) {
-        interpret_dtype(into_.generation, scan_.text(component.dtype_word), component);
-        interpret_type(scan_.text(component.type_word), scan_.text(component.dtype_word), component);
-        component.encoding = component.encoding_word.is_present() ? find_encoding(scan_.text(component.encoding_word))
-                                                                  : ztensor::encoding::raw;
-    }
-
-    /// Sorted names are distinct. Others go into the table that look-ups will use: it finds a twin without sorting.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_object_names() {
-        if (into_.names_are_sorted) {
-            return {};
-        }
-        auto* const table = new name_table(into_.objects.size());
-        for (std::uint32_t object = 0; object < into_.objects.size(); ++object) {
-            if (!table->insert(object, manifest::name_at{&into_})) {
-                delete table;
-                return fail(errc::duplicate_key, "two objects have this name")
-                    .in_object(into_.name_of(object))
-                    .at(index_offset_ + into_.objects[object].name.position);
-            }
-        }
-        into_.publish(table);
-        return {};
+        return check_object_names(into_, index_offset_);
     }
 
     // -- 0.1, in read_0_1.hpp
@@ -392,34 +430,17 @@ private:
     const read_options& limits_;
     std::uint64_t index_offset_;
     index_scanner scan_;
+    pattern_book patterns_;
+    bool uses_patterns_;
+    bool knows_words_ = false;   ///< the version came before the objects
+    cbor_sequence objects_left_; ///< before the object that is being read, which starts there
+    std::size_t object_position_ = 0;
+    met_fields object_fields_;
+    met_fields component_fields_;
     index_item object_name_;    ///< being read
     index_item component_name_; ///< being read
     std::string_view missing_field_;
 };
-
-/// Passes over the next item; its text, if it is one.
-[[nodiscard]] ZTENSOR_COLD inline std::string take_text(cbor_cursor& cursor) {
-    std::string text;
-    cbor_cursor ahead = cursor;
-    static_cast<void>(cursor.skip() && ahead.read_joined(cbor_major::text, text));
-    return text;
-}
-
-/// True if the index is a map with `version` "1.0" or "1.0.…" and `tensors`, and nothing follows it: what tells a file
-/// of 1.0, which has no magic at its end, from a later one that was cut off.
-[[nodiscard]] ZTENSOR_COLD inline bool is_manifest_1_0(bytes_view index) {
-    cbor_cursor cursor(index);
-    cbor_sequence pairs;
-    bool has_version = false;
-    bool has_tensors = false;
-    for (cursor.enter_map(pairs); cursor.next(pairs);) {
-        const std::string key = take_text(cursor);
-        has_tensors = has_tensors || key == "tensors";
-        const std::string value = take_text(cursor);
-        has_version = has_version || (key == "version" && (value == "1.0" || value.substr(0, 4) == "1.0."));
-    }
-    return has_version && has_tensors && !cursor.failed() && cursor.remaining() == 0;
-}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

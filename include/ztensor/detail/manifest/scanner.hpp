@@ -66,6 +66,9 @@ public:
     [[nodiscard]] const cbor_cursor& cursor() const noexcept { return cursor_; }
     [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(index_, item); }
 
+    /// How often text was joined behind the cursor.
+    [[nodiscard]] std::size_t changes() const noexcept { return changes_; }
+
     /// Everything has been read and nothing follows.
     bool finish() noexcept {
         if (cursor_.failed() || cursor_.remaining() == 0) {
@@ -232,6 +235,7 @@ private:
         if (!found.is_chunked) {
             return item;
         }
+        ++changes_;
         const bytes_view chunks = as_bytes(found.text);
         std::size_t length = 0;
         for (cbor_cursor each(chunks); each.remaining() != 0;) {
@@ -318,6 +322,7 @@ private:
 
     span<std::byte> index_;
     cbor_cursor cursor_;
+    std::size_t changes_ = 0;
     record_array<std::uint32_t> keys_; ///< positions of the keys of the maps that are open, innermost last
 };
 

@@ -41,7 +41,7 @@ ZTENSOR_INLINE ztensor::shape object_view::shape() const noexcept {
     return file_->index.shape_of(*record_);
 }
 ZTENSOR_INLINE std::uint64_t object_view::element_count() const noexcept {
-    return record_->element_count;
+    return file_->index.element_count_of(*record_);
 }
 ZTENSOR_INLINE std::string_view object_view::format() const noexcept {
     return detail::format_name(file_->index, *record_);

@@ -12,6 +12,8 @@
 #include <ztensor/detail/manifest/read.hpp>
 #include <ztensor/detail/manifest/read_0_1.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/version_1_0.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 
@@ -58,9 +60,10 @@ struct opened_file {
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
 [[nodiscard]] ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at,
                                                           manifest& index) {
-    if (!index.index.allocate(static_cast<std::size_t>(at.length))) {
+    if (!index.index.allocate(static_cast<std::size_t>(at.length), pattern::reach_bytes)) {
         return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
     }
+    advise_huge_pages(index.index.data(), index.index.size());
     return source.read_at(at.offset, index.index.writable_bytes());
 }
 

@@ -70,7 +70,6 @@ private:
         record.format = find_format(object.format);
         record.shape = here();
         encode_shape(text_, *object.shape);
-        record.element_count = *object.shape->element_count();
         record.has_attributes = object.attributes != nullptr;
         record.attributes = here();
         encode_attributes(text_, object.attributes != nullptr ? *object.attributes : attributes());

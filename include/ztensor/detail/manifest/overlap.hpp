@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// Blobs among each other: two are the same bytes or share none; an empty one shares none. SPEC.md §2.3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_OVERLAP_HPP
+#define ZTENSOR_DETAIL_MANIFEST_OVERLAP_HPP
+
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+struct blob_range {
+    std::uint64_t offset;
+    std::uint64_t length;
+};
+
+/// Sorts by offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the
+/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets.
+ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::uint64_t most) {
+    constexpr unsigned digit_bits = 11;
+    constexpr std::size_t digits = std::size_t{1} << digit_bits;
+    record_array<blob_range> sorted;
+    sorted.assign_zeros(blobs.size());
+    for (unsigned shift = 6; shift < 64 && most >> shift != 0; shift += digit_bits) { // offsets are multiples of 64
+        std::uint32_t begins[digits] = {};
+        for (const blob_range& each : blobs) {
+            ++begins[each.offset >> shift & (digits - 1)];
+        }
+        std::uint32_t before = 0;
+        for (std::uint32_t& begin : begins) {
+            before += std::exchange(begin, before);
+        }
+        for (const blob_range& each : blobs) {
+            sorted[begins[each.offset >> shift & (digits - 1)]++] = each;
+        }
+        blobs.swap(sorted);
+    }
+}
+
+/// Looks at blobs in the order of their offsets.
+class overlap_search {
+public:
+    /// True if the blob overlaps one before it. An equal one does not.
+    [[nodiscard]] bool next(const blob_range& blob) noexcept {
+        const bool overlaps = blob.offset - before_.offset < before_.length &&
+                              (blob.offset != before_.offset || blob.length != before_.length);
+        if (!overlaps) {
+            before_ = blob;
+        }
+        return overlaps;
+    }
+    /// The one that the last blob overlaps.
+    [[nodiscard]] const blob_range& before() const noexcept { return before_; }
+
+private:
+    blob_range before_ = {0, 0};
+};
+
+/// True, and which, if two blobs overlap. Their bounds have been checked; they lie before `blobs_end`.
+/// Throws std::bad_alloc.
+[[nodiscard]] ZTENSOR_COLD inline bool find_overlap(const manifest& index, std::uint64_t blobs_end, blob_range& first,
+                                                    blob_range& second) {
+    const auto blob_at = [&](std::size_t i) {
+        return blob_range{index.components[i].offset, index.components[i].length};
+    };
+    overlap_search search;
+    const auto overlaps = [&](const blob_range& blob) {
+        first = search.before();
+        second = blob;
+        return search.next(blob);
+    };
+    const std::size_t count = index.components.size();
+    const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range));
+    if (has_memory_to_spare) {
+        record_array<blob_range> blobs;
+        blobs.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (index.components[i].length != 0) {
+                blobs.push_back(blob_at(i));
+            }
+        }
+        sort_by_offset(blobs, blobs_end);
+        for (const blob_range& blob : blobs) {
+            if (overlaps(blob)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    record_array<std::uint32_t> positions; // an index that is nothing but components: see manifest_reader
+    positions.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (index.components[i].length != 0) {
+            positions.push_back(i);
+        }
+    }
+    sort_positions(span<std::uint32_t>(positions), [&](std::uint32_t a, std::uint32_t b) {
+        return index.components[a].offset < index.components[b].offset;
+    });
+    for (const std::uint32_t i : positions) {
+        if (overlaps(blob_at(i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

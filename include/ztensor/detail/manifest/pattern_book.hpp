@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+//
+// The fast way through an index. Nearly all objects of a file are encoded like one before them, but for a name, a shape
+// and a few numbers. What differs in any other way is left to the general way in manifest/read.hpp, which gives the
+// same records and from which the patterns are learned. SPEC.md §3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
+#define ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
+
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What was met in an object or a component on the general way, in the order of the index.
+class met_fields {
+public:
+    void clear() noexcept { count_ = 0; }
+    void add(const met_field& field) noexcept {
+        if (count_ < most) {
+            fields_[count_++] = field;
+        }
+    }
+    void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
+        add({field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    }
+    [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
+
+private:
+    static constexpr std::size_t most = pattern::most_runs; // one more than a pattern has
+    met_field fields_[most];
+    std::size_t count_ = 0;
+};
+
+/// What is the same in every component that is encoded alike, and where its words are.
+struct component_pattern {
+    pattern bytes; ///< from the role on
+    component_record record;
+    pattern::place role, dtype_word, type_word, encoding_word, digest_text;
+    std::uint64_t element_bytes = 0; ///< of data of a known type, else 0
+};
+
+/// The same of objects.
+struct object_pattern {
+    pattern bytes; ///< from behind the name on
+    object_record record;
+    pattern::place format_word, shape, attributes;
+    component_pattern only; ///< the component of an object that has one; its places are in the object's runs
+};
+
+/// Patterns and which of them came after which: that one is tried first.
+template <class Pattern, std::size_t Most>
+class pattern_shelf {
+public:
+    /// Room for another pattern, in place of the oldest.
+    [[nodiscard]] Pattern& next_to_learn() noexcept { return patterns_[learned_ % Most]; }
+    /// Keeps what was put there; it is what came after the last one.
+    ZTENSOR_COLD void keep() noexcept { follow(learned_++ % Most); }
+
+    /// What `read` answers for the pattern that fits: the first answer that is not null.
+    template <class Read>
+    [[nodiscard]] const std::byte* read(const Read& read) noexcept {
+        const std::size_t guess = after_[last_];
+        for (std::size_t i = 0; i < Most && i < learned_; ++i) {
+            const std::size_t next = i == 0 ? guess : i == guess ? 0 : i;
+            if (const std::byte* const end = read(patterns_[next])) {
+                follow(next);
+                return end;
+            }
+        }
+        return nullptr;
+    }
+
+private:
+    void follow(std::size_t i) noexcept {
+        after_[last_] = static_cast<std::uint8_t>(i);
+        last_ = i;
+    }
+
+    Pattern patterns_[Most];
+    std::uint8_t after_[Most] = {};
+    std::size_t last_ = 0;
+    std::size_t learned_ = 0;
+};
+
+/// Reads objects by pattern. Its patterns hold for one manifest.
+class pattern_book {
+public:
+    /// `blobs_end` is where the manifest starts: no blob may reach beyond.
+    pattern_book(manifest& into, std::uint64_t blobs_end) noexcept
+        : into_(into), begin_(into.index.data()), end_(begin_ + into.index.size()), blobs_end_(blobs_end) {}
+
+    /// Reads the object whose name stands at `position`, if a pattern fits: takes it into the manifest and returns the
+    /// position behind it; else changes nothing and returns 0. pattern::reach_bytes of anything follow the index.
+    [[nodiscard]] std::size_t read_object(std::size_t position) {
+        std::string_view name;
+        if (!into_.objects.has_room() || !into_.components.has_room()) {
+            return 0;
+        }
+        const std::byte* const behind_name = pass_name(begin_ + position, name);
+        if (behind_name == nullptr) {
+            return 0;
+        }
+        const std::byte* const behind =
+            objects_.read([&](const object_pattern& like) { return read_object(like, position, behind_name); });
+        if (behind == nullptr) {
+            return 0;
+        }
+        into_.names_are_sorted = into_.names_are_sorted && is_name_before(last_name_, name); // a name is behind it
+        last_name_ = name;
+        return static_cast<std::size_t>(behind - begin_);
+    }
+
+    /// Learns from an object that came by the general way, and from its last component: [begin, end) is what stands
+    /// behind its name.
+    ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields,
+                            const met_fields& fields_of_component) {
+        met_fields all;
+        for (const met_field& each : fields.all()) {
+            if (each.field != pattern_field::components || object.component_count != 1) {
+                all.add(each);
+                continue;
+            }
+            for (const met_field& inner : fields_of_component.all()) {
+                all.add(inner);
+            }
+        }
+        object_pattern& like = objects_.next_to_learn();
+        if (is_full() || !like.bytes.learn(into_.bytes(), position(begin), position(end), all.all())) {
+            return;
+        }
+        like.record = object;
+        like.format_word = like.bytes.place_of(object.format_word);
+        like.shape = like.bytes.place_of(object.shape);
+        like.attributes = like.bytes.place_of(object.attributes);
+        note_words(like.only, like.bytes, into_.components.back());
+        objects_.keep();
+    }
+
+    /// The same for a component that ends at `end`.
+    ZTENSOR_COLD void learn(const component_record& component, std::size_t end, const met_fields& fields) {
+        component_pattern& like = components_.next_to_learn();
+        if (is_full() || !like.bytes.learn(into_.bytes(), component.role.position, position(end), fields.all())) {
+            return;
+        }
+        note_words(like, like.bytes, component);
+        components_.keep();
+    }
+
+    /// Notes a component's blob, whichever way it came.
+    void note_blob(const component_record& component) noexcept {
+        if (component.length != 0) {
+            into_.blobs_are_in_order = into_.blobs_are_in_order && component.offset >= blobs_reach_;
+            blobs_reach_ = component.offset + component.length; // if that wraps, its bounds will be refused
+        }
+    }
+
+    /// Notes the name of an object that comes by the general way.
+    void note_name(std::string_view name) noexcept {
+        into_.names_are_sorted = into_.names_are_sorted && (last_name_.empty() || last_name_ < name);
+        last_name_ = name;
+    }
+
+private:
+    static constexpr int most_learned = 100; ///< where little is alike, learning more would only take time
+
+    /// The numbers that a pattern leaves open.
+    struct numbers {
+        std::uint64_t element_count = 0;
+        std::uint64_t offset = 0;
+        std::uint64_t length = 0;
+        std::uint64_t uncompressed_length = 0;
+    };
+
+    [[nodiscard]] bool is_full() noexcept { return ++learned_ > most_learned; }
+    [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
+
+    ZTENSOR_COLD void note_words(component_pattern& like, const pattern& bytes, const component_record& component) {
+        like.record = component;
+        like.role = bytes.place_of(component.role);
+        like.dtype_word = bytes.place_of(component.dtype_word);
+        like.type_word = bytes.place_of(component.type_word);
+        like.encoding_word = bytes.place_of(component.encoding_word);
+        like.digest_text = bytes.place_of(component.digest_text);
+        const bool is_known_data = role_name(into_, component) == "data" && is_known(component);
+        like.element_bytes = is_known_data ? width_bytes(*component.dtype) * storage_elements(component) : 0;
+    }
+
+    const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
+        const std::size_t components_before = into_.components.size();
+        object_record object = like.record;
+        pattern::run_positions begins;
+        numbers found;
+        at = pass_runs(like.bytes, at, begins, found, object.component_count);
+        if (at == nullptr) {
+            into_.components.truncate(components_before);
+            return nullptr;
+        }
+        object.name = {position(name)};
+        object.format_word = like.format_word.in(begins);
+        object.shape = like.shape.in(begins);
+        object.attributes = like.attributes.in(begins);
+        object.first_component = position(components_before);
+        if (object.component_count == 1) {
+            const component_record& component = add_component(like.only, begins, found);
+            object.is_checked = object.format == format::dense && is_right(like.only, component, found.element_count);
+            note_blob(component);
+        } else {
+            for (std::size_t i = components_before; i < into_.components.size(); ++i) {
+                note_blob(into_.components[i]);
+            }
+        }
+        into_.objects.push_back(object);
+        return at;
+    }
+
+    ZTENSOR_NOINLINE const std::byte* read_components(std::uint32_t count, const std::byte* at) {
+        for (; count != 0 && at != nullptr; --count) {
+            at = components_.read([&](const component_pattern& like) {
+                pattern::run_positions begins;
+                numbers found;
+                const std::byte* const behind = pass_runs(like.bytes, at, begins, found, 0);
+                if (behind == nullptr || !into_.components.has_room()) {
+                    return static_cast<const std::byte*>(nullptr);
+                }
+                add_component(like, begins, found);
+                return behind;
+            });
+        }
+        return at;
+    }
+
+    /// Behind the pattern, if it fits; `begins` are then those of its runs, and `components` have been taken in, if
+    /// they are one of its fields.
+    const std::byte* pass_runs(const pattern& like, const std::byte* at, pattern::run_positions& begins, numbers& found,
+                               std::uint32_t components) {
+        begins[pattern::most_runs] = 0;
+        std::uint32_t* begin = begins;
+        for (const pattern::run* run = like.runs().begin();; ++run) {
+            *begin++ = position(static_cast<std::size_t>(at - begin_));
+            at = like.pass(*run, at);
+            if (at == nullptr) {
+                return nullptr;
+            }
+            switch (run->then) {
+            case pattern_field::shape:
+                at = pass_shape(at, found.element_count);
+                break;
+            case pattern_field::offset:
+                at = pass_unsigned(at, found.offset);
+                break;
+            case pattern_field::length:
+                at = pass_unsigned(at, found.length);
+                break;
+            case pattern_field::uncompressed_length:
+                at = pass_unsigned(at, found.uncompressed_length);
+                break;
+            case pattern_field::digits:
+                at = pass_digits(at, run->digits);
+                break;
+            case pattern_field::components:
+                at = read_components(components, at);
+                break;
+            case pattern_field::end:
+                return at <= end_ ? at : nullptr;
+            }
+            if (at == nullptr) {
+                return nullptr;
+            }
+        }
+    }
+
+    const component_record& add_component(const component_pattern& like, const pattern::run_positions& begins,
+                                          const numbers& found) {
+        into_.components.push_back(like.record);
+        component_record& component = into_.components.back();
+        component.offset = found.offset;
+        component.length = found.length;
+        component.uncompressed_length = found.uncompressed_length;
+        component.role = like.role.in(begins);
+        component.dtype_word = like.dtype_word.in(begins);
+        component.type_word = like.type_word.in(begins);
+        component.encoding_word = like.encoding_word.in(begins);
+        component.digest_text = like.digest_text.in(begins);
+        return component;
+    }
+
+    /// All its words have a meaning, and fit each other.
+    [[nodiscard]] ZTENSOR_COLD bool is_known(const component_record& component) const noexcept {
+        const std::uint8_t type = component.logical_type;
+        const bool has_type =
+            type == plain_type || (type < logical_types.size() && component.dtype == logical_types[type].storage);
+        return component.dtype && component.encoding && has_type &&
+               (!component.digest_text.is_present() || parse_digest(into_.text(component.digest_text)).is_well_formed);
+    }
+
+    /// What manifest_validator checks of dense data. It looks again at what is not right here, and says why.
+    [[nodiscard]] bool is_right(const component_pattern& like, const component_record& component,
+                                std::uint64_t element_count) const noexcept {
+        const std::optional<std::uint64_t> size = checked_multiply(element_count, like.element_bytes);
+        const bool is_raw = component.encoding == encoding::raw;
+        const std::uint64_t decoded = is_raw ? component.length : component.uncompressed_length;
+        const bool has_size = like.element_bytes != 0 && size == decoded &&
+                              (is_raw || component.states_uncompressed_length) &&
+                              (!component.states_uncompressed_length || component.uncompressed_length == decoded);
+        return has_size && component.offset % blob_alignment == 0 && component.offset >= blob_alignment &&
+               fits(component.offset, component.length, blobs_end_) &&
+               (is_raw || can_decode_to(decoded, component.length));
+    }
+
+    manifest& into_;
+    const std::byte* begin_;
+    const std::byte* end_;
+    std::uint64_t blobs_end_;
+    std::uint64_t blobs_reach_ = 0;
+    std::string_view last_name_;
+    int learned_ = 0;
+    pattern_shelf<object_pattern, 8> objects_;
+    pattern_shelf<component_pattern, 8> components_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
