@@ -55,20 +55,22 @@ public:
     mapping(mapping&& other) noexcept : os_(other.os_), bytes_(std::exchange(other.bytes_, {})) {}
     mapping& operator=(mapping&& other) noexcept {
         if (this != &other) {
-            release();
+            unmap();
             os_ = other.os_;
             bytes_ = std::exchange(other.bytes_, {});
         }
         return *this;
     }
-    ~mapping() { release(); }
+    ~mapping() { unmap(); }
 
     /// Valid while the mapping lives; empty for an empty file. Reading bytes that the file has lost since it was
     /// mapped ends the process (SIGBUS, or an access violation).
     [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
+    /// Leaves it to the caller to unmap.
+    void release() noexcept { bytes_ = {}; }
 
 private:
-    void release() noexcept {
+    void unmap() noexcept {
         if (!bytes_.empty()) {
             os_->unmap(bytes_);
         }
@@ -107,6 +109,7 @@ public:
     ~file() { release(); }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
+    [[nodiscard]] os_reading& os() const noexcept { return *os_; }
 
     /// Length when it was opened.
     [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }

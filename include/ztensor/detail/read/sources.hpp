@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -14,6 +15,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,9 +40,15 @@ namespace detail {
 /// where touching the mapping would end the process.
 class file_source final : public byte_source {
 public:
-    /// `path` is for messages only.
-    file_source(file content, mapping in_memory, std::string path)
-        : file_(std::move(content)), mapping_(std::move(in_memory)), path_(std::move(path)) {}
+    /// `path` is for messages only. Nothing is mapped before somebody asks: mapping and unmapping a file takes longer
+    /// than opening one of 300 tensors.
+    file_source(file content, bool may_map, std::string path)
+        : file_(std::move(content)), path_(std::move(path)), mapped_(may_map ? nullptr : &nothing) {}
+    ~file_source() override {
+        if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
+            mapping unmapped(file_.os(), mapped != &nothing ? bytes_of(mapped) : bytes_view());
+        }
+    }
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return file_.size_bytes(); }
 
@@ -52,7 +60,25 @@ public:
         return read ? read : std::move(read).error().in_file(path_);
     }
 
-    [[nodiscard]] bytes_view mapped() const noexcept override { return mapping_.bytes(); }
+    [[nodiscard]] bytes_view mapped() const noexcept override {
+        const std::byte* mapped = mapped_.load(std::memory_order_acquire);
+        if (mapped == nullptr) {
+            static_cast<void>(map());
+            mapped = mapped_.load(std::memory_order_acquire);
+        }
+        return mapped != &nothing ? bytes_of(mapped) : bytes_view();
+    }
+
+    /// Maps the file, if it is not mapped yet. Threads that meet here map it each, and all but the first undo that.
+    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
+        result<mapping> in_memory = guard_memory([&] { return file_.map(); });
+        const std::byte* before = nullptr;
+        const std::byte* const now = in_memory && !in_memory->bytes().empty() ? in_memory->bytes().data() : &nothing;
+        if (mapped_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
+            in_memory->release();
+        }
+        return in_memory ? result<void>() : std::move(in_memory).error();
+    }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
         result<void> same = file_.check_size();
@@ -60,9 +86,15 @@ public:
     }
 
 private:
+    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
+
+    [[nodiscard]] bytes_view bytes_of(const std::byte* mapped) const noexcept {
+        return {mapped, static_cast<std::size_t>(file_.size_bytes())};
+    }
+
     file file_;
-    mapping mapping_;
     std::string path_;
+    mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
@@ -95,16 +127,13 @@ open_file_source(const native_path& path, io_mode mode, os_reading& os) {
     if (!opened) {
         return std::move(opened).error();
     }
-    mapping in_memory;
-    if (mode != io_mode::positional) {
-        result<mapping> mapped = opened->map();
-        if (mapped) {
-            in_memory = *std::move(mapped);
-        } else if (mode == io_mode::mapped) {
+    auto source = std::make_shared<file_source>(*std::move(opened), mode != io_mode::positional, path_text(path));
+    if (mode == io_mode::mapped) {
+        if (result<void> mapped = source->map(); !mapped) {
             return std::move(mapped).error();
         }
     }
-    return std::make_shared<file_source>(*std::move(opened), std::move(in_memory), path_text(path));
+    return source;
 }
 
 /// The file at `path`, reached as `mode` says. io_mode::automatic falls back to positional reads for any reason that
