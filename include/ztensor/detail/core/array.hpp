@@ -94,6 +94,14 @@ public:
         ::new (static_cast<void*>(begin() + size_)) Record(record);
         ++size_;
     }
+    /// `count` more records at the end, of any content until they are written; gives the first of them.
+    [[nodiscard]] Record* extend(std::size_t count) {
+        if (count > capacity_ - size_) {
+            reallocate(size_ + count > 2 * capacity_ ? size_ + count : 2 * capacity_, sizeof(Record));
+        }
+        size_ += count;
+        return end() - count;
+    }
     /// `count` records of zero bytes, in place of what there was.
     void assign_zeros(std::size_t count) {
         size_ = 0;

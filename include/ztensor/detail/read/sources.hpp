@@ -60,6 +60,8 @@ public:
     }
 
 private:
+    [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
+
     file file_;
     mapping mapping_;
     std::string path_;
