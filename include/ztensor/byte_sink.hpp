@@ -10,11 +10,19 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class blob_area;
+class file;
+
+} // namespace detail
 
 /// Takes bytes in order and makes them the result in one step at the end: derive from it to write containers into an
 /// archive or a network store. One thread at a time calls it. After a failure the writer calls nothing but the
 /// destructor, which without a successful finish() must leave no result behind.
 class byte_sink {
+    friend class detail::blob_area;
+
 public:
     virtual ~byte_sink() = default;
     byte_sink(const byte_sink&) = delete;
@@ -28,6 +36,14 @@ public:
 
 protected:
     byte_sink() = default;
+
+private:
+    /// For the library's own: appends up to so many bytes of a file, and gives how many, perhaps none.
+    [[nodiscard]] virtual result<std::uint64_t> append_file(const detail::file&, std::uint64_t, std::uint64_t) {
+        return std::uint64_t{0};
+    }
+    /// Likewise: so many bytes, or a few less, are about to come.
+    virtual void expect(std::uint64_t) {}
 };
 
 } // namespace ZTENSOR_MODE

@@ -13,10 +13,18 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class blob_area;
+class file;
+
+} // namespace detail
 
 /// Bytes at known places: derive from it to read containers out of an archive, a database or a network store.
 /// Every member may be called from many threads at once, and the content must not change while a reader uses it.
 class byte_source {
+    friend class detail::blob_area;
+
 public:
     virtual ~byte_source() = default;
     byte_source(const byte_source&) = delete;
@@ -40,6 +48,10 @@ public:
 
 protected:
     byte_source() = default;
+
+private:
+    /// The library's own: the file that all bytes lie in, at the same offsets. Null for others.
+    [[nodiscard]] virtual const detail::file* as_file() const noexcept { return nullptr; }
 };
 
 } // namespace ZTENSOR_MODE

@@ -26,6 +26,7 @@
 
 #include <ztensor/detail/copy/copy_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
+#include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>
 
 #endif

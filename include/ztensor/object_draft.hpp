@@ -8,9 +8,9 @@
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/dtype.hpp>
-#include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>

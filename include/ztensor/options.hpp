@@ -6,9 +6,7 @@
 
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -78,6 +76,8 @@ struct write_options {
     std::uint64_t alignment_bytes_ = blob_alignment;
     publish_mode publish_ = publish_mode::replace;
     bool sync_ = true;
+    unsigned threads_ = 0;
+    bool direct_ = false;
 
     write_options& version(format_version value) noexcept { return version_ = value, *this; }
     /// Alignment of every blob: a power of two, 64 (the format's own) to 1 GiB. 4096 lets consumers map or advise
@@ -86,25 +86,13 @@ struct write_options {
     write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
     /// Whether finish() waits until file and directory are on the disk. Off: atomic, but not yet durable.
     write_options& sync(bool value) noexcept { return sync_ = value, *this; }
-};
-
-/// How one tensor or component is to be stored.
-struct store {
-    ztensor::encoding encoding_ = ztensor::encoding::raw;
-    int zstd_level_ = 0;
-    ztensor::digest digest_ = ztensor::digest::none;
-    std::string_view type_ = {};
-    bool has_type_ = false;
-    bool is_big_endian_ = false;
-
-    /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default.
-    store& zstd(int level = 1) noexcept { return encoding_ = ztensor::encoding::zstd, zstd_level_ = level, *this; }
-    /// With a digest of the stored bytes.
-    store& digest(ztensor::digest algorithm) noexcept { return digest_ = algorithm, *this; }
-    /// With this logical type instead of the element type's own; borrowed for the length of the call.
-    store& type(std::string_view name) noexcept { return type_ = name, has_type_ = !name.empty(), *this; }
-    /// Most significant byte first: raw data of version 0.1 only.
-    store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
+    /// How many threads compress at once, the caller's among them: 0 means as many as the host runs, 1 starts none.
+    /// What is written does not depend on it; memory for each is about 6 MiB.
+    write_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
+    /// Past the system's cache (O_DIRECT), for a file that nobody will read soon: what is cached of other files stays,
+    /// and with sync() it may be faster, with sync(false) it is slower. Takes a buffer of 8 MiB, through which all goes
+    /// that is not aligned to 4 KiB in memory. Without effect where the system or the file system can't.
+    write_options& direct(bool value) noexcept { return direct_ = value, *this; }
 };
 
 } // namespace ZTENSOR_MODE

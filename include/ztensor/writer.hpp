@@ -17,6 +17,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/store.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -17,6 +17,7 @@
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <ztensor/attributes.hpp>

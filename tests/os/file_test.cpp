@@ -348,7 +348,7 @@ TEST_CASE("sync, close, truncate and permissions report their failure") {
         const std::string_view failing = name;
         const result<void> done = failing == "sync"       ? target.sync()
                                   : failing == "close"    ? target.close()
-                                  : failing == "truncate" ? target.truncate()
+                                  : failing == "truncate" ? target.truncate(0)
                                                           : target.set_permissions(permissions_of_new_files);
         REQUIRE(!done);
         CHECK(done.error().code() == errc::io_error);

@@ -89,8 +89,33 @@ std::error_code faulty_os::set_permissions(os_handle file, std::uint32_t permiss
     return fails("set_permissions") ? failure : real().set_permissions(file, permissions);
 }
 
-std::error_code faulty_os::truncate(os_handle file) {
-    return fails("truncate") ? failure : real().truncate(file);
+std::error_code faulty_os::truncate(os_handle file, std::uint64_t size_bytes) {
+    return fails("truncate") ? failure : real().truncate(file, size_bytes);
+}
+
+std::error_code faulty_os::reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) {
+    return fails("reserve") ? failure : real().reserve(file, offset, size_bytes);
+}
+
+std::error_code faulty_os::begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) {
+    return fails("begin_sync") ? failure : real().begin_sync(file, offset, size_bytes);
+}
+
+std::error_code faulty_os::set_direct(os_handle file, bool is_direct) {
+    return fails("set_direct") ? failure : real().set_direct(file, is_direct);
+}
+
+faulty_os::os_answer<std::size_t> faulty_os::copy(os_handle from, std::uint64_t offset, os_handle to,
+                                                  std::size_t size_bytes) {
+    if (fails("copy")) {
+        return {0, failure};
+    }
+    const std::size_t allowed = std::min<std::size_t>({size_bytes, most_moved, room_bytes});
+    const os_answer<std::size_t> answer =
+        allowed == 0 ? os_answer<std::size_t>{} : real().copy(from, offset, to, allowed);
+    room_bytes -= room_bytes == never ? 0 : answer.value;
+    bytes_copied += answer.value;
+    return answer;
 }
 
 std::error_code faulty_os::sync(os_handle file) {

@@ -44,6 +44,7 @@ public:
     int open_mappings = 0;
     std::size_t largest_transfer_asked = 0;
     std::vector<std::size_t> write_sizes; ///< as moved
+    std::size_t bytes_copied = 0;         ///< from file to file, by the system
 
     [[nodiscard]] std::size_t count(const std::string& name) const;
 
@@ -58,7 +59,11 @@ public:
     os_answer<os_handle> open_for_overwriting(const native_path& path) override;
     os_answer<std::size_t> write(os_handle file, bytes_view content) override;
     std::error_code set_permissions(os_handle file, std::uint32_t permissions) override;
-    std::error_code truncate(os_handle file) override;
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override;
+    std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override;
+    std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override;
+    std::error_code set_direct(os_handle file, bool is_direct) override;
+    os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override;
     std::error_code sync(os_handle file) override;
     std::error_code rename(const native_path& from, const native_path& to) override;
     std::error_code remove(const native_path& path) override;

@@ -664,3 +664,92 @@ TEST_CASE("memory gathers what is written, once") {
     CHECK(std::equal(bytes.begin(), bytes.end(), bytes_of(expected).begin()));
     CHECK(sink.take().empty());
 }
+
+// -- what a file is just as good without
+
+namespace {
+
+constexpr std::size_t large_bytes = 17 * mebibyte + 77;
+
+/// 64 bytes, a large piece, and what is left; as large files are written.
+result<void> produce_large(const std::filesystem::path& target, const std::string& content,
+                           const write_options& options, ztensor::detail::os_calls& os) {
+    const std::string_view all = content;
+    return produce(target, {all.substr(0, 64), all.substr(64, all.size() - 100), all.substr(all.size() - 36)}, options,
+                   os);
+}
+
+} // namespace
+
+TEST_CASE("room is reserved for large files alone, in large steps, and given back at the end") {
+    const temp_dir directory;
+    const std::string content = pattern(large_bytes);
+    faulty_os os;
+    REQUIRE(produce_large(directory / "f", content, write_options().sync(false), os));
+    CHECK((read_file(directory / "f") == content));
+    CHECK(os.count("reserve") == 1);
+    // Where nothing could be reserved, nothing is given back.
+    CHECK(os.count("truncate") <= 1);
+#if defined(__linux__)
+    struct ::stat found = {};
+    REQUIRE(::stat((directory / "f").c_str(), &found) == 0);
+    CHECK(found.st_blocks * 512 < static_cast<long>(large_bytes + mebibyte));
+#endif
+    faulty_os small;
+    REQUIRE(produce(directory / "f", {pattern(3 * mebibyte)}, {}, small));
+    CHECK(small.count("reserve") + small.count("truncate") + small.count("begin_sync") == 0);
+}
+
+TEST_CASE("a durable file goes to the disk while it is written, another one does not") {
+    const temp_dir directory;
+    const std::string content = pattern(large_bytes);
+    faulty_os durable;
+    REQUIRE(produce_large(directory / "f", content, {}, durable));
+    CHECK((read_file(directory / "f") == content));
+    CHECK(durable.count("begin_sync") >= 1); // 1 where the system has no such call
+    CHECK(durable.count("begin_sync") <= 4);
+    faulty_os quick;
+    REQUIRE(produce_large(directory / "f", content, write_options().sync(false), quick));
+    CHECK(quick.count("begin_sync") == 0);
+}
+
+TEST_CASE("where the system refuses such a request, it is not asked again and the file is the same") {
+    const std::string content = pattern(large_bytes);
+    for (const char* const refused : {"reserve", "begin_sync", "set_direct"}) {
+        CAPTURE(refused);
+        const temp_dir directory;
+        faulty_os os;
+        os.failing_name = refused;
+        const write_options options = write_options().direct(std::string_view(refused) == "set_direct");
+        REQUIRE(produce_large(directory / "f", content, options, os));
+        CHECK((read_file(directory / "f") == content));
+        CHECK(os.count(refused) == 1);
+    }
+    const temp_dir directory;
+    faulty_os os;
+    os.failing_name = "truncate";
+    const result<void> done = produce_large(directory / "f", content, {}, os);
+    CHECK(done.has_value() == (os.count("truncate") == 0)); // where something was reserved that can't be given back
+    CHECK(directory.names().size() == (done ? 1 : 0));
+}
+
+TEST_CASE("past the cache, or where that fails half-way, the file is the same") {
+    const std::string content = pattern(large_bytes);
+    for (const bool fails_when_writing : {false, true}) {
+        for (const std::size_t most_moved : {faulty_os::never, 3 * mebibyte}) {
+            CAPTURE(fails_when_writing, most_moved);
+            const temp_dir directory;
+            faulty_os os;
+            os.most_moved = most_moved;
+            os.failing_name = fails_when_writing ? "write" : "";
+            os.failing_times = 1;
+            os.failure = std::make_error_code(std::errc::invalid_argument);
+            REQUIRE(produce_large(directory / "f", content, write_options().direct(true), os));
+            CHECK((read_file(directory / "f") == content));
+            CHECK(os.calls.at(3) == "set_direct"); // before anything is written
+        }
+    }
+    const temp_dir directory;
+    REQUIRE(produce(directory / "f", {"abc"}, write_options().direct(true)));
+    CHECK(read_file(directory / "f") == "abc");
+}

@@ -421,9 +421,9 @@ TEST_CASE("a stream whose sink failed stays failed") {
     // Fails in the stream's first write, behind the magic and the padding.
     for (const store& how : {store(), store().zstd()}) {
         sink_log log;
-        writer out = writer::to_sink(std::make_unique<scripted_sink>(log, 2)).value();
-        tensor_stream stream = out.stream("w", {1 << 20}, dtype::u8, how).value();
-        const byte_vector bytes = noise(1 << 20);
+        writer out = writer::to_sink(std::make_unique<scripted_sink>(log, 2), write_options().threads(1)).value();
+        tensor_stream stream = out.stream("w", {2 << 20}, dtype::u8, how).value();
+        const byte_vector bytes = noise(2 << 20); // frames of 1 MiB are compressed
         result<void> last;
         for (std::size_t at = 0; at < bytes.size() && last; at += 4096) {
             last = stream.append_bytes(bytes_view(bytes).subspan(at, 4096));

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_CBOR_ENCODER_HPP
 
 #include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/float_types.hpp>
@@ -25,8 +26,11 @@ namespace detail {
 /// Appends items to a buffer. A map or array is announced with its count; the caller then appends that many.
 class cbor_encoder {
 public:
-    [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
-    [[nodiscard]] std::vector<std::byte> take() && noexcept { return std::move(bytes_); }
+    [[nodiscard]] bytes_view bytes() const noexcept { return {bytes_.data(), bytes_.size()}; }
+    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+    [[nodiscard]] std::vector<std::byte> take() && { return {bytes_.begin(), bytes_.end()}; }
+    /// Forgets all items; the memory stays.
+    void clear() noexcept { bytes_.truncate(0); }
 
     ZTENSOR_NOINLINE void unsigned_integer(std::uint64_t value) { head(cbor_major::unsigned_integer, value); }
     void integer(std::int64_t value) {
@@ -38,7 +42,7 @@ public:
     }
     ZTENSOR_NOINLINE void text(std::string_view value) {
         head(cbor_major::text, value.size());
-        encoded(as_bytes(value));
+        append(as_bytes(value));
     }
     void byte_string(bytes_view value) {
         head(cbor_major::bytes, value.size());
@@ -73,13 +77,7 @@ public:
     }
 
     /// Items that are encoded already.
-    ZTENSOR_NOINLINE void encoded(bytes_view items) {
-        if (!items.empty()) {
-            const std::size_t end = bytes_.size();
-            bytes_.resize(end + items.size());
-            std::memcpy(bytes_.data() + end, items.data(), items.size());
-        }
-    }
+    ZTENSOR_NOINLINE void encoded(bytes_view items) { append(items); }
 
 private:
     template <class Bits, class Float>
@@ -99,11 +97,21 @@ private:
                (-largest <= value && value <= largest && static_cast<double>(static_cast<float>(value)) == value);
     }
 
-    ZTENSOR_NOINLINE void head(cbor_major major, std::uint64_t argument) {
+    void append(bytes_view bytes) {
+        if (!bytes.empty()) {
+            std::memcpy(bytes_.extend(bytes.size()), bytes.data(), bytes.size());
+        }
+    }
+
+    void head(cbor_major major, std::uint64_t argument) {
         if (argument < 24) {
             first_byte(major, static_cast<unsigned>(argument));
-            return;
+        } else {
+            long_head(major, argument);
         }
+    }
+
+    ZTENSOR_NOINLINE void long_head(cbor_major major, std::uint64_t argument) {
         const unsigned size_log2 = argument <= 0xff ? 0 : argument <= 0xffff ? 1 : argument <= 0xffffffff ? 2 : 3;
         first_byte(major, 24 + size_log2);
         big_endian(argument, std::size_t{1} << size_log2);
@@ -121,10 +129,10 @@ private:
     void big_endian(std::uint64_t value, std::size_t size) {
         std::byte buffer[8];
         store_big(value, buffer, size);
-        encoded({buffer, size});
+        append({buffer, size});
     }
 
-    std::vector<std::byte> bytes_;
+    record_array<std::byte> bytes_;
 };
 
 } // namespace detail

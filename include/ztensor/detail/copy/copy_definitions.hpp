@@ -67,14 +67,15 @@ struct object_place {
 class blob_memory {
 public:
     explicit blob_memory(writer& to)
-        : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying()) {}
+        : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying(copied_)) {}
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
-    ~blob_memory() { file_.end_copying(std::move(of_outer_copy_)); }
+    ~blob_memory() { file_.end_copying(of_outer_copy_); }
 
 private:
+    copied_blobs copied_;
     blob_area& file_;
-    std::unique_ptr<copied_blobs> of_outer_copy_; ///< which may call this one, from its progress for one
+    copied_blobs* of_outer_copy_; ///< which may call this one, from its progress for one
 };
 
 [[nodiscard]] inline std::uint64_t stored_bytes_of(const object_view& object) noexcept {

@@ -19,6 +19,7 @@
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/sparse.hpp>
+#include <ztensor/store.hpp>
 
 #include <algorithm>
 #include <cstddef>

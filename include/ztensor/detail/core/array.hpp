@@ -98,12 +98,16 @@ public:
         ::new (static_cast<void*>(begin() + size_)) Record(record);
         ++size_;
     }
-    /// The same, where reserve() has made room for it.
-    Record& push_back_in_room(const Record& record) noexcept {
-        return *::new (static_cast<void*>(begin() + size_++)) Record(record);
-    }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] bool has_room() const noexcept { return size_ != capacity_; }
+    /// `count` more records at the end, of any content until they are written; gives the first of them.
+    [[nodiscard]] Record* extend(std::size_t count) {
+        if (count > capacity_ - size_) {
+            reallocate(size_ + count > 2 * capacity_ ? size_ + count : 2 * capacity_, sizeof(Record));
+        }
+        size_ += count;
+        return end() - count;
+    }
     /// `count` records of zero bytes, in place of what there was.
     void assign_zeros(std::size_t count) {
         size_ = 0;

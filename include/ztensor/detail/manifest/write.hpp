@@ -58,7 +58,7 @@ struct object_entry {
     const ztensor::shape* shape = nullptr;
     std::string_view format;
     const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
-    std::vector<component_entry> components;         ///< in any order
+    span<const component_entry> components;          ///< in any order
     bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
     bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
 };
@@ -127,8 +127,23 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
     }
 }
 
+/// In the order of their roles.
+ZTENSOR_COLD inline void encode_components_in_order(cbor_encoder& out, format_version version,
+                                                    span<const component_entry> components) {
+    record_array<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < components.size(); ++i) {
+        order.push_back(i);
+    }
+    sort_positions({order.data(), order.size()},
+                   [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; });
+    for (const std::uint32_t at : order) {
+        out.text(components[at].role);
+        encode_component(out, version, components[at]);
+    }
+}
+
 /// 1.1 and 1.2: what stands behind the object's name.
-ZTENSOR_COLD inline void encode_object_1(cbor_encoder& out, format_version version, const object_entry& object) {
+ZTENSOR_NOINLINE inline void encode_object_1(cbor_encoder& out, format_version version, const object_entry& object) {
     out.begin_map(object.attributes != nullptr ? 4 : 3);
     out.text("shape");
     encode_shape(out, *object.shape);
@@ -140,21 +155,17 @@ ZTENSOR_COLD inline void encode_object_1(cbor_encoder& out, format_version versi
     }
     out.text("components");
     out.begin_map(object.components.size());
-    std::vector<std::uint32_t> order(object.components.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-        order[i] = i;
+    if (object.components.size() != 1) {
+        encode_components_in_order(out, version, object.components);
+        return;
     }
-    sort_positions(
-        order, [&](std::uint32_t a, std::uint32_t b) { return object.components[a].role < object.components[b].role; });
-    for (const std::uint32_t at : order) {
-        out.text(object.components[at].role);
-        encode_component(out, version, object.components[at]);
-    }
+    out.text(object.components[0].role);
+    encode_component(out, version, object.components[0]);
 }
 
 /// 0.1: a whole tensor, of one component, its attributes as custom keys.
 ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry& object) {
-    const component_entry& component = object.components.front();
+    const component_entry& component = object.components[0];
     const std::optional<dtype> storage = find_dtype(component.dtype);
     const bool is_raw = component.encoding == name(encoding::raw);
     out.begin_indefinite_map();
@@ -192,17 +203,16 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
 }
 
 /// What stands for one object in the manifest: in 1.x the value behind its name, in 0.1 an item of the array.
-[[nodiscard]] inline std::vector<std::byte> encode_object(format_version version, const object_entry& object) {
-    cbor_encoder out;
+inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
     if (version == format_version::v0_1) {
         encode_tensor_0_1(out, object);
     } else {
         encode_object_1(out, version, object);
     }
-    return std::move(out).take();
 }
 
-/// Every object so far: its name and what stands for it in the manifest, in one run of bytes each.
+/// Every object so far: its name and what stands for it in the manifest, all in one run of bytes. Of a file of 1.x
+/// whose names came in order, that run is the manifest's.
 class encoded_objects {
     struct name_of {
         const encoded_objects* all;
@@ -216,61 +226,92 @@ public:
     }
 
     /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
-    ZTENSOR_COLD void add(std::string_view name, bytes_view encoded) {
-        places_.push_back({text_.size(), name.size(), encoded_.size(), encoded.size()});
-        text_.append(name);
-        const std::size_t end = encoded_.size();
-        encoded_.resize(end + encoded.size());
-        std::copy(encoded.begin(), encoded.end(), encoded_.begin() + static_cast<std::ptrdiff_t>(end));
+    ZTENSOR_NOINLINE void add(format_version version, const object_entry& object) {
+        is_sorted_ = is_sorted_ && (size() == 0 || name(size() - 1) < object.name);
+        place& added = *places_.extend(1);
+        added.begin = text_.size();
+        text_.text(object.name);
+        added.value = text_.size();
+        added.name_bytes = object.name.size();
+        encode_object(text_, version, object);
+        added.end = text_.size();
         names_.add(name_of{this});
     }
 
-    /// In the order in which they came.
-    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
-        return std::string_view(text_).substr(places_[position].name_begin, places_[position].name_bytes);
-    }
-    [[nodiscard]] bytes_view encoded(std::size_t position) const noexcept {
-        return bytes_view(encoded_).subspan(places_[position].begin, places_[position].bytes);
+    /// Calls `take(bytes) → result<void>` for all objects as the manifest holds them, in pieces of any size, until one
+    /// fails.
+    template <class Take>
+    [[nodiscard]] ZTENSOR_COLD result<void> hand_over(format_version version, const Take& take) const {
+        if (is_sorted_ && version != format_version::v0_1) {
+            return take(text_.bytes());
+        }
+        record_array<std::uint32_t> order;
+        put_in_order(version, order);
+        cbor_encoder piece;
+        constexpr std::size_t piece_bytes = std::size_t{1} << 16;
+        for (const std::uint32_t position : order) {
+            piece.encoded(encoded(version, position));
+            if (piece.size() >= piece_bytes || position == order.back()) {
+                if (result<void> taken = take(piece.bytes()); !taken) {
+                    return taken;
+                }
+                piece.clear();
+            }
+        }
+        return {};
     }
 
-    /// Positions in the order of the names' bytes.
-    [[nodiscard]] ZTENSOR_COLD std::vector<std::uint32_t> sorted() const {
-        std::vector<std::uint32_t> order(size());
-        bool is_sorted = true;
-        for (std::uint32_t i = 0; i < order.size(); ++i) {
-            order[i] = i;
-            is_sorted = is_sorted && (i == 0 || name(i - 1) < name(i));
+    /// Of all objects as the manifest holds them.
+    [[nodiscard]] std::uint64_t encoded_bytes(format_version version) const noexcept {
+        std::uint64_t sum = 0;
+        for (std::size_t position = 0; position < size(); ++position) {
+            sum += encoded(version, position).size();
         }
-        if (!is_sorted) {
-            sort_positions(order, [this](std::uint32_t a, std::uint32_t b) { return name(a) < name(b); });
-        }
-        return order;
+        return sum;
     }
 
 private:
-    struct place {
-        std::size_t name_begin;
+    struct place {         // in text_
+        std::size_t begin; ///< of the name, as an item
+        std::size_t value; ///< where the name ends, and what stands for the object begins
+        std::size_t end;
         std::size_t name_bytes;
-        std::size_t begin;
-        std::size_t bytes;
     };
 
+    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
+        const place& at = places_[position];
+        return as_text(text_.bytes().subspan(at.value - at.name_bytes, at.name_bytes));
+    }
+    /// In 1.x with its name before it.
+    [[nodiscard]] bytes_view encoded(format_version version, std::size_t position) const noexcept {
+        const place& at = places_[position];
+        const std::size_t begin = version == format_version::v0_1 ? at.value : at.begin;
+        return text_.bytes().subspan(begin, at.end - begin);
+    }
+    /// In 0.1 as they came, in 1.x by the bytes of their names.
+    ZTENSOR_COLD void put_in_order(format_version version, record_array<std::uint32_t>& order) const {
+        order.reserve(size());
+        for (std::uint32_t i = 0; i < size(); ++i) {
+            order.push_back(i);
+        }
+        if (version != format_version::v0_1) {
+            sort_positions({order.data(), order.size()},
+                           [this](std::uint32_t a, std::uint32_t b) { return name(a) < name(b); });
+        }
+    }
+
+    cbor_encoder text_; ///< of each object its name, and what stands for it
     record_array<place> places_;
-    std::string text_;               ///< all names
-    std::vector<std::byte> encoded_; ///< all objects
     growing_name_table names_;
+    bool is_sorted_ = true;
 };
 
-/// The manifest and what follows it to the end of the file.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<std::byte>
-encode_manifest(format_version version, const attributes* of_file, const encoded_objects& objects) {
-    cbor_encoder out;
+/// What stands in the manifest before the objects.
+ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, format_version version, const attributes* of_file,
+                                               std::size_t objects) {
     if (version == format_version::v0_1) {
-        out.begin_array(objects.size());
-        for (std::size_t position = 0; position < objects.size(); ++position) {
-            out.encoded(objects.encoded(position));
-        }
-        return std::move(out).take();
+        out.begin_array(objects);
+        return;
     }
     out.begin_map(of_file != nullptr ? 3 : 2);
     out.text("version");
@@ -280,22 +321,15 @@ encode_manifest(format_version version, const attributes* of_file, const encoded
         encode_attributes(out, *of_file);
     }
     out.text("objects");
-    out.begin_map(objects.size());
-    for (const std::uint32_t position : objects.sorted()) {
-        out.text(objects.name(position));
-        out.encoded(objects.encoded(position));
-    }
-    return std::move(out).take();
+    out.begin_map(objects);
 }
 
 /// The size field and, where the version has it, the magic at the end.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<std::byte> encode_footer(format_version version,
-                                                                       std::uint64_t manifest_bytes) {
-    const bytes_view magic = version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1);
-    std::vector<std::byte> footer(size_field_bytes + magic.size());
-    store_little(manifest_bytes, footer.data(), size_field_bytes);
-    std::copy(magic.begin(), magic.end(), footer.data() + size_field_bytes);
-    return footer;
+ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version, std::uint64_t manifest_bytes) {
+    std::byte size[size_field_bytes];
+    store_little(manifest_bytes, size, size_field_bytes);
+    out.encoded({size, size_field_bytes});
+    out.encoded(version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1));
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error not_expressible(format_version version, const std::string& feature) {
@@ -341,7 +375,7 @@ encode_manifest(format_version version, const attributes* of_file, const encoded
     if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
         return not_expressible(version, sentence("format {}", {in_quotes(object.format)}));
     }
-    if (object.components.size() != 1 || object.components.front().role != "data") {
+    if (object.components.size() != 1 || object.components[0].role != "data") {
         return not_expressible(
             version, sentence("objects of several components, such as those of format {}", {in_quotes(object.format)}));
     }

@@ -85,8 +85,18 @@ public:
     /// Bytes moved, written after those of the last call.
     virtual os_answer<std::size_t> write(os_handle file, bytes_view bytes) = 0;
     virtual std::error_code set_permissions(os_handle file, std::uint32_t permissions) = 0;
-    /// Cuts the file to no bytes.
-    virtual std::error_code truncate(os_handle file) = 0;
+    /// Cuts the file to so many bytes, and gives back what was reserved behind them.
+    virtual std::error_code truncate(os_handle file, std::uint64_t size_bytes) = 0;
+    /// Reserves room on the disk for `size_bytes` bytes at `offset`, which may lie behind the file's end, and leaves
+    /// that end where it is. Fails where the file system can't, or where it gains nothing.
+    virtual std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) = 0;
+    /// Has the system begin to write these bytes to the disk, and waits for nothing.
+    virtual std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) = 0;
+    /// Whether later writes pass the system's cache. They must then be whole blocks, from memory aligned like them.
+    virtual std::error_code set_direct(os_handle file, bool is_direct) = 0;
+    /// Bytes moved from one file to another without passing through this process, written after those of the last
+    /// write(): 0 at or after the end of `from`.
+    virtual os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) = 0;
     /// Waits until the content has reached the disk.
     virtual std::error_code sync(os_handle file) = 0;
     /// Gives `from` the name `to`, replacing what had it in one step. Both lie in one directory.

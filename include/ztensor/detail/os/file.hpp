@@ -110,6 +110,8 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
     [[nodiscard]] os_reading& os() const noexcept { return *os_; }
+    /// For calls that this class does not make.
+    [[nodiscard]] os_handle handle() const noexcept { return handle_; }
 
     /// Length when it was opened.
     [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }

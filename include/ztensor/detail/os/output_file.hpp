@@ -57,7 +57,7 @@ public:
         if (found.kind != file_kind::regular) {
             return irregular_file();
         }
-        if (result<void> emptied = opened.truncate(); !emptied) {
+        if (result<void> emptied = opened.truncate(0); !emptied) {
             return std::move(emptied).error();
         }
         return result<output_file>(std::move(opened));
@@ -99,8 +99,40 @@ public:
         return done(os_->set_permissions(handle_, permissions), "can't give the file the permissions of the old one");
     }
 
-    /// Cuts the file to no bytes.
-    [[nodiscard]] result<void> truncate() { return done(os_->truncate(handle_), "can't empty the file"); }
+    /// Cuts the file to so many bytes, and gives back what was reserved behind them.
+    [[nodiscard]] ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
+        return done(os_->truncate(handle_, size_bytes), "can't cut the file to its size");
+    }
+
+    // Requests that a file is just as good without: false where the system does not take them.
+
+    /// Room on the disk for bytes that are to come.
+    [[nodiscard]] bool reserve(std::uint64_t offset, std::uint64_t size_bytes) {
+        return !os_->reserve(handle_, offset, size_bytes);
+    }
+    /// Begins what sync() will wait for.
+    [[nodiscard]] bool begin_sync(std::uint64_t offset, std::uint64_t size_bytes) {
+        return !os_->begin_sync(handle_, offset, size_bytes);
+    }
+    /// Past the system's cache from now on, or no longer.
+    [[nodiscard]] bool set_direct(bool is_direct) { return !os_->set_direct(handle_, is_direct); }
+    /// Appends up to so many bytes of another file and gives how many: fewer if the system won't move more.
+    [[nodiscard]] ZTENSOR_COLD std::uint64_t append_from(const file& from, std::uint64_t offset,
+                                                         std::uint64_t size_bytes) {
+        std::uint64_t copied = 0;
+        while (copied < size_bytes) {
+            const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size_bytes - copied, copy_bytes));
+            const auto [moved, failure] = os_->copy(from.handle(), offset + copied, handle_, wanted);
+            if (failure == std::errc::interrupted) {
+                continue;
+            }
+            if (failure || moved == 0) {
+                break; // reading and writing will tell why
+            }
+            copied += moved;
+        }
+        return copied;
+    }
 
     /// Waits until what was written is on the disk. After a failure nobody knows what the disk holds, and a second
     /// call may report success all the same: give the file up.
@@ -115,6 +147,8 @@ public:
     }
 
 private:
+    static constexpr std::uint64_t copy_bytes = std::uint64_t{1} << 20; ///< as fast as any, and can be interrupted
+
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
     void release() noexcept {

@@ -18,10 +18,14 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#if defined(__linux__)
+#include <sys/vfs.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -49,8 +53,8 @@ inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset o
 inline void* posix_map(int file, std::size_t size) {
     return ::mmap64(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
 }
-inline int posix_truncate(int file) {
-    return ::ftruncate64(file, 0);
+inline int posix_truncate(int file, posix_offset size) {
+    return ::ftruncate64(file, size);
 }
 #else
 using posix_offset = ::off_t;
@@ -70,11 +74,27 @@ inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset o
 inline void* posix_map(int file, std::size_t size) {
     return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
 }
-inline int posix_truncate(int file) {
-    return ::ftruncate(file, 0);
+inline int posix_truncate(int file, posix_offset size) {
+    return ::ftruncate(file, size);
 }
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
+
+#if defined(FALLOC_FL_KEEP_SIZE)
+inline int posix_reserve(int file, posix_offset offset, posix_offset size) {
+#if defined(__GLIBC__) || defined(__ANDROID__)
+    return ::fallocate64(file, FALLOC_FL_KEEP_SIZE, offset, size);
+#else
+    return ::fallocate(file, FALLOC_FL_KEEP_SIZE, offset, size);
+#endif
+}
+#endif
+
+/// The answer where a system lacks the call.
+template <class... Arguments>
+[[nodiscard]] inline std::error_code not_supported(const Arguments&...) noexcept {
+    return std::make_error_code(std::errc::operation_not_supported);
+}
 
 [[nodiscard]] inline std::error_code last_error() noexcept {
     return {errno, std::generic_category()};
@@ -163,6 +183,17 @@ inline void join_thread(helper_thread thread) noexcept {
 [[nodiscard]] inline unsigned processor_count() noexcept {
     const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
     return count < 1 ? 1u : static_cast<unsigned>(count);
+}
+
+/// Lets others run, for a thread that waits for one of them; sleeps a little once it has waited for many `rounds`.
+inline void pause_thread(unsigned rounds) noexcept {
+    constexpr unsigned most_yields = 64;
+    if (rounds < most_yields) {
+        ::sched_yield();
+        return;
+    }
+    const ::timespec nap = {0, 50'000};
+    ::nanosleep(&nap, nullptr);
 }
 
 inline constexpr std::uint32_t permission_bits = 0777;
@@ -267,7 +298,50 @@ public:
         return failed_if(::fchmod(file, static_cast<::mode_t>(permissions)) != 0);
     }
 
-    std::error_code truncate(os_handle file) override { return failed_if(posix_truncate(file) != 0); }
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+        return failed_if(posix_truncate(file, static_cast<posix_offset>(size_bytes)) != 0);
+    }
+
+    ZTENSOR_COLD std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+#if defined(__linux__) && defined(FALLOC_FL_KEEP_SIZE)
+        constexpr long tmpfs_magic = 0x01021994; // where it takes memory page by page, twice
+        struct ::statfs found = {};
+        if (::fstatfs(file, &found) == 0 && static_cast<long>(found.f_type) != tmpfs_magic) {
+            return failed_if(
+                posix_reserve(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(size_bytes)) != 0);
+        }
+#endif
+        return not_supported(file, offset, size_bytes);
+    }
+
+    std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
+        return failed_if(::sync_file_range(file, static_cast<::off64_t>(offset), static_cast<::off64_t>(size_bytes),
+                                           SYNC_FILE_RANGE_WRITE) != 0);
+#else
+        return not_supported(file, offset, size_bytes);
+#endif
+    }
+
+    ZTENSOR_COLD std::error_code set_direct(os_handle file, bool is_direct) override {
+#if defined(F_NOCACHE)
+        return failed_if(::fcntl(file, F_NOCACHE, is_direct ? 1 : 0) == -1);
+#elif defined(O_DIRECT)
+        const int flags = ::fcntl(file, F_GETFL);
+        return failed_if(flags == -1 || ::fcntl(file, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT) == -1);
+#else
+        return not_supported(file, is_direct);
+#endif
+    }
+
+    os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE) && defined(__GLIBC__)
+        auto place = static_cast<::off64_t>(offset);
+        return bytes_moved(::copy_file_range(from, &place, to, nullptr, size_bytes, 0));
+#else
+        return {0, not_supported(from, offset, to, size_bytes)};
+#endif
+    }
 
     std::error_code sync(os_handle file) override {
 #if defined(F_FULLFSYNC)

@@ -54,6 +54,11 @@ namespace detail {
     return windows_error(::GetLastError());
 }
 
+/// The answer to what is asked of other systems alone.
+[[nodiscard]] inline std::error_code not_supported() noexcept {
+    return std::make_error_code(std::errc::operation_not_supported);
+}
+
 [[nodiscard]] inline std::error_code failed_if(bool failed) noexcept {
     return failed ? last_error() : std::error_code();
 }
@@ -141,6 +146,12 @@ inline void join_thread(helper_thread thread) noexcept {
     SYSTEM_INFO host = {};
     ::GetSystemInfo(&host);
     return host.dwNumberOfProcessors < 1 ? 1u : static_cast<unsigned>(host.dwNumberOfProcessors);
+}
+
+/// Lets others run, for a thread that waits for one of them; sleeps a little once it has waited for many `rounds`.
+inline void pause_thread(unsigned rounds) noexcept {
+    constexpr unsigned most_yields = 64;
+    ::Sleep(rounds < most_yields ? 0 : 1);
 }
 
 [[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, DWORD access, DWORD sharing,
@@ -270,8 +281,17 @@ public:
 
     std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
 
-    std::error_code truncate(os_handle file) override {
-        return failed_if(!::SetFilePointerEx(file, LARGE_INTEGER{}, nullptr, FILE_BEGIN) || !::SetEndOfFile(file));
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+        LARGE_INTEGER size = {};
+        size.QuadPart = static_cast<LONGLONG>(size_bytes);
+        return failed_if(!::SetFilePointerEx(file, size, nullptr, FILE_BEGIN) || !::SetEndOfFile(file));
+    }
+
+    std::error_code reserve(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code begin_sync(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code set_direct(os_handle, bool) override { return not_supported(); }
+    os_answer<std::size_t> copy(os_handle, std::uint64_t, os_handle, std::size_t) override {
+        return {0, not_supported()};
     }
 
     std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }

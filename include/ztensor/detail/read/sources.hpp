@@ -91,6 +91,7 @@ private:
     [[nodiscard]] bytes_view bytes_of(const std::byte* mapped) const noexcept {
         return {mapped, static_cast<std::size_t>(file_.size_bytes())};
     }
+    [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
 
     file file_;
     std::string path_;

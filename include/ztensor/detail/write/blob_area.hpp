@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -68,8 +69,8 @@ private:
 
 class blob_area {
 public:
-    blob_area(std::unique_ptr<byte_sink> sink, std::uint64_t alignment_bytes) noexcept
-        : sink_(std::move(sink)), alignment_bytes_(alignment_bytes) {}
+    blob_area(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
+        : sink_(std::move(sink)), alignment_bytes_(options.alignment_bytes_), threads_(options.threads_) {}
 
     [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
     /// Drops the sink: what was not finished is gone.
@@ -99,45 +100,50 @@ public:
         return *offset;
     }
 
+    /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
+    [[nodiscard]] result<void> prepare(const store& how) {
+        const bool is_plain = how.encoding_ == encoding::raw && how.digest_ == digest::none;
+        return is_plain ? result<void>() : prepare_tools(how);
+    }
+
+    /// At the offset where its blob begins. `how` has been prepared for.
+    [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
+        return {*sink_, offset, how, how.encoding_ != encoding::raw ? encoder_.get() : nullptr,
+                how.digest_ != digest::none ? digester_.get() : nullptr};
+    }
+
     /// What is known of a blob once it is written.
-    ZTENSOR_COLD void complete(component_entry& entry, std::uint64_t offset, const store& how,
-                               const blob_writer& blob) {
+    void complete(component_entry& entry, std::uint64_t offset, const blob_writer& blob) {
         entry.offset = offset;
         entry.length = blob.stored_bytes();
-        entry.encoding = name(how.encoding_);
-        if (how.digest_ != digest::none) {
-            entry.own_digest = blob.digest_text();
-        }
-        if (how.encoding_ != encoding::raw) {
+        entry.encoding = name(blob.encoding());
+        entry.own_digest = blob.digest_text();
+        if (blob.encoding() != encoding::raw) {
             entry.uncompressed_length = blob.decoded_bytes();
         }
         position_ += blob.stored_bytes();
     }
 
     /// One component; `entry` then says where and how it is stored.
-    [[nodiscard]] result<void> encode(const component_source& source, component_entry& entry) {
-        result<blob_writer> blob = blob_writer::create(*sink_, source.how, source.bytes.size());
-        if (!blob) {
-            return std::move(blob).error();
-        }
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
+                                                       component_entry& entry) {
         const result<std::uint64_t> offset = begin_blob();
         if (!offset) {
             return offset.error();
         }
-        if (result<void> written = blob->append_host_order(source.bytes, source.swap_width); !written) {
+        sink_->expect(content.bytes.size());
+        blob_writer blob = writer_at(*offset, how);
+        if (result<void> written = blob.append(content, true); !written) {
             return written;
         }
-        if (result<void> ended = blob->finish(); !ended) {
-            return ended;
-        }
-        complete(entry, *offset, source.how, *blob);
+        complete(entry, *offset, blob);
         return {};
     }
 
-    /// The blob as it is, in pieces of 1 MiB. Read, not mapped: a source that shrinks is an error here, no fault.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> copy(const stored_component& stored, component_entry& entry) {
+    /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
         const blob_place place = {address_of(stored.source), stored.offset, stored.length};
-        const std::optional<std::uint64_t> known = copied_blobs_ ? copied_blobs_->find(place) : std::nullopt;
+        const std::optional<std::uint64_t> known = copied_blobs_ != nullptr ? copied_blobs_->find(place) : std::nullopt;
         if (known) {
             entry.offset = *known;
             return {};
@@ -147,22 +153,10 @@ public:
             return offset.error();
         }
         entry.offset = *offset;
-        constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-        byte_buffer buffer;
-        if (!buffer.allocate(static_cast<std::size_t>(std::min(stored.length, piece_bytes)))) {
-            return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+        if (result<void> copied = copy_bytes(stored); !copied) {
+            return copied;
         }
-        for (std::uint64_t at = 0; at < stored.length; at += buffer.size()) {
-            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(stored.length - at, buffer.size()));
-            const span<std::byte> piece = buffer.writable_bytes().first(size);
-            if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
-                return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
-            }
-            if (result<void> written = write(piece); !written) {
-                return written;
-            }
-        }
-        if (copied_blobs_ && stored.length != 0) {
+        if (copied_blobs_ != nullptr && stored.length != 0) {
             copied_blobs_->add(place, *offset);
         }
         return {};
@@ -170,16 +164,84 @@ public:
 
     /// From here on, what is one blob in a file that is copied stays one. Gives what an outer copy had remembered, for
     /// end_copying().
-    [[nodiscard]] std::unique_ptr<copied_blobs> begin_copying() {
-        return std::exchange(copied_blobs_, std::make_unique<copied_blobs>());
+    [[nodiscard]] copied_blobs* begin_copying(copied_blobs& of_this_copy) noexcept {
+        return std::exchange(copied_blobs_, &of_this_copy);
     }
-    void end_copying(std::unique_ptr<copied_blobs> of_outer_copy) noexcept { copied_blobs_ = std::move(of_outer_copy); }
+    void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
+    /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
+    /// pieces that end at whole MiB.
+    [[nodiscard]] result<void> copy_bytes(const stored_component& stored) {
+        const file* const in_file = stored.source->as_file();
+        byte_buffer buffer;
+        for (std::uint64_t at = 0; at < stored.length;) {
+            result<std::uint64_t> moved = in_file != nullptr
+                                              ? sink_->append_file(*in_file, stored.offset + at, stored.length - at)
+                                              : std::uint64_t{0};
+            if (!moved) {
+                return std::move(moved).error();
+            }
+            position_ += *moved;
+            if (*moved == 0) {
+                moved = copy_piece(stored, at, buffer);
+            }
+            if (!moved) {
+                return std::move(moved).error();
+            }
+            at += *moved;
+        }
+        return {};
+    }
+
+    /// Gives how many bytes that were.
+    [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
+                                                   byte_buffer& buffer) {
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+        if (!buffer.is_allocated() && !buffer.allocate(static_cast<std::size_t>(std::min(stored.length, most_bytes)))) {
+            return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+        }
+        const std::uint64_t size = std::min(stored.length - at, most_bytes - position_ % most_bytes);
+        const span<std::byte> piece = buffer.writable_bytes().first(static_cast<std::size_t>(size));
+        if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
+            return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
+        }
+        if (result<void> written = write(piece); !written) {
+            return std::move(written).error();
+        }
+        return size;
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {
+        if ((how.digest_ != digest::none && how.make_digester_ == nullptr) ||
+            (how.encoding_ != encoding::raw && how.make_encoder_ == nullptr)) {
+            return fail(errc::invalid_argument, "a store is told of encodings and digests by its functions alone");
+        }
+        if (how.digest_ != digest::none && digester_ == nullptr) {
+            digester_.reset(how.make_digester_());
+            if (digester_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a digest");
+            }
+        }
+        if (how.encoding_ == encoding::raw) {
+            return {};
+        }
+        if (encoder_ == nullptr) {
+            encoder_.reset(how.make_encoder_(threads_));
+            if (encoder_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a zstd encoder");
+            }
+        }
+        return encoder_->check(how.zstd_level_);
+    }
+
     std::unique_ptr<byte_sink> sink_; ///< null once closed
     std::uint64_t alignment_bytes_;
     std::uint64_t position_ = 0;
-    std::unique_ptr<copied_blobs> copied_blobs_; ///< while a file is copied
+    unsigned threads_;
+    std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
+    std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
+    copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
 };
 
 } // namespace detail

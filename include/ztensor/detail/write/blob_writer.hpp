@@ -5,96 +5,127 @@
 #define ZTENSOR_DETAIL_WRITE_BLOB_WRITER_HPP
 
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/codec/zstd_encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/endian.hpp>
-#include <ztensor/digest.hpp>
-#include <ztensor/options.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/store.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// The elements of a component, decoded.
+struct blob_content {
+    bytes_view bytes;
+    std::size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
+};
+
 /// One blob being written. Its memory does not grow with the blob.
 class blob_writer {
 public:
-    /// `decoded_bytes`, where known, goes into the zstd frame's header; the zstd level has been checked.
-    /// Errors: out_of_memory.
-    [[nodiscard]] ZTENSOR_COLD static result<blob_writer> create(byte_sink& sink, const store& how,
-                                                                 std::optional<std::uint64_t> decoded_bytes) {
-        blob_writer writer(sink, how);
-        if (how.encoding_ == encoding::zstd) {
-            if (result<void> started = writer.encoder_.start(how.zstd_level_, decoded_bytes); !started) {
-                return std::move(started).error();
-            }
+    /// At `position` of what goes into `sink`. `encoder` and `digester` are null where `how` asks for neither.
+    blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder,
+                blob_digester* digester) noexcept
+        : sink_(&sink), position_(position), encoder_(encoder), digester_(digester),
+          is_big_endian_(how.is_big_endian_) {
+        if (encoder_ != nullptr) {
+            encoder_->begin(how.zstd_level_, how.most_of_raw_);
         }
-        return writer;
+        if (digester_ != nullptr) {
+            digester_->begin(how.digest_);
+        }
     }
 
-    /// The next decoded bytes, as the file will hold them.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> append(bytes_view piece) {
-        decoded_bytes_ += piece.size();
-        return encoder_.is_started() ? encoder_.encode(piece, false, {this, store_bytes}) : store_bytes(this, piece);
-    }
-
-    /// The next elements of `width` bytes as they lie in memory; with a width of 1, bytes as the file will hold them.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> append_host_order(bytes_view elements, std::size_t width) {
-        if (width < 2 || is_big_endian_ != host_is_little_endian) {
-            return append(elements);
-        }
-        constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
-        byte_buffer swapped;
-        if (!swapped.allocate(std::min(elements.size(), piece_bytes))) {
-            return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
-        }
-        while (!elements.empty()) {
-            const bytes_view next = elements.first(std::min(elements.size(), piece_bytes));
-            const span<std::byte> piece = swapped.writable_bytes().first(next.size());
-            std::memcpy(piece.data(), next.data(), next.size());
-            swap_elements(piece, width);
-            if (result<void> appended = append(piece); !appended) {
-                return appended;
-            }
-            elements = elements.subspan(next.size());
-        }
-        return {};
-    }
-
-    /// Ends the blob.
-    [[nodiscard]] result<void> finish() {
-        return encoder_.is_started() ? encoder_.encode({}, true, {this, store_bytes}) : result<void>();
+    /// The next elements, of a blob that ends with them if they are the `last`.
+    [[nodiscard]] result<void> append(const blob_content& elements, bool last) {
+        const bool must_swap = elements.swap_width >= 2 && is_big_endian_ == host_is_little_endian;
+        return must_swap ? append_swapped(elements, last) : append_bytes(elements.bytes, last);
     }
 
     [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
     [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return stored_bytes_; }
+    /// Of the blob that is ended.
+    [[nodiscard]] ztensor::encoding encoding() const noexcept {
+        return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
+    }
     /// Of the stored bytes; "" if none was asked for.
-    [[nodiscard]] std::string digest_text() const { return digester_.text(); }
+    [[nodiscard]] ZTENSOR_NOINLINE std::string digest_text() const {
+        return digester_ != nullptr ? digester_->text() : std::string();
+    }
 
 private:
-    blob_writer(byte_sink& sink, const store& how) noexcept
-        : sink_(&sink), digester_(how.digest_), is_big_endian_(how.is_big_endian_) {}
+    [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
+        decoded_bytes_ += piece.size();
+        return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
+    }
 
-    [[nodiscard]] static result<void> store_bytes(void* self, bytes_view bytes) {
-        blob_writer& mine = *static_cast<blob_writer*>(self);
-        mine.digester_.update(bytes);
-        mine.stored_bytes_ += bytes.size();
-        return mine.sink_->write(bytes);
+    [[nodiscard]] ZTENSOR_COLD result<void> append_swapped(const blob_content& elements, bool last) {
+        constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
+        byte_buffer swapped;
+        if (!swapped.allocate(std::min(elements.bytes.size(), piece_bytes))) {
+            return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
+        }
+        bytes_view rest = elements.bytes;
+        do {
+            const bytes_view next = rest.first(std::min(rest.size(), piece_bytes));
+            rest = rest.subspan(next.size());
+            const span<std::byte> piece = swapped.writable_bytes().first(next.size());
+            if (!piece.empty()) {
+                std::memcpy(piece.data(), next.data(), next.size());
+            }
+            swap_elements(piece, elements.swap_width);
+            if (result<void> appended = append_bytes(piece, last && rest.empty()); !appended) {
+                return appended;
+            }
+        } while (!rest.empty());
+        return {};
+    }
+
+    [[nodiscard]] static result<void> take_encoded(void* self, bytes_view bytes) {
+        return static_cast<blob_writer*>(self)->store_bytes(bytes);
+    }
+
+    [[nodiscard]] result<void> store_bytes(bytes_view bytes) {
+        if (digester_ != nullptr) {
+            return store_digested(bytes);
+        }
+        stored_bytes_ += bytes.size();
+        return sink_->write(bytes);
+    }
+
+    /// In pieces that end at whole MiB of the file: each is still in the cache when it is written, and goes straight
+    /// from the caller's memory, as file_sink has it.
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
+        constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+        while (!bytes.empty()) {
+            const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
+            const bytes_view piece =
+                bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left_of_piece)));
+            digester_->update(piece);
+            stored_bytes_ += piece.size();
+            if (result<void> written = sink_->write(piece); !written) {
+                return written;
+            }
+            bytes = bytes.subspan(piece.size());
+        }
+        return {};
     }
 
     byte_sink* sink_;
-    digester digester_;
+    std::uint64_t position_;
+    blob_encoder* encoder_;   ///< null: raw
+    blob_digester* digester_; ///< null: none
     bool is_big_endian_;
-    zstd_encoder encoder_; ///< not started: raw
     std::uint64_t decoded_bytes_ = 0;
     std::uint64_t stored_bytes_ = 0;
 };

@@ -16,6 +16,7 @@
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
 #include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -65,14 +66,25 @@ namespace detail {
     return entry;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(std::string_view name, const object_draft& draft) {
+/// What the manifest will say of each component of a draft.
+[[nodiscard]] ZTENSOR_COLD inline std::vector<component_entry> entries_of(const object_draft& draft) {
+    std::vector<component_entry> entries(draft.components().size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const component_source& source = draft.components()[i];
+        entries[i] = source.stored ? entry_of_stored(source) : entry_of_decoded(source);
+    }
+    return entries;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(std::string_view name, const object_draft& draft,
+                                                        span<const component_entry> components) {
     object_entry object;
     object.name = name;
     object.shape = &draft.shape();
     object.format = draft.format();
     object.attributes = draft.attributes() ? &*draft.attributes() : nullptr;
+    object.components = components;
     for (const component_source& source : draft.components()) {
-        object.components.push_back(source.stored ? entry_of_stored(source) : entry_of_decoded(source));
         object.is_copy = object.is_copy || source.stored;
         object.is_copy_of_0_1 =
             object.is_copy_of_0_1 || (source.stored && source.stored->generation == generation::v0_1);
@@ -128,11 +140,6 @@ namespace detail {
     }
     const error& why = valid.error(); // without positions in a file that does not exist
     return error(why.code(), why.sentence()).in_object(why.object()).in_component(why.component());
-}
-
-[[nodiscard]] inline result<void> check_name(std::string_view name) {
-    const char* const problem = name_problem(name);
-    return problem == nullptr ? result<void>() : fail(errc::name_invalid, problem);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(const attributes& values) {

@@ -6,6 +6,7 @@
 
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/file_path.hpp>
@@ -55,10 +56,20 @@ public:
         return {};
     }
 
+    /// Grows at once by what a large blob may take, and as any vector does otherwise.
+    void expect(std::uint64_t size_bytes) override {
+        if (size_bytes >= least_expected && size_bytes <= bytes_.max_size() - bytes_.size() &&
+            size_bytes > bytes_.capacity() - bytes_.size()) {
+            bytes_.reserve(std::max(bytes_.size() + static_cast<std::size_t>(size_bytes), 2 * bytes_.size()));
+        }
+    }
+
     /// What was written, moved out.
     [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(bytes_, {}); }
 
 private:
+    static constexpr std::uint64_t least_expected = std::uint64_t{1} << 20;
+
     std::vector<std::byte> bytes_;
     bool finished_ = false;
 };
@@ -69,7 +80,8 @@ public:
     /// Touches no file; open() does.
     file_sink(const file_path& target, const write_options& options, os_calls& os)
         : os_(os), path_(path_text(target.native())), target_(target.native()), publish_(options.publish_),
-          sync_(options.sync_) {}
+          sync_(options.sync_), is_direct_(options.direct_),
+          buffer_bytes_(options.direct_ ? direct_buffer_bytes : whole_bytes) {}
     ~file_sink() override { abandon(); }
 
     /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
@@ -96,15 +108,22 @@ public:
     }
 
 private:
-    static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t whole_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t direct_buffer_bytes = std::size_t{8} << 20; // a third faster than 1 MiB
+    static constexpr std::size_t direct_alignment = 4096;
+    static constexpr std::uint64_t reserved_step = std::uint64_t{256} << 20;
+    static constexpr std::uint64_t least_reserved = std::uint64_t{16} << 20; ///< smaller files gain nothing
+    static constexpr std::uint64_t early_sync_bytes = std::uint64_t{8} << 20;
     static constexpr int most_names_tried = 16;
 
     [[nodiscard]] bool is_open() const noexcept { return !written_.empty(); }
 
     [[nodiscard]] ZTENSOR_COLD result<void> prepare() {
-        if (!buffer_.allocate(buffer_bytes)) {
-            return fail(errc::out_of_memory, "no memory for a buffer of 1 MiB");
+        if (!buffer_.allocate(buffer_bytes_ + (is_direct_ ? direct_alignment : 0))) {
+            return fail(errc::out_of_memory, "no memory for a buffer of {} bytes", {buffer_bytes_});
         }
+        const std::uint64_t beyond = address_of(buffer_.data()) % direct_alignment;
+        room_ = buffer_.data() + (is_direct_ && beyond != 0 ? direct_alignment - beyond : 0);
         const auto [old, unknown] = os_.status(target_);
         if (unknown) {
             return os_failure("can't find out what the file would replace", unknown);
@@ -115,7 +134,11 @@ private:
         if (result<void> found = locate(); !found) {
             return found;
         }
-        return publish_ == publish_mode::replace ? open_temporary(old) : open_in_place();
+        result<void> opened = publish_ == publish_mode::replace ? open_temporary(old) : open_in_place();
+        if (opened && is_direct_) {
+            is_direct_ = file_->set_direct(true);
+        }
+        return opened;
     }
 
     /// Makes target_ a path that means the same file for as long as the sink lives.
@@ -176,19 +199,20 @@ private:
     /// Every write starts at a multiple of 1 MiB in the file, and all but the last are whole MiB: the page cache then
     /// keeps the file in large pieces, which readers that map it feel. Of a large piece only the ends, less than 1 MiB
     /// each, go through the buffer; the rest goes straight from the caller's memory.
-    [[nodiscard]] result<void> append(bytes_view bytes) {
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
             result<void> written;
-            if (buffered_ == 0 && bytes.size() >= buffer_bytes) {
-                const std::size_t whole = bytes.size() - bytes.size() % buffer_bytes;
-                written = file_->append(bytes.first(whole));
+            if (buffered_ == 0 && bytes.size() >= buffer_bytes_ && goes_straight(bytes)) {
+                const std::size_t most = sync_ ? early_sync_bytes : bytes.size();
+                const std::size_t whole = std::min(most, bytes.size() - bytes.size() % whole_bytes);
+                written = write_out(bytes.first(whole));
                 bytes = bytes.subspan(whole);
             } else {
-                const std::size_t taken = std::min<std::size_t>(bytes.size(), buffer_bytes - buffered_);
-                std::memcpy(buffer_.data() + buffered_, bytes.data(), taken);
+                const std::size_t taken = std::min<std::size_t>(bytes.size(), room_bytes() - buffered_);
+                std::memcpy(room_ + buffered_, bytes.data(), taken);
                 buffered_ += taken;
                 bytes = bytes.subspan(taken);
-                written = buffered_ == buffer_bytes ? flush() : result<void>();
+                written = buffered_ == room_bytes() ? flush() : result<void>();
             }
             if (!written) {
                 return written;
@@ -197,13 +221,86 @@ private:
         return {};
     }
 
+    /// Where the system moves bytes between files by itself, it is asked for whole MiB of this one.
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> append_file(const file& from, std::uint64_t offset,
+                                                                 std::uint64_t size_bytes) override {
+        if (!is_open()) {
+            return sink_closed().in_file(path_);
+        }
+        if (buffered_ != 0 || size_bytes < whole_bytes || position_ % whole_bytes != 0 || is_direct_ || !copies_) {
+            return std::uint64_t{0};
+        }
+        const std::uint64_t most = sync_ ? early_sync_bytes : reserved_step;
+        const std::uint64_t wanted = std::min(most, size_bytes - size_bytes % whole_bytes);
+        reserve(wanted);
+        const std::uint64_t copied = file_->append_from(from, offset, wanted);
+        copies_ = copied == wanted;
+        advance(copied);
+        return copied;
+    }
+
+    [[nodiscard]] bool goes_straight(bytes_view bytes) const noexcept {
+        return position_ % whole_bytes == 0 && (!is_direct_ || address_of(bytes.data()) % direct_alignment == 0);
+    }
+
+    /// Of the buffer, so that the next write after it starts at a whole MiB again.
+    [[nodiscard]] std::size_t room_bytes() const noexcept {
+        return buffer_bytes_ - static_cast<std::size_t>(position_ % whole_bytes);
+    }
+
     [[nodiscard]] result<void> flush() {
-        return file_->append(bytes_view(buffer_.data(), std::exchange(buffered_, std::size_t{0})));
+        return write_out(bytes_view(room_, std::exchange(buffered_, std::size_t{0})));
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
+        reserve(bytes.size());
+        if (is_direct_ && bytes.size() % direct_alignment != 0) {
+            stop_direct(); // for the end of the file
+        }
+        result<void> written = file_->append(bytes);
+        if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
+            stop_direct(); // some file systems say only now that they can't
+            written = file_->append(bytes);
+        }
+        if (written) {
+            advance(bytes.size());
+        }
+        return written;
+    }
+
+    void stop_direct() {
+        static_cast<void>(file_->set_direct(false));
+        is_direct_ = false;
+    }
+
+    /// Room for the next bytes and many more, unless the file is small: then the system need not look for it each time.
+    void reserve(std::uint64_t size_bytes) {
+        const std::uint64_t end = position_ + size_bytes;
+        if (end <= reserved_ || end < least_reserved || !reserves_) {
+            return;
+        }
+        const std::uint64_t wanted = size_bytes + std::max(reserved_step, end / 8);
+        reserves_ = file_->reserve(position_, wanted);
+        reserved_ = reserves_ ? position_ + wanted : reserved_;
+    }
+
+    /// What is to be synced in the end had better be on its way.
+    void advance(std::uint64_t size_bytes) {
+        position_ += size_bytes;
+        if (sync_ && !is_direct_ && syncs_early_ && position_ - begun_sync_ >= early_sync_bytes) {
+            syncs_early_ = file_->begin_sync(begun_sync_, position_ - begun_sync_);
+            begun_sync_ = position_;
+        }
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> publish() {
         if (result<void> flushed = flush(); !flushed) {
             return flushed;
+        }
+        if (reserved_ > position_) {
+            if (result<void> cut = file_->truncate(position_); !cut) {
+                return cut;
+            }
         }
         if (sync_) {
             if (result<void> synced = file_->sync(); !synced) {
@@ -260,7 +357,7 @@ private:
             file_.reset(); // closed first, because Windows removes no open file
             is_tidy = !os_.remove(written_);
         } else {
-            is_tidy = file_->is_open() && file_->truncate().has_value();
+            is_tidy = file_->is_open() && file_->truncate(0).has_value();
             file_.reset();
         }
         written_.clear();
@@ -276,8 +373,17 @@ private:
     bool is_new_name_ = true; ///< false where an existing file is written in place
     native_path written_;     ///< what finish() still has to publish; empty before, and once all is over
     std::optional<output_file> file_;
+    bool is_direct_;
+    bool reserves_ = true; ///< these are requests that the system has taken so far
+    bool syncs_early_ = true;
+    bool copies_ = true;
+    const std::size_t buffer_bytes_;
     byte_buffer buffer_;
-    std::size_t buffered_ = 0; ///< always the position in the file, modulo buffer_bytes
+    std::byte* room_ = nullptr; ///< in the buffer, aligned for direct writes
+    std::size_t buffered_ = 0;
+    std::uint64_t position_ = 0; ///< in the file, of what is buffered
+    std::uint64_t reserved_ = 0; ///< the file has room on the disk up to there
+    std::uint64_t begun_sync_ = 0;
 };
 
 /// A new file at `target`, as `options` say: publish_mode and sync. See file_sink for what is promised, and

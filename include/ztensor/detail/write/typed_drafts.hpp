@@ -39,13 +39,6 @@ struct typed_draft {
     std::vector<std::byte> blob_0_1;
 };
 
-[[nodiscard]] ZTENSOR_COLD inline object_draft draft_dense(const shape& dimensions, const typed_bytes& elements,
-                                                           const store& how) {
-    object_draft draft(format::dense, dimensions);
-    draft_access::add(draft, "data", elements, how);
-    return draft;
-}
-
 /// Gives a draft the blob that its parts make in 0.1.
 [[nodiscard]] inline typed_draft with_blob_0_1(object_draft draft, std::vector<std::byte> blob,
                                                const typed_bytes& values, const store& how) {

@@ -12,6 +12,7 @@
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/object_draft.hpp>
@@ -36,7 +37,10 @@ class writer_core {
 public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
-        : file_(std::move(sink), options.alignment_bytes_), memory_(memory), options_(options) {}
+        : file_(std::move(sink), options), memory_(memory), options_(options) {}
+    writer_core(const writer_core&) = delete;
+    writer_core& operator=(const writer_core&) = delete;
+    ~writer_core() { drop_stream(); }
 
     /// Before anything is touched. Errors: invalid_argument.
     [[nodiscard]] static result<void> check(const write_options& options) {
@@ -74,8 +78,27 @@ public:
         return {};
     }
 
+    /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
+    /// the same words as in add_object(), but nothing that only other objects need.
+    [[nodiscard]] result<void> add_dense(const dense_tensor& tensor, const blob_content& content) {
+        component_entry data = entry_of(tensor, content.bytes.size());
+        result<void> valid = check_store(tensor.how);
+        if (valid && tensor.storage == dtype::boolean) {
+            valid = check_bools(content.bytes);
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(tensor.name).in_component(data.role);
+        }
+        if (valid = check_new(tensor, data); !valid) {
+            return valid;
+        }
+        const breaking_unless_done writing(*this);
+        return writing.done(write_dense(tensor, content, data));
+    }
+
     [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
-        object_entry object = entry_of(name, draft);
+        std::vector<component_entry> entries = entries_of(draft);
+        const object_entry object = entry_of(name, draft, entries);
         for (const component_source& source : draft.components()) {
             result<void> valid = check_store(source.how);
             if (valid && source.storage == dtype::boolean) {
@@ -85,11 +108,15 @@ public:
                 return std::move(valid).error().in_object(name).in_component(source.role);
             }
         }
-        if (result<void> valid = check_new(object); !valid) {
-            return valid;
+        result<void> valid = check_next(name);
+        if (valid) {
+            valid = check_entry(options_.version_, object);
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(name);
         }
         const breaking_unless_done writing(*this);
-        return writing.done(write_object(draft, object));
+        return writing.done(write_object(draft, entries, object));
     }
 
     /// Around whatever puts bytes into the file: if it fails, nothing more can come of the writer, and what was written
@@ -101,7 +128,7 @@ public:
         breaking_unless_done& operator=(const breaking_unless_done&) = delete;
         ~breaking_unless_done() {
             if (core_ != nullptr) {
-                core_->stream_.reset(); // its blob writes into the sink
+                core_->drop_stream(); // its blob writes into the sink
                 core_->file_.close();
             }
         }
@@ -128,31 +155,38 @@ public:
                     {found - bools.begin(), std::to_integer<unsigned>(*found)});
     }
 
-    [[nodiscard]] result<void> check_store(const store& how) const {
+    [[nodiscard]] result<void> check_store(const store& how) {
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
-        return how.encoding_ == encoding::zstd ? check_zstd_level(how.zstd_level_) : result<void>();
+        return file_.prepare(how);
     }
 
-    /// Everything that can be known to be wrong before a byte is written. The lengths of the entries are those of
-    /// the decoded components.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_new(const object_entry& object) const {
-        result<void> valid = check_open();
+    /// Another object may follow, and have this name.
+    [[nodiscard]] result<void> check_next(std::string_view name) const {
+        if (result<void> open = check_open(); !open) {
+            return open;
+        }
+        if (result<void> valid = check_name(name); !valid) {
+            return valid;
+        }
+        if (objects_.contains(name)) {
+            return fail(errc::duplicate_key, "an object of this name has been written already");
+        }
+        return {};
+    }
+
+    /// Everything that can be known to be wrong before a byte is written.
+    [[nodiscard]] result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
+        result<void> valid = check_next(tensor.name);
         if (valid) {
-            valid = check_name(object.name);
+            valid = check_dense(options_.version_, tensor, data);
         }
-        if (valid && objects_.contains(object.name)) {
-            valid = fail(errc::duplicate_key, "an object of this name has been written already");
-        }
-        if (valid) {
-            valid = check_entry(options_.version_, object);
-        }
-        return valid ? valid : std::move(valid).error().in_object(object.name);
+        return valid ? valid : std::move(valid).error().in_object(tensor.name);
     }
 
     /// Takes a written object into the manifest.
-    void keep(const object_entry& object) { objects_.add(object.name, encode_object(options_.version_, object)); }
+    void keep(const object_entry& object) { objects_.add(options_.version_, object); }
 
     [[nodiscard]] result<void> finish() {
         if (result<void> open = check_open(); !open) {
@@ -180,26 +214,16 @@ public:
         if (result<void> valid = check_store(how); !valid) {
             return std::move(valid).error().in_object(name);
         }
-        open_stream stream;
-        stream.name = name;
-        stream.dimensions = dimensions;
-        stream.storage = storage;
-        stream.how = how;
-        stream.how.type_ = {}; // borrowed by the caller's store; the entry has a copy
-        stream.entry.role = "data";
-        stream.entry.dtype = facts(storage).name;
-        stream.type = how.type_;
-        stream.has_type = how.has_type_;
-        stream.entry.is_big_endian = how.is_big_endian_ && width_bytes(storage) > 1;
         const logical_type_facts* const type = find_logical_type(how.type_);
         const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
         // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
-        stream.entry.length = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
-        if (result<void> valid = check_new(stream.object()); !valid) {
+        const std::uint64_t bytes = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
+        const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how};
+        if (result<void> valid = check_new(tensor, entry_of(tensor, bytes)); !valid) {
             return std::move(valid).error();
         }
         const breaking_unless_done writing(*this);
-        return writing.done(start(std::move(stream)));
+        return writing.done(start_stream(tensor, bytes));
     }
 
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
@@ -216,7 +240,7 @@ public:
             return std::move(valid).error().in_object(stream_->name);
         }
         const breaking_unless_done writing(*this);
-        return writing.done(stream_->blob->append_host_order(piece, width));
+        return writing.done(stream_->blob.append({piece, width}, false));
     }
 
     [[nodiscard]] result<void> finish_stream(std::uint64_t number) {
@@ -225,7 +249,7 @@ public:
         }
         if (stream_missing_bytes(number) != 0) {
             return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
-                        {stream_->entry.length, stream_missing_bytes(number)})
+                        {stream_->decoded_bytes, stream_missing_bytes(number)})
                 .in_object(stream_->name);
         }
         const breaking_unless_done writing(*this);
@@ -235,13 +259,13 @@ public:
     /// A stream that is dropped leaves half a tensor behind: the file is lost.
     void abandon_stream(std::uint64_t number) noexcept {
         if (is_open(number)) {
-            stream_.reset();
+            drop_stream();
             file_.close();
         }
     }
 
     [[nodiscard]] std::uint64_t stream_missing_bytes(std::uint64_t number) const noexcept {
-        return is_open(number) ? stream_->entry.length - stream_->blob->decoded_bytes() : 0;
+        return is_open(number) ? stream_->decoded_bytes - stream_->blob.decoded_bytes() : 0;
     }
     [[nodiscard]] std::optional<dtype> stream_dtype(std::uint64_t number) const noexcept {
         return is_open(number) ? std::optional(stream_->storage) : std::nullopt;
@@ -255,75 +279,97 @@ public:
         if (!file_.is_open()) {
             return closed();
         }
-        if (stream_) {
+        if (stream_ != nullptr) {
             return fail(errc::writer_closed, "a stream of this writer is not finished");
         }
         return {};
     }
 
+    /// The logical type that is asked for.
+    [[nodiscard]] static std::optional<std::string_view> word_of_type(const store& how) noexcept {
+        return how.has_type_ ? std::optional(how.type_) : std::nullopt;
+    }
+
 private:
+    /// The tensor's words and shape, owned, and its blob.
     struct open_stream {
         std::string name;
         shape dimensions;
-        dtype storage = dtype::u8;
-        store how;
+        dtype storage;
         std::string type;
-        bool has_type = false;
-        component_entry entry; ///< its length is the decoded one until the stream is finished
-        std::uint64_t offset = 0;
-        std::optional<blob_writer> blob;
+        store how; ///< its type is the one above
+        std::uint64_t decoded_bytes;
+        std::uint64_t offset;
+        blob_writer blob;
 
-        [[nodiscard]] object_entry object() const {
-            object_entry object;
-            object.name = name;
-            object.shape = &dimensions;
-            object.format = facts(format::dense).name;
-            object.components.push_back(entry);
-            if (has_type) {
-                object.components.back().type = type;
-            }
-            return object;
+        [[nodiscard]] dense_tensor tensor() const noexcept {
+            return {name, dimensions, storage, how.has_type_ ? std::optional<std::string_view>(type) : std::nullopt,
+                    how};
         }
     };
 
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> start(open_stream&& stream) {
-        result<blob_writer> blob = blob_writer::create(file_.sink(), stream.how, stream.entry.length);
-        if (!blob) {
-            return std::move(blob).error();
-        }
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> start_stream(const dense_tensor& tensor, std::uint64_t bytes) {
         const result<std::uint64_t> offset = file_.begin_blob();
         if (!offset) {
             return offset.error();
         }
-        stream.blob.emplace(*std::move(blob));
-        stream.offset = *offset;
-        stream_.emplace(std::move(stream));
+        stream_ = new open_stream{std::string(tensor.name),
+                                  tensor.dimensions,
+                                  tensor.storage,
+                                  std::string(tensor.how.type_),
+                                  tensor.how,
+                                  bytes,
+                                  *offset,
+                                  file_.writer_at(*offset, tensor.how)};
+        stream_->how.type_ = {}; // borrowed by the caller's store
+        delete_stream_ = [](open_stream* stream) noexcept { delete stream; };
         return ++stream_number_;
     }
 
-    [[nodiscard]] result<void> complete_stream() {
-        if (result<void> ended = stream_->blob->finish(); !ended) {
+    [[nodiscard]] ZTENSOR_COLD result<void> complete_stream() {
+        if (result<void> ended = stream_->blob.append({}, true); !ended) {
             return ended;
         }
-        file_.complete(stream_->entry, stream_->offset, stream_->how, *stream_->blob);
-        keep(stream_->object());
-        stream_.reset();
+        const dense_tensor tensor = stream_->tensor();
+        component_entry data = entry_of(tensor, stream_->decoded_bytes);
+        file_.complete(data, stream_->offset, stream_->blob);
+        keep(entry_of(tensor, data));
+        drop_stream();
         return {};
     }
 
-    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept { return stream_ && number == stream_number_; }
+    void drop_stream() noexcept {
+        if (stream_ != nullptr) {
+            delete_stream_(std::exchange(stream_, nullptr));
+        }
+    }
+
+    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept {
+        return stream_ != nullptr && number == stream_number_;
+    }
 
     static constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
 
-    [[nodiscard]] result<void> write_component(const component_source& source, component_entry& entry) {
-        return source.stored ? file_.copy(*source.stored, entry) : file_.encode(source, entry);
+    [[nodiscard]] result<void> write_dense(const dense_tensor& tensor, const blob_content& content,
+                                           component_entry& data) {
+        if (result<void> written = file_.encode(content, tensor.how, data); !written) {
+            return std::move(written).error().in_object(tensor.name).in_component(data.role);
+        }
+        keep(entry_of(tensor, data));
+        return {};
     }
 
-    [[nodiscard]] result<void> write_object(const object_draft& draft, object_entry& object) {
-        for (std::size_t i = 0; i < object.components.size(); ++i) {
-            if (result<void> written = write_component(draft.components()[i], object.components[i]); !written) {
-                return std::move(written).error().in_object(object.name).in_component(object.components[i].role);
+    [[nodiscard]] result<void> write_component(const component_source& source, component_entry& entry) {
+        return source.stored ? file_.copy(*source.stored, entry)
+                             : file_.encode({source.bytes, source.swap_width}, source.how, entry);
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void>
+    write_object(const object_draft& draft, std::vector<component_entry>& entries, const object_entry& object) {
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            if (result<void> written = write_component(draft.components()[i], entries[i]); !written) {
+                return std::move(written).error().in_object(object.name).in_component(entries[i].role);
             }
         }
         keep(object);
@@ -331,19 +377,23 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
-        const std::vector<std::byte> manifest =
-            encode_manifest(options_.version_, attributes_ ? &*attributes_ : nullptr, objects_);
-        if (manifest.size() > max_manifest_bytes) {
+        cbor_encoder text;
+        encode_manifest_start(text, options_.version_, attributes_ ? &*attributes_ : nullptr, objects_.size());
+        const std::uint64_t manifest_bytes = text.size() + objects_.encoded_bytes(options_.version_);
+        if (manifest_bytes > max_manifest_bytes) {
             return fail(errc::manifest_too_large,
-                        "the manifest takes {} bytes, more than the 1 GiB that a reader takes", {manifest.size()});
+                        "the manifest takes {} bytes, more than the 1 GiB that a reader takes", {manifest_bytes});
         }
-        if (result<void> written = file_.write(manifest); !written) {
-            return written;
+        result<void> written = file_.write(text.bytes());
+        if (written) {
+            written = objects_.hand_over(options_.version_, [&](bytes_view bytes) { return file_.write(bytes); });
         }
-        if (result<void> written = file_.write(encode_footer(options_.version_, manifest.size())); !written) {
-            return written;
+        if (written) {
+            text.clear();
+            encode_footer(text, options_.version_, manifest_bytes);
+            written = file_.write(text.bytes());
         }
-        return file_.finish();
+        return written ? file_.finish() : written;
     }
 
     blob_area file_; ///< closed once the writer has finished or failed
@@ -352,7 +402,8 @@ private:
     write_options options_;
     std::optional<attributes> attributes_;
     encoded_objects objects_;
-    std::optional<open_stream> stream_;
+    open_stream* stream_ = nullptr; ///< owned
+    void (*delete_stream_)(open_stream* stream) noexcept = nullptr;
     std::uint64_t stream_number_ = 0; ///< of the latest stream
 };
 

@@ -103,8 +103,12 @@ ZTENSOR_INLINE result<void> writer::add_attributes(const attributes_view& more) 
 
 ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const shape& dimensions,
                                                  const detail::typed_bytes& elements, const store& how) {
-    return detail::guard_memory(
-        [&] { return core_->add_object(name, detail::draft_dense(dimensions, elements, how)); });
+    return detail::guard_memory([&] {
+        const std::string_view type = how.has_type_ ? how.type_ : elements.type;
+        const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
+        return core_->add_dense({name, dimensions, elements.storage, word, how},
+                                {elements.bytes, width_bytes(elements.storage)});
+    });
 }
 
 ZTENSOR_INLINE result<void> writer::add(std::string_view name, const shape& dimensions, const std::vector<bool>& bools,
@@ -118,8 +122,8 @@ ZTENSOR_INLINE result<void> writer::add(std::string_view name, const shape& dime
 ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                               bytes_view little_endian, const store& how) {
     return detail::guard_memory([&] {
-        object_draft draft(format::dense, dimensions);
-        return core_->add_object(name, draft.component_bytes("data", storage, little_endian, how));
+        const auto word = detail::writer_core::word_of_type(how);
+        return core_->add_dense({name, dimensions, storage, word, how}, {little_endian, 1});
     });
 }
 

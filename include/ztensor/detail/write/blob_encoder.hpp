@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// What happens to the bytes of a blob on their way into the file, as its writer sees it: compression and digests are
+// reached through these classes alone, so that programs which never ask for them hold no code of theirs.
+#ifndef ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
+#define ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
+
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <string>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Who takes bytes that are ready.
+struct byte_consumer {
+    void* owner;
+    result<void> (*take)(void* owner, bytes_view bytes);
+};
+
+/// Compresses the blobs of a writer one after the other. One thread at a time calls it.
+class blob_encoder {
+public:
+    virtual ~blob_encoder() = default;
+    blob_encoder(const blob_encoder&) = delete;
+    blob_encoder& operator=(const blob_encoder&) = delete;
+
+    /// Errors: invalid_argument for a level that there isn't.
+    [[nodiscard]] virtual result<void> check(int level) const = 0;
+    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten.
+    virtual void begin(int level, double most_of_raw) noexcept = 0;
+    /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
+    [[nodiscard]] virtual result<void> encode(bytes_view piece, bool last, byte_consumer out) = 0;
+    /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
+    [[nodiscard]] virtual ztensor::encoding used() const noexcept = 0;
+
+protected:
+    blob_encoder() = default;
+};
+
+/// Computes the digests of the blobs of a writer one after the other.
+class blob_digester {
+public:
+    virtual ~blob_digester() = default;
+    blob_digester(const blob_digester&) = delete;
+    blob_digester& operator=(const blob_digester&) = delete;
+
+    virtual void begin(digest algorithm) noexcept = 0;
+    void update(bytes_view bytes) noexcept { update_(*this, bytes); }
+    [[nodiscard]] virtual std::string text() const = 0;
+
+protected:
+    using update_function = void (*)(blob_digester& self, bytes_view bytes) noexcept;
+
+    explicit blob_digester(update_function how) noexcept : update_(how) {}
+
+private:
+    update_function update_; ///< not virtual: g++ guesses the one class it sees, and then compiles all digests anyway
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// A dense tensor on its way into a file, judged by the few rules that can refuse one. draft_check.hpp judges any
+// object, by all the rules of reading, and of a dense tensor says the same: tests compare the two.
+#ifndef ZTENSOR_DETAIL_WRITE_DENSE_CHECK_HPP
+#define ZTENSOR_DETAIL_WRITE_DENSE_CHECK_HPP
+
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/store.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A dense tensor to be written. Borrows; only for the length of a call.
+struct dense_tensor {
+    std::string_view name;
+    const ztensor::shape& dimensions;
+    dtype storage;
+    std::optional<std::string_view> type; ///< logical type
+    const store& how;
+};
+
+/// What the manifest will say of its data: `decoded_bytes` of them.
+[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, std::uint64_t decoded_bytes) {
+    component_entry entry;
+    entry.role = "data";
+    entry.dtype = name(tensor.storage);
+    entry.type = tensor.type;
+    entry.length = decoded_bytes;
+    entry.is_big_endian = tensor.how.is_big_endian_ && width_bytes(tensor.storage) > 1;
+    return entry;
+}
+
+/// `data` is borrowed.
+[[nodiscard]] inline object_entry entry_of(const dense_tensor& tensor, const component_entry& data) {
+    object_entry object;
+    object.name = tensor.name;
+    object.shape = &tensor.dimensions;
+    object.format = name(format::dense);
+    object.components = span<const component_entry>(&data, 1);
+    return object;
+}
+
+[[nodiscard]] inline result<void> check_name(std::string_view name) {
+    const char* const problem = name_problem(name);
+    return problem == nullptr ? result<void>() : fail(errc::name_invalid, problem);
+}
+
+/// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
+/// too_large_for_host, type_mismatch, size_mismatch.
+[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(const dense_tensor& tensor, std::uint64_t elements,
+                                                                    std::uint64_t found_bytes) {
+    const std::string_view word = tensor.type.value_or(name(tensor.storage));
+    if (!is_utf8(word)) {
+        return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)});
+    }
+    const std::optional<std::uint64_t> behind = checked_add(blob_alignment, found_bytes);
+    if (!behind || !checked_align(*behind, blob_alignment)) {
+        return fail(errc::too_large_for_host, "the object takes more than 2^64 bytes");
+    }
+    const logical_type_facts* const type = find_logical_type(word);
+    if (type != nullptr && type->storage != tensor.storage) {
+        return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
+                    {in_quotes(type->name), name(type->storage), name(tensor.storage)});
+    }
+    if (type == nullptr && word != name(tensor.storage)) {
+        return {}; // a word that we don't know may mean elements of any size
+    }
+    const std::uint64_t element_bytes =
+        width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
+    const std::optional<std::uint64_t> expected = checked_multiply(elements, element_bytes);
+    if (!expected) {
+        return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
+                    {to_string(tensor.dimensions), element_bytes});
+    }
+    if (found_bytes != *expected) {
+        return fail(errc::size_mismatch, "the data takes {} bytes, but shape {} of {} takes {}",
+                    {found_bytes, to_string(tensor.dimensions), word, *expected});
+    }
+    return {};
+}
+
+/// All that can be wrong with a dense tensor beside its name. `data` is its entry, with the length of the decoded
+/// bytes. Errors: as check_dense_data(); limit_exceeded, not_expressible.
+[[nodiscard]] inline result<void> check_dense(format_version version, const dense_tensor& tensor,
+                                              const component_entry& data) {
+    if (tensor.dimensions.too_long()) {
+        return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
+    }
+    const bool is_plain = !data.type && !data.is_big_endian;
+    if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
+        return std::move(valid).error().in_component(data.role);
+    }
+    const std::optional<std::uint64_t> elements = tensor.dimensions.element_count();
+    if (!elements) {
+        return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
+    }
+    result<void> valid = check_dense_data(tensor, *elements, data.length);
+    return valid ? valid : std::move(valid).error().in_component(data.role);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// Defines what store.hpp declares.
+#ifndef ZTENSOR_DETAIL_WRITE_STORE_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_WRITE_STORE_DEFINITIONS_HPP
+
+#include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/zstd_frames.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/store.hpp>
+
+#include <new>
+#include <string>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Any algorithm's.
+class any_blob_digester final : public blob_digester {
+public:
+    any_blob_digester() noexcept : blob_digester(update_digester) {}
+
+    void begin(digest algorithm) noexcept override { digester_ = digester(algorithm); }
+    [[nodiscard]] std::string text() const override { return digester_.text(); }
+
+private:
+    static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
+        static_cast<any_blob_digester&>(self).digester_.update(bytes);
+    }
+
+    digester digester_{digest::none};
+};
+
+/// Null where memory runs out.
+[[nodiscard]] inline blob_encoder* make_zstd_frames(unsigned threads) {
+    return new (std::nothrow) zstd_frames(threads);
+}
+[[nodiscard]] inline blob_digester* make_blob_digester() {
+    return new (std::nothrow) any_blob_digester;
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE store& store::zstd(int level) noexcept {
+    encoding_ = ztensor::encoding::zstd;
+    zstd_level_ = level;
+    most_of_raw_ = 0;
+    make_encoder_ = detail::make_zstd_frames;
+    return *this;
+}
+
+ZTENSOR_INLINE store& store::zstd_if_smaller(int level, double most_of_raw) noexcept {
+    zstd(level);
+    most_of_raw_ = most_of_raw;
+    return *this;
+}
+
+ZTENSOR_INLINE store& store::digest(ztensor::digest algorithm) noexcept {
+    digest_ = algorithm;
+    make_digester_ = detail::make_blob_digester;
+    return *this;
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
