@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
 
+#include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
@@ -56,6 +57,22 @@ struct digest_parts {
     }
     for (std::size_t i = 0; i < a.digits.size(); ++i) {
         if (lower(a.digits[i]) != lower(b.digits[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// True if the digits, two of each byte, are those of `value`, in either case.
+[[nodiscard]] inline bool are_digits_of(std::string_view digits, bytes_view value) noexcept {
+    const auto number = [](char digit) {
+        return static_cast<unsigned>(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+    };
+    if (digits.size() != 2 * value.size() || !is_hex(digits)) {
+        return false;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        if (number(digits[2 * i]) * 16 + number(digits[2 * i + 1]) != std::to_integer<unsigned>(value[i])) {
             return false;
         }
     }

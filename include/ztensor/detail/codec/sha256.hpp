@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// SHA-256 (FIPS 180-4), portable.
+// SHA-256 (FIPS 180-4): by the processor's instructions where it has some, of one message or of several at once.
 #ifndef ZTENSOR_DETAIL_CODEC_SHA256_HPP
 #define ZTENSOR_DETAIL_CODEC_SHA256_HPP
 
+#include <ztensor/detail/codec/sha256_arm.hpp>
+#include <ztensor/detail/codec/sha256_rounds.hpp>
+#include <ztensor/detail/codec/sha256_x86.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -17,52 +21,60 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-inline constexpr std::size_t sha256_block_bytes = 64;
-
-inline constexpr std::uint32_t sha256_start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-
-inline constexpr std::uint32_t sha256_round_constants[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-[[nodiscard]] constexpr std::uint32_t rotate_right(std::uint32_t x, int bits) noexcept {
-    return x >> bits | x << (32 - bits);
-}
-
-/// Takes one block into the eight words of the state.
-inline void sha256_compress(std::uint32_t* state, const std::byte* block) noexcept {
-    std::uint32_t w[64];
-    for (std::size_t i = 0; i < 16; ++i) {
-        w[i] = static_cast<std::uint32_t>(load_big(block + 4 * i, 4));
-    }
-    for (std::size_t i = 16; i < 64; ++i) {
-        const std::uint32_t s0 = rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3;
-        const std::uint32_t s1 = rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10;
-        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-    }
-    std::array<std::uint32_t, 8> v;
-    std::copy_n(state, 8, v.begin());
-    for (std::size_t i = 0; i < 64; ++i) {
-        const std::uint32_t s1 = rotate_right(v[4], 6) ^ rotate_right(v[4], 11) ^ rotate_right(v[4], 25);
-        const std::uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        const std::uint32_t t1 = v[7] + s1 + choice + sha256_round_constants[i] + w[i];
-        const std::uint32_t s0 = rotate_right(v[0], 2) ^ rotate_right(v[0], 13) ^ rotate_right(v[0], 22);
-        const std::uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        v = {t1 + s0 + majority, v[0], v[1], v[2], v[3] + t1, v[4], v[5], v[6]};
-    }
-    for (std::size_t i = 0; i < 8; ++i) {
-        state[i] += v[i];
+/// On any processor.
+ZTENSOR_NOINLINE inline void sha256_portable(sha256_lane& lane, std::size_t block_count) noexcept {
+    for (; block_count != 0; --block_count, lane.next += sha256_block_bytes) {
+        std::uint32_t w[64];
+        for (std::size_t i = 0; i < 16; ++i) {
+            w[i] = load_big_word(lane.next + 4 * i);
+        }
+        for (std::size_t i = 16; i < 64; ++i) {
+            const std::uint32_t s0 = rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3;
+            const std::uint32_t s1 = rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10;
+            w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+        }
+        for (std::size_t i = 0; i < 64; ++i) {
+            w[i] += sha256_round_constants[i];
+        }
+        sha256_rounds(lane.state, w, 1);
     }
 }
 
-inline void sha256_update(digest_memory& memory, bytes_view bytes) noexcept {
+// Chosen where no header above has the function for the processor that this is compiled for.
+template <class Features>
+[[nodiscard]] bool sha256_by_instructions(sha256_lane&, std::size_t, const Features&) noexcept {
+    return false;
+}
+template <class Features>
+[[nodiscard]] std::size_t sha256_several_by_instructions(span<sha256_lane>, std::size_t, const Features&) noexcept {
+    return 0;
+}
+template <class Features>
+[[nodiscard]] std::size_t sha256_most_lanes(const Features&) noexcept {
+    return 1;
+}
+
+/// Takes the next `block_count` blocks into the state. As `cpu` does it, which is the host's, or has less than that.
+inline void sha256_blocks(sha256_lane& lane, std::size_t block_count, const cpu_features& cpu) noexcept {
+    if (!sha256_by_instructions(lane, block_count, cpu)) {
+        sha256_portable(lane, block_count);
+    }
+}
+
+/// The same of several messages, of each as many blocks. Quickest with sha256_most_lanes(cpu) of them.
+inline void sha256_blocks(span<sha256_lane> lanes, std::size_t block_count, const cpu_features& cpu) noexcept {
+    while (!lanes.empty()) {
+        std::size_t done = lanes.size() > 1 ? sha256_several_by_instructions(lanes, block_count, cpu) : 0;
+        if (done == 0) {
+            sha256_blocks(lanes[0], block_count, cpu);
+            done = 1;
+        }
+        lanes = lanes.subspan(done);
+    }
+}
+
+ZTENSOR_NOINLINE inline void sha256_update(digest_memory& memory, bytes_view bytes,
+                                           const cpu_features& cpu = host_cpu()) noexcept {
     const auto pending = static_cast<std::size_t>(memory.length_bytes % sha256_block_bytes);
     memory.length_bytes += bytes.size();
     if (pending != 0) {
@@ -72,23 +84,24 @@ inline void sha256_update(digest_memory& memory, bytes_view bytes) noexcept {
         if (pending + taken < sha256_block_bytes) {
             return;
         }
-        sha256_compress(memory.words, memory.pending);
+        sha256_lane lane = {memory.words, memory.pending};
+        sha256_blocks(lane, 1, cpu);
     }
-    for (; bytes.size() >= sha256_block_bytes; bytes = bytes.subspan(sha256_block_bytes)) {
-        sha256_compress(memory.words, bytes.data());
-    }
-    std::copy(bytes.begin(), bytes.end(), memory.pending);
+    sha256_lane lane = {memory.words, bytes.data()};
+    sha256_blocks(lane, bytes.size() / sha256_block_bytes, cpu);
+    std::copy(lane.next, bytes.data() + bytes.size(), memory.pending);
 }
 
 /// The digest of all bytes so far.
-[[nodiscard]] inline std::array<std::byte, 32> sha256_value(digest_memory memory) noexcept {
+[[nodiscard]] inline std::array<std::byte, 32> sha256_value(digest_memory memory,
+                                                            const cpu_features& cpu = host_cpu()) noexcept {
     // 0x80, zeros, then the length in bits: as many zeros as end it on a whole block.
     std::array<std::byte, 2 * sha256_block_bytes> padding{};
     padding[0] = std::byte{0x80};
     const auto pending = static_cast<std::size_t>(memory.length_bytes % sha256_block_bytes);
     const std::size_t padding_bytes = (pending < sha256_block_bytes - 8 ? 1 : 2) * sha256_block_bytes - pending;
     store_big(memory.length_bytes * 8, padding.data() + padding_bytes - 8, 8);
-    sha256_update(memory, {padding.data(), padding_bytes});
+    sha256_update(memory, {padding.data(), padding_bytes}, cpu);
     std::array<std::byte, 32> value;
     for (std::size_t i = 0; i < 8; ++i) {
         store_big(memory.words[i], value.data() + 4 * i, 4);

@@ -6,10 +6,10 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/os/threads.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/verify.hpp>
 #include <ztensor/reader.hpp>
 
 namespace ztensor {
@@ -102,26 +102,21 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
-        std::vector<component_view> components;
+        detail::digest_checks checks(*file_);
         for (const object_view object : *this) {
             for (const component_view component : object) {
-                components.push_back(component);
+                checks.add(detail::component_access::record_of(component));
             }
         }
-        std::vector<result<digest_state>> states(components.size());
-        detail::for_each_in_parallel(components.size(), threads,
-                                     [&](std::size_t i) { states[i] = components[i].verify(); });
+        checks.run(threads);
         verification answer;
-        for (std::size_t i = 0; i < components.size(); ++i) {
-            if (!states[i]) {
-                return states[i].error();
-            }
-            switch (*states[i]) {
+        const auto count = [&](const component_view& component, digest_state state) {
+            switch (state) {
             case digest_state::match:
                 ++answer.verified;
                 break;
             case digest_state::mismatch:
-                answer.mismatches.push_back(components[i]);
+                answer.mismatches.push_back(component);
                 break;
             case digest_state::absent:
                 ++answer.absent;
@@ -129,6 +124,17 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
             case digest_state::unsupported:
                 ++answer.unsupported;
                 break;
+            }
+        };
+        std::size_t position = 0;
+        for (const object_view object : *this) {
+            for (const component_view component : object) {
+                result<digest_state> state = checks.state_of(position++);
+                if (!state) {
+                    return detail::object_access::located(object,
+                                                          std::move(state).error().in_component(component.role()));
+                }
+                count(component, *state);
             }
         }
         return answer;

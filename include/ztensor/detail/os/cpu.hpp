@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// What the processor can do beyond what this was compiled for.
+#ifndef ZTENSOR_DETAIL_OS_CPU_HPP
+#define ZTENSOR_DETAIL_OS_CPU_HPP
+
+#include <ztensor/version.hpp>
+
+#include <cstdint>
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// True only of what the operating system lets programs use. Whoever has kernels for several of them takes this as an
+/// argument, so that tests can ask what another processor would do.
+struct cpu_features {
+    bool f16c = false;
+    bool sse42 = false;
+    bool pclmul = false;
+    bool avx2_bmi2 = false;
+    bool avx512_vpclmul = false; ///< AVX-512 F, and VPCLMULQDQ of 512 bits
+    bool sha = false;
+    bool arm_crc32 = false;
+    bool arm_sha2 = false;
+};
+
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+
+struct cpuid_answer {
+    std::uint32_t a, b, c, d;
+};
+
+// Two instructions in assembler: <immintrin.h> would take 0.3 s of every file that includes this.
+[[nodiscard]] inline cpuid_answer ask_cpuid(std::uint32_t leaf) noexcept {
+    cpuid_answer answer = {leaf, 0, 0, 0};
+    __asm__("cpuid" : "+a"(answer.a), "=b"(answer.b), "+c"(answer.c), "=d"(answer.d));
+    return answer;
+}
+
+/// Which registers the operating system saves. Only where CPUID says that it does so.
+[[nodiscard]] inline std::uint32_t saved_registers() noexcept {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0)); // xgetbv
+    return low;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline cpu_features find_cpu_features() noexcept {
+    const auto has = [](std::uint32_t word, int bit) { return (word >> bit & 1) != 0; };
+    constexpr std::uint32_t of_avx = 0x06;
+    constexpr std::uint32_t of_avx512 = 0xe6;
+    const std::uint32_t last_leaf = ask_cpuid(0).a;
+    const cpuid_answer basic = ask_cpuid(1);
+    const cpuid_answer extended = last_leaf >= 7 ? ask_cpuid(7) : cpuid_answer{0, 0, 0, 0};
+    const std::uint32_t saved = has(basic.c, 27) ? saved_registers() : 0;
+    const bool avx = has(basic.c, 28) && (saved & of_avx) == of_avx;
+    const bool avx512 = avx && (saved & of_avx512) == of_avx512;
+
+    cpu_features found;
+    found.sse42 = has(basic.c, 20);
+    found.pclmul = has(basic.c, 1);
+    found.f16c = avx && has(basic.c, 29);
+    found.avx2_bmi2 = avx && has(extended.b, 5) && has(extended.b, 8);
+    found.avx512_vpclmul = avx512 && has(extended.b, 16) && has(extended.c, 10);
+    found.sha = has(basic.c, 19) && has(extended.b, 29); // its kernel uses SSE4.1, too
+    return found;
+}
+
+#elif defined(__aarch64__)
+
+[[nodiscard]] ZTENSOR_COLD inline cpu_features find_cpu_features() noexcept {
+    cpu_features found;
+#if defined(__ARM_FEATURE_CRC32) // as on every Mac
+    found.arm_crc32 = true;
+#endif
+#if defined(__ARM_FEATURE_SHA2) || defined(__ARM_FEATURE_CRYPTO)
+    found.arm_sha2 = true;
+#endif
+#if defined(__linux__)
+    const unsigned long capabilities = ::getauxval(AT_HWCAP);
+    found.arm_sha2 = found.arm_sha2 || (capabilities >> 6 & 1) != 0;
+    found.arm_crc32 = found.arm_crc32 || (capabilities >> 7 & 1) != 0;
+#endif
+    return found;
+}
+
+#else
+
+[[nodiscard]] inline cpu_features find_cpu_features() noexcept {
+    return {};
+}
+
+#endif
+
+/// Of the processor that this runs on.
+[[nodiscard]] inline const cpu_features& host_cpu() noexcept {
+    static const cpu_features found = find_cpu_features();
+    return found;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

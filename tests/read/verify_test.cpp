@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+//
+// Verifying a whole file: each range of bytes once, in pieces, several messages at once and on several threads, and the
+// answer is that of one component after the other.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/cbor.hpp"
+#include "support/openings.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+#include "support/watched_source.hpp"
+#include "support/zt_builder.hpp"
+
+#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/read/hash_blobs.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/verify.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/reader.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using support::bytes;
+using support::outcome;
+using support::sample;
+using support::watch;
+using support::watched;
+using support::watched_source;
+using ztensor::bytes_view;
+using ztensor::digest;
+using ztensor::reader;
+using ztensor::detail::cpu_features;
+using ztensor::detail::hash_task;
+namespace cbor = support::cbor;
+
+constexpr std::size_t piece_bytes = std::size_t{8} << 20; // of a CRC-32C
+constexpr std::size_t read_bytes = ztensor::detail::hash_buffer_bytes;
+
+std::string digest_of(digest algorithm, std::string_view content) {
+    return ztensor::digest_text(algorithm, support::bytes_of(content));
+}
+
+bytes object_at(std::uint64_t offset, std::uint64_t length, std::string_view digest) {
+    return sample()
+        .dtype("u8")
+        .shape({length})
+        .place(offset, length)
+        .component("digest", cbor::text(digest))
+        .encoded_object();
+}
+
+/// The host, and what it can pass for: nothing, and what hashes two or three, or eight messages at once.
+std::vector<cpu_features> cpus() {
+    cpu_features eight;
+    eight.avx2_bmi2 = ztensor::detail::host_cpu().avx2_bmi2;
+    return {cpu_features(), eight, ztensor::detail::host_cpu()};
+}
+
+/// Tasks of all kinds over `size` bytes: none, short, as long as a buffer, and longer.
+std::vector<hash_task> tasks_within(std::size_t size) {
+    std::mt19937 random(11);
+    std::vector<hash_task> tasks;
+    for (const std::size_t most : {0u, 1u, 64u, 200u, 5000u, 32768u, 65536u, 262144u, 300000u, 600000u}) {
+        for (const digest algorithm : {digest::sha256, digest::crc32c, digest::sha256}) {
+            hash_task task;
+            task.length = most - (tasks.size() % 2 != 0 ? random() % (most / 2 + 1) : 0);
+            task.offset = random() % (size - task.length + 1);
+            task.algorithm = algorithm;
+            tasks.push_back(std::move(task));
+        }
+    }
+    return tasks;
+}
+
+/// How many of the tasks did not find the digest of their bytes.
+std::size_t count_wrong(const std::vector<hash_task>& tasks, bytes_view content) {
+    std::size_t wrong = 0;
+    for (const hash_task& task : tasks) {
+        const bytes_view range =
+            content.subspan(static_cast<std::size_t>(task.offset), static_cast<std::size_t>(task.length));
+        const std::string text = ztensor::digest_text(task.algorithm, range);
+        const std::string_view digits = ztensor::detail::parse_digest(text).digits;
+        const bytes sum = support::big_endian(~task.crc & 0xffffffff, 4);
+        const bytes_view value = task.algorithm == digest::crc32c ? support::bytes_of(sum) : bytes_view(task.sha256);
+        wrong += task.outcome && ztensor::detail::are_digits_of(digits, value) ? 0u : 1u;
+    }
+    return wrong;
+}
+
+} // namespace
+
+TEST_CASE("ranges hashed together have the digests of each, on any processor and any number of threads") {
+    const support::byte_vector content = support::noise(700000);
+    for (const cpu_features& cpu : cpus()) {
+        for (const bool is_mapped : {false, true}) {
+            CAPTURE(cpu.avx2_bmi2, cpu.sha, is_mapped);
+            const watched_source source(support::as_string(content), is_mapped);
+            std::vector<hash_task> tasks = tasks_within(content.size());
+            ztensor::detail::blob_hasher(source, tasks, cpu).run(1);
+            CHECK(count_wrong(tasks, content) == 0);
+            CHECK(source.reads.empty() == is_mapped);
+            for (const auto& each : source.reads) {
+                CHECK(each.length <= read_bytes);
+            }
+        }
+        for (const unsigned threads : {0u, 2u, 3u, 16u}) {
+            CAPTURE(cpu.avx2_bmi2, cpu.sha, threads);
+            const ztensor::detail::memory_source source(content);
+            std::vector<hash_task> tasks = tasks_within(content.size());
+            ztensor::detail::blob_hasher(source, tasks, cpu).run(threads);
+            CHECK(count_wrong(tasks, content) == 0);
+        }
+    }
+}
+
+TEST_CASE("a damaged byte is found wherever pieces of a digest meet") {
+    const std::string crc_blob = support::as_string(support::noise(piece_bytes + 3 * read_bytes / 2));
+    const std::string sha_blob = support::as_string(support::noise(2 * read_bytes + 100, 2));
+    const std::size_t sha_offset = 64 + (crc_blob.size() + 63) / 64 * 64;
+    bytes content =
+        sample()
+            .blob(crc_blob + bytes(sha_offset - 64 - crc_blob.size(), '\0') + sha_blob)
+            .objects(cbor::map{{"crc", object_at(64, crc_blob.size(), digest_of(digest::crc32c, crc_blob))},
+                               {"sha", object_at(sha_offset, sha_blob.size(), digest_of(digest::sha256, sha_blob))}})
+            .file();
+    const support::temp_dir directory;
+    for (const support::opening& each : support::open_every_way(content, directory)) {
+        for (const unsigned threads : {1u, 2u}) {
+            CAPTURE(each.way, threads);
+            CHECK(each.file.value().verify(threads).value().complete());
+        }
+    }
+    const auto damaged_at = [&](std::size_t position, std::string_view object) {
+        content[position] = static_cast<char>(content[position] ^ 0x10);
+        for (const bool is_mapped : {false, true}) {
+            CAPTURE(position, is_mapped);
+            const watched seen = watch(content, is_mapped);
+            const ztensor::verification answer = seen.file.verify(1).value();
+            CHECK(answer.verified == 1);
+            REQUIRE(answer.mismatches.size() == 1);
+            CHECK(answer.mismatches[0].digest() == seen.file.find(object).value().data().value().digest());
+        }
+        content[position] = static_cast<char>(content[position] ^ 0x10);
+    };
+    for (const std::size_t at :
+         {std::size_t{0}, piece_bytes - 1, piece_bytes, piece_bytes + read_bytes, crc_blob.size() - 1}) {
+        damaged_at(64 + at, "crc");
+    }
+    for (const std::size_t at : {std::size_t{0}, read_bytes - 1, read_bytes, 2 * read_bytes, sha_blob.size() - 1}) {
+        damaged_at(sha_offset + at, "sha");
+    }
+}
+
+TEST_CASE("the pieces of a blob's checksum are not more than its claimed length can make expensive") {
+    CHECK(ztensor::detail::crc32c_piece_bytes(0) == piece_bytes);
+    CHECK(ztensor::detail::crc32c_piece_bytes(std::uint64_t{1} << 35) >= piece_bytes);
+    for (const std::uint64_t length : {std::uint64_t{1} << 40, support::two_to_63, support::largest}) {
+        CAPTURE(length);
+        CHECK(length / ztensor::detail::crc32c_piece_bytes(length) < 4096);
+    }
+}
+
+TEST_CASE("bytes that several components share are read once for each algorithm") {
+    const bytes blob = support::counting(1000);
+    const std::string crc = digest_of(digest::crc32c, blob);
+    const std::string sha = digest_of(digest::sha256, blob);
+    std::string crc_without_prefix = "crc32c:" + crc.substr(9);
+    const watched seen = watch(sample()
+                                   .blob(blob)
+                                   .objects(cbor::map{{"a", object_at(64, 1000, crc)},
+                                                      {"b", object_at(64, 1000, sha)},
+                                                      {"c", object_at(64, 1000, crc_without_prefix)},
+                                                      {"d", object_at(64, 1000, "crc32c:0x00000000")},
+                                                      {"e", object_at(64, 1000, sha)},
+                                                      {"f", object_at(64, 1000, "md5:00")}})
+                                   .file());
+    const ztensor::verification answer = seen.file.verify(1).value();
+    CHECK(answer.verified == 4);
+    CHECK(answer.unsupported == 1);
+    REQUIRE(answer.mismatches.size() == 1);
+    CHECK(answer.mismatches[0].digest() == "crc32c:0x00000000");
+    CHECK(support::sorted(seen.source->reads) == support::read_ranges{{64, 1000}, {64, 1000}});
+}
+
+TEST_CASE("blobs are read in the order of the file, and answered in the order of the manifest") {
+    const bytes blob = support::counting(64 + 64 + 64);
+    const std::string wrong = "crc32c:0x00000000";
+    const bytes content =
+        sample()
+            .blob(blob)
+            .objects(cbor::map{
+                {"a", object_at(192, 60, wrong)}, {"b", object_at(128, 61, wrong)}, {"c", object_at(64, 62, wrong)}})
+            .file();
+    const watched seen = watch(content);
+    const ztensor::verification answer = seen.file.verify(1).value();
+    REQUIRE(answer.mismatches.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(answer.mismatches[i].stored_bytes() == 60 + i);
+    }
+    CHECK(seen.source->reads == support::read_ranges{{64, 62}, {128, 61}, {192, 60}});
+}
+
+TEST_CASE("of several blobs that can't be read the error is that of the first in the manifest") {
+    const bytes blob = support::counting(64 + 64 + 64);
+    for (const std::string& wrong : {std::string("crc32c:0x00000000"), "sha256:" + std::string(64, '0')}) {
+        const bytes content = sample()
+                                  .blob(blob)
+                                  .objects(cbor::map{{"a", object_at(192, 60, wrong)},
+                                                     {"b", object_at(128, 61, wrong)},
+                                                     {"c", object_at(64, 62, wrong)}})
+                                  .file();
+        const watched seen = watch(content);
+        seen.source->first_failing_read = 1; // b, then a
+        const ztensor::result<ztensor::verification> answer = seen.file.verify(1);
+        REQUIRE(outcome(answer) == "io_error");
+        CHECK(answer.error().object() == "a");
+        CHECK(answer.error().component() == "data");
+        const watched shrunk = watch(content, true);
+        shrunk.source->has_shrunk = true;
+        const ztensor::result<ztensor::verification> refused = shrunk.file.verify(2);
+        REQUIRE(outcome(refused) == "file_changed");
+        CHECK(refused.error().object() == "a");
+    }
+}
