@@ -16,7 +16,9 @@
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
+#include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
+#include <ztensor/detail/os/memory_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>

@@ -31,6 +31,8 @@ class result;
 
 template <class T>
 class span;
+template <class T>
+class array;
 class shape;
 class file_path;
 class attributes;

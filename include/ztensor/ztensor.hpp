@@ -13,12 +13,15 @@
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>
+#include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/slice.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <ztensor/array.hpp>
 #include <ztensor/attributes.hpp>
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_sink.hpp>

@@ -159,6 +159,11 @@ inline void join_thread(helper_thread thread) noexcept {
     ::pthread_join(thread, nullptr);
 }
 
+/// For a thread that nobody will join.
+inline void detach_thread(helper_thread thread) noexcept {
+    ::pthread_detach(thread);
+}
+
 /// As many threads as the host runs at once; at least 1.
 [[nodiscard]] inline unsigned processor_count() noexcept {
     const long count = ::sysconf(_SC_NPROCESSORS_ONLN);

@@ -136,6 +136,11 @@ inline void join_thread(helper_thread thread) noexcept {
     ::CloseHandle(thread);
 }
 
+/// For a thread that nobody will join.
+inline void detach_thread(helper_thread thread) noexcept {
+    ::CloseHandle(thread);
+}
+
 /// As many threads as the host runs at once; at least 1.
 [[nodiscard]] inline unsigned processor_count() noexcept {
     SYSTEM_INFO host = {};

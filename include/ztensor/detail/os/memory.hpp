@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What the system is told about memory: hints, which it may ignore and which change no content.
+#ifndef ZTENSOR_DETAIL_OS_MEMORY_HPP
+#define ZTENSOR_DETAIL_OS_MEMORY_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/os/system.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+/// The whole huge pages in this memory, which is about to be filled, may become such: a first touch of each then costs
+/// one fault instead of 512.
+inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size_bytes) noexcept {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const std::size_t before = static_cast<std::size_t>(-address_of(memory)) & (huge_page_bytes - 1);
+    if (size_bytes >= before + huge_page_bytes) {
+        const std::size_t whole = (size_bytes - before) & ~(huge_page_bytes - 1);
+        static_cast<void>(::madvise(static_cast<std::byte*>(memory) + before, whole, MADV_HUGEPAGE));
+    }
+#endif
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
