@@ -21,6 +21,7 @@
 #include <ztensor/detail/os/memory_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>

@@ -191,6 +191,8 @@ public:
     result<verification> verify(unsigned = 0) const&& = delete;
 
 private:
+    friend class load_plan;
+
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,

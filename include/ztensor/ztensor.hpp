@@ -41,6 +41,7 @@
 #include <ztensor/writer.hpp>
 
 #include <ztensor/copy.hpp>
+#include <ztensor/load_plan.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
 #endif

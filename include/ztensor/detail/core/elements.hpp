@@ -63,9 +63,9 @@ template <class Elements>
 struct element_memory {
     void* owner;
     span<std::byte> (*resize)(void* owner, std::size_t elements); ///< all of it, afterwards; throws like its container
-    /// Where elements are made one by one and stay when there are more: room for that many. They are then best made and
-    /// read in pieces that the cache holds, since making them writes them. Else null.
-    void (*reserve)(void* owner, std::size_t elements) = nullptr;
+    /// Where elements are made one by one and stay when there are more: room for that many, and where it is. They are
+    /// then best made and read in pieces that the cache holds, since making them writes them. Else null.
+    void* (*reserve)(void* owner, std::size_t elements) = nullptr;
 };
 
 template <class T>
@@ -76,7 +76,11 @@ template <class T>
                 mine.resize(count);
                 return as_writable_bytes(span<T>(mine));
             },
-            [](void* owner, std::size_t count) { static_cast<std::vector<T>*>(owner)->reserve(count); }};
+            [](void* owner, std::size_t count) -> void* {
+                auto& mine = *static_cast<std::vector<T>*>(owner);
+                mine.reserve(count);
+                return mine.data();
+            }};
 }
 
 /// What stands for T in a std::vector while it is read: a std::vector<bool> has no bools in memory.

@@ -28,6 +28,14 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 #endif
 }
 
+/// The same of memory that somebody else allocated, if it is so much that the rest of its huge pages hardly counts.
+inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
+    constexpr std::size_t large_bytes = 4 * huge_page_bytes;
+    if (size_bytes >= large_bytes) {
+        advise_huge_pages(memory, size_bytes);
+    }
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

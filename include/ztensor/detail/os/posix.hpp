@@ -122,6 +122,13 @@ static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on ever
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+/// Of a clock that nobody sets.
+[[nodiscard]] inline double steady_seconds() noexcept {
+    struct ::timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 [[nodiscard]] inline std::uint64_t process_id() noexcept {
     return static_cast<std::uint64_t>(::getpid());
 }

@@ -123,12 +123,36 @@ private:
     std::exception_ptr kept_;
 };
 
+/// True on a thread that works for a call already, and so on all threads of a crew.
+[[nodiscard]] inline bool& is_at_work() noexcept {
+    static thread_local bool mine = false;
+    return mine;
+}
+
+/// The calling thread is at work as long as it lives.
+class at_work {
+public:
+    at_work() noexcept : was_at_work_(is_at_work()) { is_at_work() = true; }
+    at_work(const at_work&) = delete;
+    at_work& operator=(const at_work&) = delete;
+    ~at_work() { is_at_work() = was_at_work_; }
+
+private:
+    bool was_at_work_;
+};
+
+/// How many threads a call works on that wants `threads` and has `most` things to do at once. Work in the middle of
+/// other work gets one: the others are busy, or were not wanted.
+[[nodiscard]] inline std::size_t useful_threads(unsigned threads, std::size_t most) noexcept {
+    return most > 1 && threads != 1 && !is_at_work() ? std::min<std::size_t>(threads_for(threads), most) : 1;
+}
+
 /// Calls `work()` on up to `threads` threads at once (0: as many as make sense), of which the caller's is one. Each
 /// call should go on until nothing is left to begin: threads that come late find what is left. Returns when all have
 /// returned; throws what the first threw that did.
 template <class Work>
 void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
-    const std::size_t wanted = most > 1 && threads != 1 ? std::min<std::size_t>(threads_for(threads), most) : 1;
+    const std::size_t wanted = useful_threads(threads, most);
 #if ZTENSOR_HAS_EXCEPTIONS
     struct guarded_work {
         std::remove_reference_t<Work>& work;
@@ -136,6 +160,7 @@ void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
     } all{work, {}};
     const auto take_turns = [](void* context) {
         auto& mine = *static_cast<guarded_work*>(context);
+        const at_work here;
         try {
             mine.work();
         } catch (...) {
@@ -145,7 +170,10 @@ void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
     run_with_helpers({take_turns, &all}, wanted - 1);
     all.failure.rethrow();
 #else
-    const auto take_turns = [](void* context) { (*static_cast<std::remove_reference_t<Work>*>(context))(); };
+    const auto take_turns = [](void* context) {
+        const at_work here;
+        (*static_cast<std::remove_reference_t<Work>*>(context))();
+    };
     run_with_helpers({take_turns, &work}, wanted - 1);
 #endif
 }

@@ -95,6 +95,15 @@ namespace detail {
     return static_cast<std::uint64_t>(ticks.QuadPart) ^ (time << 20);
 }
 
+/// Of a clock that nobody sets.
+[[nodiscard]] inline double steady_seconds() noexcept {
+    LARGE_INTEGER ticks = {};
+    LARGE_INTEGER ticks_each_second = {};
+    ::QueryPerformanceCounter(&ticks);
+    ::QueryPerformanceFrequency(&ticks_each_second);
+    return static_cast<double>(ticks.QuadPart) / static_cast<double>(ticks_each_second.QuadPart);
+}
+
 [[nodiscard]] inline std::uint64_t process_id() noexcept {
     return ::GetCurrentProcessId();
 }

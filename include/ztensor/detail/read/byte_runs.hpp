@@ -109,10 +109,12 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Runs of raw data.
 [[nodiscard]] inline result<void> read_raw_runs(const opened_file& file, const component_record& component,
-                                                byte_runs runs, span<std::byte> destination) {
+                                                byte_runs runs, span<std::byte> destination,
+                                                std::uint64_t& read_bytes) {
     if (const std::optional<bytes_view> blob = runs.count() > 1 ? mapped_blob(file, component) : std::nullopt) {
         result<void> unchanged = file.source->check_unchanged();
         if (unchanged) {
+            read_bytes += runs.count() * runs.run_bytes();
             copy_runs(runs, *blob, 0, destination);
         }
         return unchanged;
@@ -123,6 +125,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         if (result<void> read = file.source->read_at(offset, destination.first(run_bytes)); !read) {
             return read;
         }
+        read_bytes += run_bytes;
         destination = destination.subspan(run_bytes);
     }
     return {};
@@ -141,12 +144,14 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Runs of all that a zstd blob decodes to.
 [[nodiscard]] inline result<void> read_runs_of_whole(const opened_file& file, const component_record& component,
-                                                     byte_runs runs, span<std::byte> destination) {
+                                                     byte_runs runs, span<std::byte> destination,
+                                                     std::uint64_t& read_bytes) {
     byte_buffer decoded;
     const result<span<std::byte>> whole = decode_whole(file, component, decoded);
     if (!whole) {
         return whole.error();
     }
+    read_bytes += component.length;
     copy_runs(runs, *whole, 0, destination);
     return {};
 }
@@ -199,7 +204,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 /// Runs of a zstd blob: of several frames that state the sizes of their content, only those frames are read in which
 /// runs lie, and the heads of those before. A single frame is read and verified as a whole.
 [[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
-                                                 byte_runs runs, span<std::byte> destination) {
+                                                 byte_runs runs, span<std::byte> destination,
+                                                 std::uint64_t& read_bytes) {
     const std::optional<bytes_view> mapped = mapped_blob(file, component);
     frame_walker walker(component.length);
     std::uint64_t decoded_bytes = 0;
@@ -209,11 +215,12 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         if (result<void> read = peek_stored(file, component, mapped, walker.next(), wanted); !read) {
             return read;
         }
+        read_bytes += wanted.size();
         const result<bool> is_frame = walker.take(head);
         const zstd_frame& frame = walker.frame();
         const bool is_all = is_frame && frame.begin == 0 && frame.end == component.length;
         if (!is_frame || frame.content_bytes == zstd_frame::unknown || is_all) {
-            return read_runs_of_whole(file, component, runs, destination);
+            return read_runs_of_whole(file, component, runs, destination, read_bytes);
         }
         if (!*is_frame) {
             continue;
@@ -226,6 +233,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
             if (!read) {
                 return std::move(read).error().at(component.offset + frame.begin);
             }
+            read_bytes += frame.end - frame.begin;
         }
         decoded_bytes += frame.content_bytes;
     }
@@ -236,11 +244,13 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     return {};
 }
 
-/// Fills `destination` with the runs, which lie in the component's decoded length.
+/// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
+/// bytes of the blob that took.
 [[nodiscard]] inline result<void> read_runs(const opened_file& file, const component_record& component,
-                                            const byte_runs& runs, span<std::byte> destination) {
-    return component.encoding == encoding::raw ? read_raw_runs(file, component, runs, destination)
-                                               : read_zstd_runs(file, component, runs, destination);
+                                            const byte_runs& runs, span<std::byte> destination,
+                                            std::uint64_t& read_bytes) {
+    return component.encoding == encoding::raw ? read_raw_runs(file, component, runs, destination, read_bytes)
+                                               : read_zstd_runs(file, component, runs, destination, read_bytes);
 }
 
 } // namespace detail

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
@@ -97,6 +98,16 @@ public:
         return {};
     }
 
+    /// All of them from the stored elements, in memory of our own, which are brought into the host's order there. The
+    /// elements may be the end of `numbers`, if they are no wider.
+    [[nodiscard]] result<void> convert_stored(span<std::byte> elements, span<std::byte> numbers) const {
+        result<void> valid = to_host(elements, 0);
+        if (valid) {
+            convert(elements, numbers);
+        }
+        return valid;
+    }
+
     /// All of them into `numbers`, which has room for count(). What is compressed is decoded into its end and converted
     /// from there, where stored elements are no wider than the numbers; else into memory of its own.
     [[nodiscard]] result<void> read_all(span<std::byte> numbers) const {
@@ -112,13 +123,7 @@ public:
         }
         const span<std::byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
         result<void> done = decode(file_, component_, elements);
-        if (done) {
-            done = to_host(elements, 0);
-        }
-        if (done) {
-            convert(elements, numbers);
-        }
-        return done;
+        return done ? convert_stored(elements, numbers) : done;
     }
 
     /// All of them where only decoding tells how many there are, into the memory that `make(count) →
@@ -155,7 +160,7 @@ public:
         if (!is_raw() || numbers.reserve == nullptr) {
             return read_all(numbers.resize(numbers.owner, total));
         }
-        numbers.reserve(numbers.owner, total);
+        advise_large_memory(numbers.reserve(numbers.owner, total), total * number_bytes_);
         blob_check check(file_, component_);
         const std::size_t piece = cached_piece_bytes / number_bytes_;
         for (std::size_t done = 0; done < total; done += piece) {

@@ -111,7 +111,8 @@ template <class Make>
     }
     result<void> done;
     if (*count) {
-        done = read_runs(file, component, part->runs, *memory);
+        std::uint64_t read_bytes = 0;
+        done = read_runs(file, component, part->runs, *memory, read_bytes);
     } else {
         byte_runs runs = part->runs;
         span<std::byte> destination = *memory;
