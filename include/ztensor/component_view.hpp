@@ -104,6 +104,13 @@ public:
     /// has fewer; what the source says.
     [[nodiscard]] result<void> read_stored_into(span<std::byte> destination, std::uint64_t from = 0) const;
 
+    /// Hints to the source: the stored bytes will be read or viewed soon, so that a file's are fetched from the disk
+    /// while the caller does other things; or not soon again, so that the system's memory of them can go to others
+    /// (what is written to the disk by now, and no page that other blobs share). Nothing happens where the system, or a
+    /// source of the user's, has no such hints.
+    void prefetch() const noexcept;
+    void evict() const noexcept;
+
     /// The elements where they lie, without a copy. Touches and verifies nothing.
     /// Errors: not_viewable (compressed, or not in memory), needs_byteswap, misaligned_memory.
     template <class T>

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -242,5 +243,52 @@ TEST_CASE("a source that fails in the middle of a large blob ends the reading wi
         seen.source->first_failing_read = failing;
         CHECK(outcome(seen.file.read<std::uint8_t>("w")) == "io_error");
         CHECK(seen.source->reads.size() == failing + 1);
+    }
+}
+
+TEST_CASE("hints reach the source, and change nothing of what is read") {
+    class hinted_source final : public ztensor::byte_source {
+    public:
+        explicit hinted_source(const bytes& content) : content_(support::to_vector(content)) {}
+        [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+        [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+            std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(),
+                        destination.begin());
+            return {};
+        }
+        void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
+            fetched = {offset, length};
+        }
+        void evict(std::uint64_t offset, std::uint64_t length) const noexcept override { evicted = {offset, length}; }
+
+        mutable support::read_range fetched = {0, 0};
+        mutable support::read_range evicted = {0, 0};
+
+    private:
+        support::byte_vector content_;
+    };
+    const bytes content = read_samples::twelve_floats().file();
+    const auto source = std::make_shared<hinted_source>(content);
+    const reader hinted = reader::from_source(source).value();
+    hinted.find("w").value().data().value().prefetch();
+    hinted.find("w").value().data().value().evict();
+    CHECK(source->fetched == support::read_range{64, 48});
+    CHECK(source->evicted == support::read_range{64, 48});
+
+    const bytes large = sample().dtype("u8").shape({three_mib().size()}).blob(three_mib()).file();
+    const support::temp_dir directory;
+    for (const support::opening& each : support::open_every_way(large, directory)) {
+        CAPTURE(each.way);
+        const reader& file = each.file.value();
+        const ztensor::component_view data = file.find("w").value().data().value();
+        data.prefetch();
+        CHECK(support::memory_of(data.read<std::uint8_t>().value()) == three_mib());
+        data.evict();
+        CHECK(support::memory_of(data.read<std::uint8_t>().value()) == three_mib());
+        if (file.is_mapped()) {
+            CHECK(support::memory_of(data.view<std::uint8_t>().value()) == three_mib());
+            data.evict();
+            CHECK(support::memory_of(data.view<std::uint8_t>().value()) == three_mib());
+        }
     }
 }

@@ -258,6 +258,14 @@ public:
     }
 
     void unmap(bytes_view mapped) noexcept override { ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size()); }
+
+#if defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
+    ZTENSOR_COLD void advise(os_handle file, std::uint64_t offset, std::uint64_t length,
+                             bool is_wanted) noexcept override {
+        static_cast<void>(::posix_fadvise(file, static_cast<::off_t>(offset), static_cast<::off_t>(length),
+                                          is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED));
+    }
+#endif
 };
 
 /// The real calls.

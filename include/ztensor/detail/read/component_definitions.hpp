@@ -142,6 +142,13 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
     return read ? read : located(std::move(read).error());
 }
 
+ZTENSOR_INLINE void component_view::prefetch() const noexcept {
+    file_->source->prefetch(record_->offset, record_->length);
+}
+ZTENSOR_INLINE void component_view::evict() const noexcept {
+    file_->source->evict(record_->offset, record_->length);
+}
+
 ZTENSOR_INLINE result<bytes_view> component_view::view_elements(const detail::element_request& request) const {
     result<bytes_view> elements = detail::view_elements(*file_, *record_, request);
     return elements ? elements : located(std::move(elements).error());

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace ztensor {
@@ -41,7 +42,7 @@ public:
     frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
                  std::uint64_t most_frame_bytes = ~std::uint64_t{0})
         : file_(file), component_(component), destination_(destination), most_frame_bytes_(most_frame_bytes),
-          walker_(component.length), check_(file, component) {}
+          mapped_(mapped_blob(file, component)), walker_(component.length), check_(file, component) {}
 
     /// How many turns there may be.
     [[nodiscard]] std::size_t most_turns() const noexcept {
@@ -59,7 +60,7 @@ public:
                 return false;
             }
             is_over_ = true; // if reading fails
-            result<frames> next = read_frames(memory);
+            result<frames> next = mapped_ ? read_mapped_frames(memory) : read_frames(memory);
             if (!next) {
                 failure_ = std::move(next).error();
                 return true;
@@ -137,6 +138,37 @@ private:
             }
         }
         return read;
+    }
+
+    /// One whole frame or more of a mapped blob, whose heads are looked at in the mapping: so it is known what is to be
+    /// read. Heads that are others by then make an error when the frames are decoded.
+    [[nodiscard]] result<frames> read_mapped_frames(thread_memory& memory) {
+        std::size_t held = 0;
+        const std::uint64_t begin = read_bytes_;
+        std::uint64_t end = begin;
+        std::uint64_t content_bytes = 0;
+        if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
+            return std::move(unchanged).error();
+        }
+        while (!has_unsized_frame_ && !walker_.is_at_end() && end - begin < least_bytes) {
+            const result<bool> is_frame = walker_.take(mapped_->data() + walker_.next());
+            if (!is_frame) {
+                return is_frame.error();
+            }
+            const zstd_frame& found = walker_.frame();
+            has_unsized_frame_ = found.content_bytes == zstd_frame::unknown;
+            if (*is_frame) {
+                end = found.end;
+                content_bytes += std::min(found.content_bytes, ~std::uint64_t{0} - content_bytes);
+            }
+        }
+        if (has_unsized_frame_ && end == begin) {
+            return read_rest(memory, held, begin, end, content_bytes);
+        }
+        if (result<void> read = read_on(memory, held, end - begin); !read) {
+            return std::move(read).error();
+        }
+        return carry_rest(memory.first(held), held, content_bytes);
     }
 
     /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
@@ -248,6 +280,7 @@ private:
     const component_record& component_;
     span<std::byte> destination_;
     std::uint64_t most_frame_bytes_;
+    std::optional<bytes_view> mapped_;
 
     os_mutex mutex_; ///< of all that follows
     frame_walker walker_;

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_THREAD_MEMORY_HPP
 
 #include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -38,6 +39,7 @@ public:
         if (!larger.allocate(std::max({size, smallest_bytes, 2 * used}))) {
             return false;
         }
+        advise_large_memory(larger.data(), larger.size());
         if (used != 0) {
             std::memcpy(larger.data(), bytes_.data(), used);
         }
