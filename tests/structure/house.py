@@ -15,7 +15,7 @@ RANKS = {
     1: "error result dtype vocabulary shape slice float_types options file_path array executor",
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
-    6: "csr_view coo_view sparse quantized reader writer",
+    6: "csr_view coo_view sparse quantized reader writer load_options",
     7: "load_plan copy json",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack",

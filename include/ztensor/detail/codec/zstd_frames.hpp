@@ -57,7 +57,7 @@ private:
         return fail(errc::decode_failed, "at byte {} of the blob {}", {next_, what});
     }
 
-    [[nodiscard]] result<bool> take_frame(const std::byte* head) {
+    [[nodiscard]] ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
         constexpr std::uint64_t magic = 0xFD2FB528;
         constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
         const std::size_t available = head_bytes();
@@ -86,7 +86,7 @@ private:
         return advance(size) ? result<bool>(false) : broken("a zstd frame is cut off");
     }
 
-    [[nodiscard]] result<bool> take_block(const std::byte* head) {
+    [[nodiscard]] ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
         constexpr unsigned run_block = 1;
         if (head_bytes() < 3) {
             return broken("a zstd frame is cut off");

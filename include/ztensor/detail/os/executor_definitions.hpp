@@ -23,7 +23,7 @@ class thread_pool final : public executor {
 public:
     static constexpr unsigned most_threads = 256;
 
-    [[nodiscard]] bool submit(void (*run)(void* context), void* context) noexcept override {
+    [[nodiscard]] ZTENSOR_COLD bool submit(void (*run)(void* context), void* context) noexcept override {
         if (process_id() != process_) {
             return false; // a fork took the pool with it, but none of the threads
         }

@@ -32,7 +32,7 @@ public:
     explicit crew(shared_work work) noexcept : work_(work) {}
 
     /// Asks for one more thread.
-    [[nodiscard]] bool ask(executor& threads) noexcept {
+    [[nodiscard]] ZTENSOR_COLD bool ask(executor& threads) noexcept {
         {
             const os_lock lock(mutex_);
             ++references_;
@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    void join() noexcept {
+    ZTENSOR_COLD void join() noexcept {
         mutex_.lock();
         if (!is_dismissed_) {
             ++at_work_;
@@ -89,7 +89,7 @@ private:
 
 /// Runs `work` on the caller's thread and up to `helper_count` others: fewer where there are no more. Returns when all
 /// have returned.
-inline void run_with_helpers(shared_work work, std::size_t helper_count) noexcept {
+ZTENSOR_COLD inline void run_with_helpers(shared_work work, std::size_t helper_count) noexcept {
     crew* const mates = helper_count != 0 ? new (std::nothrow) crew(work) : nullptr;
     if (mates == nullptr) {
         return work.take_turns(work.context);

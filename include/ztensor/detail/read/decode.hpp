@@ -26,8 +26,8 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// Decodes all of a zstd blob at once into `destination`.
-[[nodiscard]] inline result<void> decode_blob(const opened_file& file, const component_record& component,
-                                              span<std::byte> destination) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> decode_blob(const opened_file& file, const component_record& component,
+                                                           span<std::byte> destination) {
     thread_memory memory;
     const result<bytes_view> stored = load_blob(file, component, memory);
     if (!stored) {
@@ -58,8 +58,8 @@ namespace detail {
 
 /// Decodes a component whose decoded size stands nowhere, to the front of `decoded`, within the caller's limit. Gives
 /// the size. SPEC.md §6.2.
-[[nodiscard]] inline result<std::size_t> decode_unsized(const opened_file& file, const component_record& component,
-                                                        byte_buffer& decoded) {
+[[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
+decode_unsized(const opened_file& file, const component_record& component, byte_buffer& decoded) {
     thread_memory memory;
     const result<bytes_view> stored = load_blob(file, component, memory);
     if (!stored) {

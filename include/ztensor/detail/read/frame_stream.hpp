@@ -51,7 +51,7 @@ public:
 
     /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made, and `has_failed()`
     /// tells of failures. Throws what the source throws, after which nothing is left.
-    [[nodiscard]] bool take_turn(std::size_t& decoded_bytes) {
+    [[nodiscard]] ZTENSOR_COLD bool take_turn(std::size_t& decoded_bytes) {
         thread_memory memory;
         frames taken;
         {
@@ -86,8 +86,8 @@ public:
 
     /// When no thread takes a turn any more. Errors: digest_mismatch before all others; decode_failed, decode_size,
     /// limit_exceeded, and what the source says.
-    [[nodiscard]] result<void> finish() {
-        if (!failure_ && check_.is_wanted() && error_kind::io != failure_.error().kind()) {
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        if (!failure_ && check_.is_wanted() && !source_failed_) {
             take_rest_in();
         }
         if (failure_ || read_bytes_ == component_.length) {
@@ -114,7 +114,7 @@ private:
     [[nodiscard]] std::uint64_t left_to_read() const noexcept { return component_.length - read_bytes_; }
 
     /// Appends to what `memory` holds, until it is `wanted` bytes or the blob ends.
-    [[nodiscard]] result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
+    [[nodiscard]] ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
         const std::uint64_t more = std::min(wanted - std::min<std::uint64_t>(wanted, held), left_to_read());
         if (held + more > most_frame_bytes_) {
             return fail(errc::limit_exceeded,
@@ -130,6 +130,7 @@ private:
         }
         const span<std::byte> added = memory.first(size).subspan(held);
         result<void> read = file_.source->read_at(component_.offset + read_bytes_, added);
+        source_failed_ = !read;
         if (read) {
             read_bytes_ += added.size();
             held = size;
@@ -142,7 +143,7 @@ private:
 
     /// One whole frame or more of a mapped blob, whose heads are looked at in the mapping: so it is known what is to be
     /// read. Heads that are others by then make an error when the frames are decoded.
-    [[nodiscard]] result<frames> read_mapped_frames(thread_memory& memory) {
+    [[nodiscard]] ZTENSOR_COLD result<frames> read_mapped_frames(thread_memory& memory) {
         std::size_t held = 0;
         const std::uint64_t begin = read_bytes_;
         std::uint64_t end = begin;
@@ -172,7 +173,7 @@ private:
     }
 
     /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
-    [[nodiscard]] result<frames> read_frames(thread_memory& memory) {
+    [[nodiscard]] ZTENSOR_COLD result<frames> read_frames(thread_memory& memory) {
         std::size_t held = carried_bytes_;
         if (!memory.reserve(held)) {
             return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {held});
@@ -227,8 +228,8 @@ private:
     }
 
     /// Of a frame that does not say what it holds: the rest of the blob at once.
-    [[nodiscard]] result<frames> read_rest(thread_memory& memory, std::size_t held, std::uint64_t begin,
-                                           std::uint64_t end, std::uint64_t content_bytes) {
+    [[nodiscard]] ZTENSOR_COLD result<frames> read_rest(thread_memory& memory, std::size_t held, std::uint64_t begin,
+                                                        std::uint64_t end, std::uint64_t content_bytes) {
         if (end != begin) { // after those that do: the next turn comes here again
             has_unsized_frame_ = true;
             return carry_rest(memory.first(held), static_cast<std::size_t>(end - begin), content_bytes);
@@ -243,7 +244,8 @@ private:
     }
 
     /// The first `whole` bytes are frames, and the others go to the next turn.
-    [[nodiscard]] result<frames> carry_rest(span<std::byte> held, std::size_t whole, std::uint64_t content_bytes) {
+    [[nodiscard]] ZTENSOR_COLD result<frames> carry_rest(span<std::byte> held, std::size_t whole,
+                                                         std::uint64_t content_bytes) {
         if (whole == 0) { // a frame must have been found, or found broken
             return fail(errc::decode_failed, "the zstd blob is cut off");
         }
@@ -266,7 +268,7 @@ private:
     }
 
     /// What nobody will decode is hashed all the same: that the blob is damaged says more than what follows from it.
-    void take_rest_in() {
+    ZTENSOR_COLD void take_rest_in() {
         thread_memory memory;
         while (left_to_read() != 0) {
             std::size_t held = 0;
@@ -293,12 +295,13 @@ private:
     std::size_t decoded_bytes_ = 0;  ///< or about to be
     bool has_known_frame_ = false;   ///< the walker knows a frame of which not all is read
     bool has_unsized_frame_ = false; ///< the next frame does not say what it holds
+    bool source_failed_ = false;     ///< so that what it has not given can not be hashed
     bool is_over_ = false;
 };
 
 /// Decodes all of a large zstd blob into `destination`, on as many threads as the caller allows.
-[[nodiscard]] inline result<void> decode_frames(const opened_file& file, const component_record& component,
-                                                span<std::byte> destination) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
+                                                             span<std::byte> destination) {
     if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
         return allowed;
     }

@@ -15,7 +15,7 @@
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/detail/read/whole.hpp>
-#include <ztensor/load_plan.hpp>
+#include <ztensor/load_options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/wanted_tensor.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/byte_runs.hpp>
 #include <ztensor/detail/read/elements.hpp>
@@ -13,7 +14,6 @@
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

@@ -64,8 +64,8 @@ namespace detail {
 
 /// The blob in memory of our own: what is hashed, checked and decoded there is one state of the bytes, whatever happens
 /// to the file meanwhile.
-[[nodiscard]] inline result<bytes_view> load_blob(const opened_file& file, const component_record& component,
-                                                  thread_memory& memory) {
+[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
+load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
     if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
         return std::move(allowed).error();
     }
@@ -135,7 +135,7 @@ public:
     void take(bytes_view next) noexcept { hash_.update(next); }
 
     /// Errors: digest_mismatch.
-    [[nodiscard]] result<void> finish() const {
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() const {
         if (!is_wanted() || compare_digest(expected_, hash_) == digest_state::match) {
             return {};
         }

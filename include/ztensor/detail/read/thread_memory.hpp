@@ -24,14 +24,14 @@ public:
     thread_memory() noexcept : bytes_(std::move(kept())) {}
     thread_memory(const thread_memory&) = delete;
     thread_memory& operator=(const thread_memory&) = delete;
-    ~thread_memory() {
+    ZTENSOR_COLD ~thread_memory() {
         if (bytes_.size() <= most_kept_bytes && bytes_.size() > kept().size()) {
             kept() = std::move(bytes_);
         }
     }
 
     /// At least `size` bytes, of which the first `used` are kept. False where memory runs out.
-    [[nodiscard]] bool reserve(std::size_t size, std::size_t used = 0) noexcept {
+    [[nodiscard]] ZTENSOR_COLD bool reserve(std::size_t size, std::size_t used = 0) noexcept {
         if (size <= bytes_.size()) {
             return true;
         }
