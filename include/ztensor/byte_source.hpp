@@ -46,6 +46,12 @@ public:
     /// size(), or with errc::io_error. Changes of another kind are not noticed.
     [[nodiscard]] virtual result<void> check_unchanged() const { return {}; }
 
+    /// Hints about `length` bytes at `offset`: that they will be wanted soon, so that fetching them may begin; and that
+    /// they will not be wanted soon, so that nothing need be kept of them. The content stays the same, and nothing is
+    /// promised: a source may ignore both, as this one does.
+    virtual void prefetch(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {}
+    virtual void evict(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {}
+
 protected:
     byte_source() = default;
 

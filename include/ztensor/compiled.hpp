@@ -16,9 +16,12 @@
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
+#include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
+#include <ztensor/detail/os/memory_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -103,6 +104,13 @@ public:
     /// has fewer; what the source says.
     [[nodiscard]] result<void> read_stored_into(span<std::byte> destination, std::uint64_t from = 0) const;
 
+    /// Hints to the source: the stored bytes will be read or viewed soon, so that a file's are fetched from the disk
+    /// while the caller does other things; or not soon again, so that the system's memory of them can go to others
+    /// (what is written to the disk by now, and no page that other blobs share). Nothing happens where the system, or a
+    /// source of the user's, has no such hints.
+    void prefetch() const noexcept;
+    void evict() const noexcept;
+
     /// The elements where they lie, without a copy. Touches and verifies nothing.
     /// Errors: not_viewable (compressed, or not in memory), needs_byteswap, misaligned_memory.
     template <class T>
@@ -129,10 +137,20 @@ public:
         return detail::from_vector<T>(std::move(elements));
     }
 
-    /// The same into the caller's memory, with no temporary copy of the tensor (but of the compressed bytes, where the
-    /// source is not in memory). What `destination` holds after a failure is unspecified.
-    /// Errors: size_mismatch if `destination` has not as many elements (decode_size, where only decoding tells how
-    /// many there are); as read().
+    /// The same in an array of its own, which is faster than a vector for large tensors: include <ztensor/array.hpp>.
+    template <class T>
+    [[nodiscard]] result<array<T>> load() const {
+        array<T> elements;
+        result<void> done = read_elements(detail::element_request_of<T>(), memory_of(elements));
+        if (!done) {
+            return std::move(done).error();
+        }
+        return elements;
+    }
+
+    /// The same into the caller's memory, with no temporary copy of the tensor. What `destination` holds after a
+    /// failure is unspecified. Errors: size_mismatch if `destination` has not as many elements (decode_size, where only
+    /// decoding tells how many there are); as read().
     template <class T>
     [[nodiscard]] result<void> read_into(span<T> destination) const {
         return read_elements_into(detail::element_request_of<T>(), detail::as_writable_bytes(destination));
@@ -174,6 +192,20 @@ public:
         }
     }
 
+    /// The same into the caller's memory, converted block by block with no temporary copy of the tensor (but of
+    /// compressed elements that are wider than a To). What `destination` holds after a failure is unspecified.
+    /// Errors: size_mismatch if `destination` has not as many elements; as read_as().
+    template <class To>
+    [[nodiscard]] result<void> read_as_into(span<To> destination) const {
+        static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>,
+                      "elements are converted to these in place");
+        return read_numbers_into(sizeof(To), detail::as_writable_bytes(destination));
+    }
+    template <class Container, std::enable_if_t<!detail::is_span_v<Container>, int> = 0>
+    [[nodiscard]] result<void> read_as_into(Container& destination) const {
+        return read_as_into(span<typename Container::value_type>(destination));
+    }
+
     /// Elements of parts [first, last) of `parts` equal ones: the rows of a dense tensor. Reads no other byte of raw
     /// data, and verifies none. Errors: out_of_bounds (last > parts, first > last); as read().
     template <class T>
@@ -185,6 +217,15 @@ public:
             return std::move(done).error();
         }
         return detail::from_vector<T>(std::move(elements));
+    }
+
+    /// The same into the caller's memory. Errors: size_mismatch if `destination` has not as many elements; as
+    /// read_part().
+    template <class T>
+    [[nodiscard]] result<void> read_part_into(std::uint64_t first, std::uint64_t last, std::uint64_t parts,
+                                              span<T> destination) const {
+        return read_elements_of_part_into(detail::element_request_of<T>(), first, last, parts,
+                                          detail::as_writable_bytes(destination));
     }
 
     /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say.
@@ -203,8 +244,12 @@ private:
     [[nodiscard]] result<void> read_elements_of_part(const detail::element_request& request, std::uint64_t first,
                                                      std::uint64_t last, std::uint64_t parts,
                                                      detail::element_memory elements) const;
+    [[nodiscard]] result<void> read_elements_of_part_into(const detail::element_request& request, std::uint64_t first,
+                                                          std::uint64_t last, std::uint64_t parts,
+                                                          span<std::byte> destination) const;
     /// As floats or doubles.
     [[nodiscard]] result<void> read_numbers(std::size_t number_bytes, detail::element_memory numbers) const;
+    [[nodiscard]] result<void> read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const;
     /// True if every element is exactly a float.
     [[nodiscard]] bool holds_floats() const noexcept;
 

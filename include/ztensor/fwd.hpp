@@ -31,6 +31,8 @@ class result;
 
 template <class T>
 class span;
+template <class T>
+class array;
 class shape;
 class file_path;
 class attributes;
@@ -46,6 +48,8 @@ class csr_view;
 template <class T, class Index>
 class coo_view;
 class quantized_view;
+class load_plan;
+class executor;
 
 class writer;
 class tensor_stream;
@@ -55,6 +59,8 @@ struct read_options;
 struct write_options;
 struct store;
 struct copy_options;
+struct load_options;
+struct load_report;
 struct quantization;
 struct verification;
 

@@ -8,6 +8,8 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/slice.hpp>
+#include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
@@ -100,14 +102,25 @@ public:
         const result<component_view> elements = data();
         return elements ? elements->template read_as<To>() : elements.error();
     }
+    template <class T>
+    [[nodiscard]] result<array<T>> load() const {
+        const result<component_view> elements = data();
+        return elements ? elements->template load<T>() : elements.error();
+    }
     template <class Destination>
     [[nodiscard]] result<void> read_into(Destination&& destination) const {
         const result<component_view> elements = data();
         return elements ? elements->read_into(destination) : elements.error();
     }
+    template <class Destination>
+    [[nodiscard]] result<void> read_as_into(Destination&& destination) const {
+        const result<component_view> elements = data();
+        return elements ? elements->read_as_into(destination) : elements.error();
+    }
 
-    /// Rows [first, last) of the outermost dimension, from raw data reading only their bytes (which no digest covers),
-    /// from compressed data decoding all of it.
+    /// Rows [first, last) of the outermost dimension. Of raw data only their bytes are read, and of compressed data in
+    /// several frames that state their sizes only the frames with rows in them, neither of which a digest covers; other
+    /// compressed data is decoded and verified as a whole.
     /// Errors: out_of_bounds for rows that are not there, and of a scalar; as component_view::read().
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
@@ -119,9 +132,47 @@ public:
         return elements ? elements->template read_part<T>(first, last, *rows) : elements.error();
     }
 
+    /// The same into the caller's memory: a span, or a container of the right size. Errors: size_mismatch for another
+    /// size; as read_rows().
+    template <class Destination>
+    [[nodiscard]] result<void> read_rows_into(std::uint64_t first, std::uint64_t last,
+                                              Destination&& destination) const {
+        const result<std::uint64_t> rows = check_rows(first, last);
+        if (!rows) {
+            return rows.error();
+        }
+        const result<component_view> elements = data();
+        return elements ? elements->read_part_into(first, last, *rows, span(destination)) : elements.error();
+    }
+
+    /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}, in row-major order; reads as read_rows() does.
+    /// Errors: invalid_argument for another number of ranges than dimensions, out_of_bounds; as component_view::read().
+    template <class T>
+    [[nodiscard]] result<std::vector<T>> read_slice(const slice& ranges) const {
+        std::vector<detail::in_vector_t<T>> elements;
+        result<void> done =
+            read_elements_of_slice(detail::element_request_of<T>(), ranges, detail::memory_of(elements));
+        if (!done) {
+            return std::move(done).error();
+        }
+        return detail::from_vector<T>(std::move(elements));
+    }
+    /// The same into the caller's memory. Errors: size_mismatch for another size; as read_slice().
+    template <class Destination>
+    [[nodiscard]] result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
+        const span memory(destination);
+        using element = typename decltype(memory)::value_type;
+        return read_elements_of_slice_into(detail::element_request_of<element>(), ranges,
+                                           detail::as_writable_bytes(memory));
+    }
+
 private:
     friend struct detail::object_access;
 
+    [[nodiscard]] result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
+                                                      detail::element_memory elements) const;
+    [[nodiscard]] result<void> read_elements_of_slice_into(const detail::element_request& request, const slice& ranges,
+                                                           span<std::byte> destination) const;
     /// How many rows there are, if those asked for are among them.
     [[nodiscard]] result<std::uint64_t> check_rows(std::uint64_t first, std::uint64_t last) const;
     /// Adds to an error where it happened.

@@ -22,6 +22,7 @@ enum class io_mode : std::uint8_t {
 struct read_options {
     io_mode mode_ = io_mode::automatic;
     bool verify_digests_ = true;
+    unsigned threads_ = 0;
     std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
     std::uint64_t max_objects_ = std::uint64_t{1} << 24;
     std::uint64_t max_components_per_object_ = 4096;
@@ -30,6 +31,9 @@ struct read_options {
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
     /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
+    /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at
+    /// once. Only compressed data of half a MiB or more takes more than one. With 1 none is ever started.
+    read_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB.
     read_options& max_manifest_bytes(std::uint64_t value) noexcept { return max_manifest_bytes_ = value, *this; }
     /// Objects in a file: stops an index of millions of empty things.

@@ -12,6 +12,7 @@
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/slice.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -133,12 +134,45 @@ public:
         const result<object_view> object = find(name);
         return object ? object->read_into(destination) : object.error();
     }
+    /// The same, converted to floats or doubles block by block.
+    template <class Destination>
+    [[nodiscard]] result<void> read_as_into(std::string_view name, Destination&& destination) const {
+        const result<object_view> object = find(name);
+        return object ? object->read_as_into(destination) : object.error();
+    }
+    /// As read(), in an array that large tensors are read into faster: include <ztensor/array.hpp>.
+    template <class T>
+    [[nodiscard]] result<array<T>> load(std::string_view name) const {
+        const result<object_view> object = find(name);
+        return object ? object->template load<T>() : object.error();
+    }
     /// Rows [first, last) of the outermost dimension.
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first,
                                                    std::uint64_t last) const {
         const result<object_view> object = find(name);
         return object ? object->template read_rows<T>(first, last) : object.error();
+    }
+
+    /// The same into memory of the caller's.
+    template <class Destination>
+    [[nodiscard]] result<void> read_rows_into(std::string_view name, std::uint64_t first, std::uint64_t last,
+                                              Destination&& destination) const {
+        const result<object_view> object = find(name);
+        return object ? object->read_rows_into(first, last, destination) : object.error();
+    }
+    /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}.
+    template <class T>
+    [[nodiscard]] result<std::vector<T>> read_slice(std::string_view name, const slice& ranges) const {
+        const result<object_view> object = find(name);
+        return object ? object->template read_slice<T>(ranges) : object.error();
+    }
+    /// The same into memory of the caller's.
+    template <class Destination>
+    [[nodiscard]] result<void> read_slice_into(std::string_view name, const slice& ranges,
+                                               Destination&& destination) const {
+        const result<object_view> object = find(name);
+        return object ? object->read_slice_into(ranges, destination) : object.error();
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
@@ -157,6 +191,8 @@ public:
     result<verification> verify(unsigned = 0) const&& = delete;
 
 private:
+    friend class load_plan;
+
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,

@@ -13,13 +13,16 @@
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>
+#include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/slice.hpp>
 #include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <ztensor/array.hpp>
 #include <ztensor/attributes.hpp>
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_sink.hpp>
@@ -39,6 +42,7 @@
 #include <ztensor/writer.hpp>
 
 #include <ztensor/copy.hpp>
+#include <ztensor/load_plan.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
 #endif

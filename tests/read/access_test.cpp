@@ -288,12 +288,28 @@ TEST_CASE("a read that fails says what the source said, and where") {
 }
 
 TEST_CASE("a mapped source that has become shorter is not read in bulk") {
-    const bytes content = twelve_compressed().component("digest", cbor::text("crc32c:00000000")).file();
+    const bytes content = twelve_floats().component("digest", cbor::text("crc32c:00000000")).file();
     const watched seen = watch(content, true, read_options().verify_digests(false));
-    CHECK(read<float>(seen.file) == "ok");
+    CHECK(outcome(seen.file.read_as<float>("w")) == "ok");
+    CHECK(outcome(seen.file.read_slice<float>("w", {{0, 6}, {1, 2}})) == "ok");
     seen.source->has_shrunk = true;
-    CHECK(read<float>(seen.file) == "file_changed");
+    CHECK(outcome(seen.file.read_as<float>("w")) == "file_changed");
+    CHECK(outcome(seen.file.read_slice<float>("w", {{0, 6}, {1, 2}})) == "file_changed");
     CHECK(outcome(seen.file.verify(1)) == "file_changed");
+}
+
+TEST_CASE("what is checked or decoded is read into memory of our own first") {
+    const std::string_view wrong = "crc32c:00000000";
+    for (sample file : {twelve_floats(), twelve_compressed()}) {
+        const watched seen = watch(file.component("digest", cbor::text(wrong)).file(), true);
+        CHECK(read<float>(seen.file) == "digest_mismatch");
+        CHECK(outcome(seen.file.read_as<float>("w")) == "digest_mismatch");
+        std::uint64_t read_bytes = 0;
+        for (const support::read_range& each : seen.source->reads) {
+            read_bytes += each.length;
+        }
+        CHECK(read_bytes == 2 * seen.file.find("w").value().data().value().stored_bytes());
+    }
 }
 
 // -- stored bytes and metadata

@@ -272,6 +272,64 @@ TEST_CASE("all half and bfloat patterns convert in one call as they do by their 
     CHECK(wrong == 0);
 }
 
+namespace {
+
+/// Whether every pattern of a small float converts to the bits that its own conversion gives: NaN quiet, with sign and
+/// payload. By the instructions of this processor where they are used, and by the loop that does without.
+template <class Small>
+void check_every_pattern() {
+    using pattern = typename Small::bits_type;
+    std::vector<pattern> patterns(std::size_t{1} << (8 * sizeof(pattern)));
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+        patterns[i] = static_cast<pattern>(i);
+    }
+    const std::vector<std::byte> stored = memory_bytes(patterns);
+    using traits = ztensor::element_traits<Small>;
+    std::vector<float> floats(patterns.size());
+    std::vector<float> portable(patterns.size());
+    std::vector<double> doubles(patterns.size());
+    const std::string_view type = sizeof(pattern) == 1 ? ztensor::detail::element_request_of<Small>().type : "";
+    REQUIRE(convert_misaligned(stored, 1, traits::storage, type, floats));
+    REQUIRE(convert_misaligned(stored, 1, traits::storage, type, doubles));
+    ztensor::detail::convert_each<Small>(bytes_view(stored), span<float>(portable));
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+        const auto expected = static_cast<float>(Small::from_bits(patterns[i]));
+        wrong += std::memcmp(&floats[i], &expected, sizeof(float)) == 0 ? 0 : 1;
+        wrong += std::memcmp(&portable[i], &expected, sizeof(float)) == 0 ? 0 : 1;
+        const auto wide = static_cast<double>(expected);
+        wrong += std::memcmp(&doubles[i], &wide, sizeof(double)) == 0 ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+}
+
+} // namespace
+
+TEST_CASE("every pattern of every small float converts to the bits of its own conversion") {
+    check_every_pattern<float16>();
+    check_every_pattern<bfloat16>();
+    check_every_pattern<ztensor::float8_e4m3fn>();
+    check_every_pattern<ztensor::float8_e5m2>();
+    check_every_pattern<ztensor::float8_e4m3fnuz>();
+    check_every_pattern<ztensor::float8_e5m2fnuz>();
+}
+
+TEST_CASE("narrow elements at the end of the memory for their numbers are converted in place") {
+    for (const std::size_t count : {1U, 7U, 8U, 255U, 256U, 257U, 1037U}) {
+        std::vector<float> numbers(count);
+        const std::vector<std::byte> stored = long_run<std::uint8_t>(count);
+        const span<std::byte> place = ztensor::detail::as_writable_bytes(span<float>(numbers)).last(count);
+        std::memcpy(place.data(), stored.data(), count);
+        REQUIRE(convert_elements(bytes_view(place), dtype::u8, "", span<float>(numbers)));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            wrong += numbers[i] == static_cast<float>(long_run_value(i)) ? 0 : 1;
+        }
+        CAPTURE(count);
+        CHECK(wrong == 0);
+    }
+}
+
 TEST_CASE("a logical type that repeats the storage type's name adds nothing") {
     std::vector<float> destination(2);
     REQUIRE(

@@ -12,10 +12,10 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error result dtype vocabulary shape float_types options store file_path",
+    1: "error result dtype vocabulary shape slice float_types options store file_path array executor",
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
-    6: "csr_view coo_view sparse quantized reader writer",
+    6: "csr_view coo_view sparse quantized reader writer load_options",
     7: "load_plan copy json",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack",

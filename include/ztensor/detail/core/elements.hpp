@@ -63,14 +63,23 @@ template <class Elements>
 struct element_memory {
     void* owner;
     span<std::byte> (*resize)(void* owner, std::size_t elements); ///< all of it, afterwards; throws like its container
+    /// Where elements are made one by one and stay when there are more: room for that many, and where it is. They are
+    /// then best made and read in pieces that the cache holds, since making them writes them. Else null.
+    void* (*reserve)(void* owner, std::size_t elements) = nullptr;
 };
 
 template <class T>
 [[nodiscard]] element_memory memory_of(std::vector<T>& elements) noexcept {
-    return {&elements, [](void* owner, std::size_t count) {
+    return {&elements,
+            [](void* owner, std::size_t count) {
                 auto& mine = *static_cast<std::vector<T>*>(owner);
                 mine.resize(count);
                 return as_writable_bytes(span<T>(mine));
+            },
+            [](void* owner, std::size_t count) -> void* {
+                auto& mine = *static_cast<std::vector<T>*>(owner);
+                mine.reserve(count);
+                return mine.data();
             }};
 }
 

@@ -65,6 +65,9 @@ public:
     /// handle.
     virtual os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) = 0;
     virtual void unmap(bytes_view mapped) noexcept = 0;
+    /// A hint: bytes of the file, of which at least one, will be read soon, or not soon again.
+    virtual void advise(os_handle /*file*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
+                        bool /*is_wanted*/) noexcept {}
 
 protected:
     // Never deleted through this class. Not virtual, so that the real calls need no destruction at exit: files in

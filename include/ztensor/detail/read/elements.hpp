@@ -177,13 +177,14 @@ inline void to_host_order(const component_record& component, const element_reque
 }
 
 /// Bool bytes become 0 and 1, where the file's generation lets any other byte stand for true; else those are refused.
-/// SPEC.md §4.4. Errors: bad_bool.
-[[nodiscard]] inline result<void> normalise_bools(const component_record& component, span<std::byte> bools) {
+/// SPEC.md §4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
+[[nodiscard]] inline result<void> normalise_bools(const component_record& component, span<std::byte> bools,
+                                                  std::uint64_t first = 0) {
     for (std::size_t position = 0; position < bools.size(); ++position) {
         if (bools[position] > std::byte{1}) {
             if (!component.any_nonzero_is_true) {
                 return fail(errc::bad_bool, "element {} is a bool stored as {}, neither 0 nor 1",
-                            {position, std::to_integer<unsigned>(bools[position])});
+                            {first + position, std::to_integer<unsigned>(bools[position])});
             }
             bools[position] = std::byte{1};
         }

@@ -32,6 +32,37 @@ struct object_access {
     return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
 }
 
+/// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
+[[nodiscard]] inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
+    const span<const index_range> ranges = wanted.ranges();
+    if (ranges.size() != dimensions.rank()) {
+        return fail(errc::invalid_argument, "{} ranges were given for the {} dimensions of shape {}",
+                    {ranges.size(), dimensions.rank(), to_string(dimensions)});
+    }
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        if (ranges[i].begin > ranges[i].end || ranges[i].end > dimensions[i]) {
+            return fail(errc::out_of_bounds, "indices {} to {} of dimension {} were asked for, of shape {}",
+                        {ranges[i].begin, ranges[i].end, i, to_string(dimensions)});
+        }
+    }
+    return {};
+}
+
+/// The dense object's elements, and where the slice lies in them, given to `read(component, finder) → result<void>`.
+template <class Read>
+[[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
+    const result<component_view> elements = object.data();
+    if (!elements) {
+        return elements.error();
+    }
+    result<void> done = guard_memory([&]() -> result<void> {
+        const shape dimensions = object.shape();
+        result<void> inside = check_slice(dimensions, wanted);
+        return inside ? read(component_access::record_of(*elements), part_finder(dimensions, wanted.ranges())) : inside;
+    });
+    return done ? done : component_access::located(*elements, std::move(done).error());
+}
+
 } // namespace detail
 
 ZTENSOR_INLINE std::string_view object_view::name() const noexcept {
@@ -95,6 +126,22 @@ ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first
                                         {first, last, to_string(dimensions)}));
         }
         return dimensions[0];
+    });
+}
+
+ZTENSOR_INLINE result<void> object_view::read_elements_of_slice(const detail::element_request& request,
+                                                                const slice& ranges,
+                                                                detail::element_memory elements) const {
+    return detail::read_slice_of(*this, ranges, [&](const detail::component_record& component, const auto& find) {
+        return detail::read_part(*file_, component, request, find, elements);
+    });
+}
+
+ZTENSOR_INLINE result<void> object_view::read_elements_of_slice_into(const detail::element_request& request,
+                                                                     const slice& ranges,
+                                                                     span<std::byte> destination) const {
+    return detail::read_slice_of(*this, ranges, [&](const detail::component_record& component, const auto& find) {
+        return detail::read_part_into(*file_, component, request, find, destination);
     });
 }
 

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -83,6 +84,17 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
         result<void> same = file_.check_size();
         return same ? same : std::move(same).error().in_file(path_);
+    }
+
+    ZTENSOR_COLD void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
+        file_.advise(offset, length, true);
+    }
+    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
+        if (mapped != nullptr && mapped != &nothing) {
+            forget_pages(bytes_of(mapped), offset, length);
+        }
+        file_.advise(offset, length, false);
     }
 
 private:

@@ -14,6 +14,7 @@
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/parts.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -152,7 +153,8 @@ private:
                                                      const element_request& request, std::uint64_t first,
                                                      std::uint64_t last, std::uint64_t parts) {
     shared_memory memory(request.size_bytes);
-    result<void> read = read_elements_of_part(file, component, request, first, last, parts, memory.as_element_memory());
+    const part_finder find(first, last, parts);
+    result<void> read = read_part(file, component, request, find, memory.as_element_memory());
     if (!read) {
         return std::move(read).error().in_component(role_name(file.index, component));
     }

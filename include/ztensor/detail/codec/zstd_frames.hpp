@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// Where the frames of a zstd blob lie and what they hold, told from their heads alone. RFC 8878 §3.1; SPEC.md §6.2.
+#ifndef ZTENSOR_DETAIL_CODEC_ZSTD_FRAMES_HPP
+#define ZTENSOR_DETAIL_CODEC_ZSTD_FRAMES_HPP
+
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <zstd.h>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// One frame of a blob; positions count from the blob's start.
+struct zstd_frame {
+    static constexpr std::uint64_t unknown = ~std::uint64_t{0};
+
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t content_bytes = 0; ///< as the frame states it, or unknown
+};
+
+/// Goes from head to head through the frames of a blob: a frame's own, then one for each of its blocks, of which it is
+/// given the bytes and asked where the next one is. So whole frames are passed over by reading a few bytes of each.
+/// Nothing is believed that could lead out of the blob; whether blocks hold what they should, decoding tells.
+class frame_walker {
+public:
+    explicit frame_walker(std::uint64_t blob_bytes) noexcept : blob_bytes_(blob_bytes) {}
+
+    static constexpr std::size_t most_head_bytes = 18;
+
+    [[nodiscard]] bool is_at_end() const noexcept { return next_ == blob_bytes_; }
+    /// Where the next head is, and how many bytes of it are wanted.
+    [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+    [[nodiscard]] std::size_t head_bytes() const noexcept {
+        const std::uint64_t left = blob_bytes_ - next_;
+        return static_cast<std::size_t>(std::min<std::uint64_t>(left, is_in_frame_ ? 3 : most_head_bytes));
+    }
+    /// The frame whose last head was taken.
+    [[nodiscard]] const zstd_frame& frame() const noexcept { return frame_; }
+
+    /// Takes in the head, which is at least head_bytes() long. True if it was the frame's last. Errors: decode_failed.
+    [[nodiscard]] result<bool> take(const std::byte* head) {
+        return is_in_frame_ ? take_block(head) : take_frame(head);
+    }
+
+private:
+    [[nodiscard]] ZTENSOR_COLD error broken(const char* what) const {
+        return fail(errc::decode_failed, "at byte {} of the blob {}", {next_, what});
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
+        constexpr std::uint64_t magic = 0xFD2FB528;
+        constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
+        const std::size_t available = head_bytes();
+        const std::uint64_t found = available < 4 ? 0 : load_little(head, 4);
+        frame_ = {next_, 0, 0};
+        if ((found & ~std::uint64_t{15}) == skippable_magic) {
+            return available < 8 ? broken("a skippable frame is cut off") : end_frame(8 + load_little(head + 4, 4));
+        }
+        if (found != magic) {
+            return broken("a zstd frame was expected, but its magic is not there");
+        }
+        const unsigned long long content = ZSTD_getFrameContentSize(head, available);
+        if (content == ZSTD_CONTENTSIZE_ERROR) {
+            return broken("the head of a zstd frame is damaged or cut off");
+        }
+        frame_.content_bytes = content == ZSTD_CONTENTSIZE_UNKNOWN ? zstd_frame::unknown : content;
+        const auto descriptor = std::to_integer<unsigned>(head[4]);
+        const bool is_single_segment = (descriptor & 0x20) != 0;
+        constexpr std::size_t dictionary_bytes[] = {0, 1, 2, 4};
+        constexpr std::size_t content_size_bytes[] = {0, 2, 4, 8};
+        const bool has_short_size = is_single_segment && descriptor >> 6 == 0;
+        const std::size_t size = 5 + (is_single_segment ? 0 : 1) + dictionary_bytes[descriptor & 3] +
+                                 (has_short_size ? 1 : content_size_bytes[descriptor >> 6]);
+        checksum_bytes_ = (descriptor & 4) != 0 ? 4 : 0;
+        is_in_frame_ = true;
+        return advance(size) ? result<bool>(false) : broken("a zstd frame is cut off");
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
+        constexpr unsigned run_block = 1;
+        if (head_bytes() < 3) {
+            return broken("a zstd frame is cut off");
+        }
+        const std::uint64_t block = load_little(head, 3);
+        const std::uint64_t stored = (block >> 1 & 3) == run_block ? 1 : block >> 3;
+        if ((block & 1) != 0) {
+            return end_frame(3 + stored + checksum_bytes_);
+        }
+        return advance(3 + stored) ? result<bool>(false) : broken("a zstd frame is cut off");
+    }
+
+    [[nodiscard]] result<bool> end_frame(std::uint64_t bytes) {
+        is_in_frame_ = false;
+        if (!advance(bytes)) {
+            return broken("a zstd frame is cut off");
+        }
+        frame_.end = next_;
+        return true;
+    }
+
+    [[nodiscard]] bool advance(std::uint64_t bytes) noexcept {
+        if (bytes > blob_bytes_ - next_) {
+            return false;
+        }
+        next_ += bytes;
+        return true;
+    }
+
+    std::uint64_t blob_bytes_;
+    std::uint64_t next_ = 0;
+    zstd_frame frame_;
+    std::uint64_t checksum_bytes_ = 0;
+    bool is_in_frame_ = false;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// Some elements of one component in typed memory: rows, and ranges in every dimension. SPEC.md §4.
+#ifndef ZTENSOR_DETAIL_READ_PARTS_HPP
+#define ZTENSOR_DETAIL_READ_PARTS_HPP
+
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/byte_runs.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/whole.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/slice.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Where some elements of a component lie in its decoded bytes, and how many of them there are.
+struct element_part {
+    byte_runs runs;
+    std::uint64_t count;
+};
+
+/// Says it of a component that decodes to `decoded_bytes`.
+class part_finder {
+public:
+    /// Parts [first, last) of `parts` equal ones.
+    part_finder(std::uint64_t first, std::uint64_t last, std::uint64_t parts) noexcept
+        : first_(first), last_(last), parts_(parts) {}
+    /// A range in each dimension, which were checked.
+    part_finder(const shape& dimensions, span<const index_range> ranges) noexcept
+        : dimensions_(&dimensions), ranges_(ranges) {}
+
+    /// Errors: out_of_bounds; size_mismatch where elements would be cut.
+    [[nodiscard]] result<element_part> operator()(std::uint64_t decoded_bytes, std::size_t element_bytes) const {
+        if (dimensions_ == nullptr) {
+            const result<element_range> part = part_of(decoded_bytes / element_bytes, first_, last_, parts_);
+            if (!part) {
+                return part.error();
+            }
+            const std::uint64_t count = part->end - part->begin;
+            return element_part{byte_runs(part->begin * element_bytes, count * element_bytes), count};
+        }
+        const std::uint64_t elements = dimensions_->element_count().value_or(0); // of the shape: known when opened
+        if (elements != 0 && decoded_bytes % elements != 0) {
+            return fail(errc::size_mismatch, "{} bytes are no whole number for each of {} elements",
+                        {decoded_bytes, elements});
+        }
+        const std::uint64_t each = elements == 0 ? element_bytes : decoded_bytes / elements;
+        std::uint64_t count = elements == 0 ? 0 : 1;
+        for (const index_range& range : ranges_) {
+            count *= range.end - range.begin;
+        }
+        if (result<void> whole = check_whole_elements(count * each, element_bytes); !whole) {
+            return std::move(whole).error();
+        }
+        return element_part{byte_runs(*dimensions_, ranges_, each), count * each / element_bytes};
+    }
+
+private:
+    std::uint64_t first_ = 0;
+    std::uint64_t last_ = 0;
+    std::uint64_t parts_ = 0;
+    const shape* dimensions_ = nullptr;
+    span<const index_range> ranges_;
+};
+
+/// Some elements, into the memory that `make(count) → result<span<std::byte>>` gives; of raw data and of several zstd
+/// frames reading no others.
+template <class Make>
+[[nodiscard]] result<void> read_part_to(const opened_file& file, const component_record& component,
+                                        const element_request& request, const part_finder& find, Make&& make) {
+    const result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
+    if (!count) {
+        return count.error();
+    }
+    byte_buffer decoded;
+    span<std::byte> whole;
+    if (!*count) { // only decoding tells
+        const result<span<std::byte>> done = decode_whole(file, component, decoded);
+        if (!done) {
+            return done.error();
+        }
+        if (result<void> fits = check_whole_elements(done->size(), request.size_bytes); !fits) {
+            return fits;
+        }
+        whole = *done;
+    }
+    const result<element_part> part = find(*count ? **count * request.size_bytes : whole.size(), request.size_bytes);
+    if (!part) {
+        return part.error();
+    }
+    if (result<void> allowed = check_memory_limit(part->count * request.size_bytes, file.options); !allowed) {
+        return allowed;
+    }
+    const result<span<std::byte>> memory = make(part->count);
+    if (!memory) {
+        return memory.error();
+    }
+    result<void> done;
+    if (*count) {
+        std::uint64_t read_bytes = 0;
+        done = read_runs(file, component, part->runs, *memory, read_bytes);
+    } else {
+        byte_runs runs = part->runs;
+        span<std::byte> destination = *memory;
+        copy_runs(runs, whole, 0, destination);
+    }
+    if (done) {
+        done = to_host(component, request, *memory);
+    }
+    return leave_bools(std::move(done), request, *memory);
+}
+
+[[nodiscard]] inline result<void> read_part(const opened_file& file, const component_record& component,
+                                            const element_request& request, const part_finder& find,
+                                            element_memory elements) {
+    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
+        return elements.resize(elements.owner, static_cast<std::size_t>(count));
+    });
+}
+
+[[nodiscard]] inline result<void> read_part_into(const opened_file& file, const component_record& component,
+                                                 const element_request& request, const part_finder& find,
+                                                 span<std::byte> destination) {
+    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
+        const std::size_t room = destination.size() / request.size_bytes;
+        return count == room ? result<span<std::byte>>(destination) : wrong_destination(room, count);
+    });
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+//
+// The stored bytes of one component: where they lie, whether they may be held in memory, and their digest. SPEC.md §7.
+#ifndef ZTENSOR_DETAIL_READ_STORED_HPP
+#define ZTENSOR_DETAIL_READ_STORED_HPP
+
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/thread_memory.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// `bytes` may be held in memory: by this host, and by the caller's limit.
+[[nodiscard]] inline result<void> check_memory_limit(std::uint64_t bytes, const read_options& options) {
+    if (bytes > options.max_decoded_bytes_) {
+        return fail(errc::limit_exceeded,
+                    "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
+                    {bytes, options.max_decoded_bytes_});
+    }
+    if (!fits_address_space(bytes)) {
+        return fail(errc::too_large_for_host, "the component takes {} bytes, more than this host can address", {bytes});
+    }
+    return {};
+}
+
+/// The blob where it lies in memory, or nothing if the source is not mapped.
+[[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file,
+                                                           const component_record& component) noexcept {
+    const bytes_view all = file.source->mapped();
+    if (!fits(component.offset, component.length, all.size())) {
+        return std::nullopt;
+    }
+    return all.subspan(static_cast<std::size_t>(component.offset), static_cast<std::size_t>(component.length));
+}
+
+/// A blob of `bytes` may be held in memory while it is decoded.
+[[nodiscard]] inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
+    const std::uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
+    if (result<void> allowed = check_memory_limit(bytes - std::min(bytes, most_growth), options); !allowed) {
+        return allowed;
+    }
+    if (!fits_address_space(bytes)) {
+        return fail(errc::too_large_for_host, "the blob takes {} bytes, more than this host can address", {bytes});
+    }
+    return {};
+}
+
+/// The blob in memory of our own: what is hashed, checked and decoded there is one state of the bytes, whatever happens
+/// to the file meanwhile.
+[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
+load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
+    if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
+        return std::move(allowed).error();
+    }
+    const auto size = static_cast<std::size_t>(component.length);
+    if (!memory.reserve(size)) {
+        return fail(errc::out_of_memory, "no memory for a blob of {} bytes", {size});
+    }
+    const span<std::byte> blob = memory.first(size);
+    result<void> read = file.source->read_at(component.offset, blob);
+    return read ? result<bytes_view>(blob) : std::move(read).error();
+}
+
+/// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
+[[nodiscard]] inline digest_state compare_digest(const digest_parts& expected, const digester& computed) {
+    const std::string text = computed.text();
+    return same_digest(parse_digest(text), expected) ? digest_state::match : digest_state::mismatch;
+}
+
+/// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
+[[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
+    return parse_digest(file.index.text(component.digest_text));
+}
+
+/// Computes the digest of the blob as stored, piece by piece unless it is mapped, and compares.
+[[nodiscard]] inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
+    if (!component.digest_text.is_present()) {
+        return digest_state::absent;
+    }
+    const digest_parts expected = known_digest(file, component);
+    if (expected.algorithm == digest::none) {
+        return digest_state::unsupported;
+    }
+    digester hash(expected.algorithm);
+    if (const std::optional<bytes_view> blob = mapped_blob(file, component)) {
+        if (result<void> unchanged = file.source->check_unchanged(); !unchanged) {
+            return std::move(unchanged).error();
+        }
+        hash.update(*blob);
+        return compare_digest(expected, hash);
+    }
+    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+    byte_buffer piece;
+    if (!piece.allocate(static_cast<std::size_t>(std::min(component.length, piece_bytes)))) {
+        return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+    }
+    for (std::uint64_t at = 0; at < component.length; at += piece.size()) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(component.length - at, piece.size()));
+        const span<std::byte> part = piece.writable_bytes().first(size);
+        if (result<void> read = file.source->read_at(component.offset + at, part); !read) {
+            return std::move(read).error();
+        }
+        hash.update(part);
+    }
+    return compare_digest(expected, hash);
+}
+
+/// Where the caller wants digests checked: takes in a blob's stored bytes as they are read, from memory that nobody
+/// else changes, and says in the end whether they match its digest, if it has one that is known.
+class blob_check {
+public:
+    blob_check(const opened_file& file, const component_record& component) noexcept
+        : file_(file), component_(component),
+          expected_(file.options.verify_digests_ ? known_digest(file, component) : digest_parts()),
+          hash_(expected_.algorithm) {}
+
+    [[nodiscard]] bool is_wanted() const noexcept { return expected_.algorithm != digest::none; }
+    void take(bytes_view next) noexcept { hash_.update(next); }
+
+    /// Errors: digest_mismatch.
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() const {
+        if (!is_wanted() || compare_digest(expected_, hash_) == digest_state::match) {
+            return {};
+        }
+        return fail(errc::digest_mismatch, "the stored bytes have the digest {}, but the manifest says {}",
+                    {hash_.text(), in_quotes(file_.index.text(component_.digest_text))})
+            .at(component_.offset);
+    }
+
+private:
+    const opened_file& file_;
+    const component_record& component_;
+    digest_parts expected_;
+    digester hash_;
+};
+
+/// The same of a blob in one piece.
+[[nodiscard]] inline result<void> check_digest(const opened_file& file, const component_record& component,
+                                               bytes_view stored) {
+    blob_check check(file, component);
+    if (check.is_wanted()) {
+        check.take(stored);
+    }
+    return check.finish();
+}
+
+/// As much as is read at once where it is then looked at again: half of a small second-level cache.
+inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
+
+/// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
+[[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
+                                               std::uint64_t from, span<std::byte> destination, blob_check& check) {
+    const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
+    for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
+        const span<std::byte> piece = destination.subspan(at, std::min(piece_bytes, destination.size() - at));
+        if (result<void> read = file.source->read_at(component.offset + from + at, piece); !read) {
+            return read;
+        }
+        if (check.is_wanted()) {
+            check.take(piece);
+        }
+    }
+    return {};
+}
+
+[[nodiscard]] inline result<void> check_encoding(const opened_file& file, const component_record& component) {
+    if (component.encoding) {
+        return {};
+    }
+    return fail(errc::unsupported_encoding, "the blob is encoded as {}; this library decodes raw and zstd",
+                {in_quotes(file.index.text(component.encoding_word))});
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

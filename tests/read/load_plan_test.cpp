@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+//
+// Plans: everything at once gives what one by one gives, whatever it is cut into; all problems are told before a byte
+// is read; and failures, cancellations and exceptions end a plan with no thread left behind.
+#include "support/catch.hpp"
+#include "support/elements.hpp"
+#include "support/openings.hpp"
+#include "support/refusal.hpp"
+#include "support/watched_source.hpp"
+
+#include <ztensor/array.hpp>
+#include <ztensor/executor.hpp>
+#include <ztensor/float_types.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <zstd.h>
+
+namespace {
+
+using support::bytes;
+using support::outcome;
+using ztensor::bfloat16;
+using ztensor::errc;
+using ztensor::load_options;
+using ztensor::load_plan;
+using ztensor::load_progress;
+using ztensor::load_report;
+using ztensor::read_options;
+using ztensor::reader;
+using ztensor::result;
+using ztensor::span;
+using ztensor::store;
+
+template <class T>
+std::vector<T> some(std::size_t count, std::uint32_t seed) {
+    std::vector<T> out(count);
+    const support::byte_vector content = support::noise(count * sizeof(T), seed);
+    std::copy(content.begin(), content.end(), ztensor::detail::as_writable_bytes(span<T>(out)).begin());
+    return out;
+}
+
+/// Numbers in which there is something to compress.
+std::vector<std::int32_t> small_numbers(std::size_t count) {
+    std::vector<std::int32_t> out = some<std::int32_t>(count, 9);
+    for (std::int32_t& each : out) {
+        each &= 0xffff;
+    }
+    return out;
+}
+
+/// Of everything that a plan treats in its own way: small and large, raw and compressed, with digests and without.
+const bytes& model() {
+    static const bytes content = [] {
+        ztensor::writer out = ztensor::writer::to_memory().value();
+        const auto raw = store();
+        const auto checked = store().digest(ztensor::digest::crc32c);
+        const auto packed = store().zstd().digest(ztensor::digest::sha256);
+        out.add("big", {1000, 3000}, some<float>(3000000, 1), raw).value();
+        out.add("big checked", {700000}, some<float>(700000, 2), checked).value();
+        out.add("big halves", {700, 1000}, some<bfloat16>(700000, 3), raw).value();
+        out.add("big packed", {1000, 1000}, small_numbers(1000000), packed).value();
+        out.add("bools", {5}, std::vector<bool>{true, false, true, true, false}, raw).value();
+        out.add("nothing", {0, 7}, std::vector<float>(), raw).value();
+        out.add("scalar", {}, std::vector<double>{2.5}, checked).value();
+        for (int i = 0; i < 40; ++i) {
+            out.add("small " + std::to_string(i), {10, 50}, some<std::int16_t>(500, 10U + static_cast<unsigned>(i)),
+                    i % 3 == 0   ? checked
+                    : i % 3 == 1 ? packed
+                                 : raw)
+                .value();
+        }
+        out.finish().value();
+        return support::as_string(out.take_bytes());
+    }();
+    return content;
+}
+
+/// Destinations for all of it, and a plan that fills them.
+struct everything {
+    std::vector<float> big = std::vector<float>(3000000);
+    std::vector<float> big_checked = std::vector<float>(700000);
+    std::vector<float> halves = std::vector<float>(700000);
+    std::vector<std::int32_t> packed = std::vector<std::int32_t>(1000000);
+    std::vector<double> packed_numbers = std::vector<double>(1000000);
+    bool bools[5] = {};
+    std::vector<float> nothing;
+    std::vector<float> scalar = std::vector<float>(1);
+    std::vector<std::int16_t> small = std::vector<std::int16_t>(40 * 500);
+    std::vector<float> rows = std::vector<float>(2 * 3000);
+    std::vector<float> corner = std::vector<float>(4 * 8);
+    std::vector<std::int32_t> packed_rows = std::vector<std::int32_t>(3 * 1000);
+    std::vector<float> twice = std::vector<float>(700000);
+
+    [[nodiscard]] load_plan plan(const reader& from) {
+        load_plan wanted(from);
+        wanted.add_slice("big", {{0, 4}, {8, 16}}, corner);
+        for (std::size_t i = 0; i < 40; ++i) {
+            wanted.add("small " + std::to_string(i), span(small).subspan(i * 500, 500));
+        }
+        wanted.add("big packed", packed).add("big", big).add("bools", bools).add("nothing", nothing);
+        wanted.add("big checked", big_checked).add_as("big checked", twice).add_as("big halves", halves);
+        wanted.add_as("scalar", scalar).add_as("big packed", packed_numbers);
+        wanted.add_rows("big", 998, 1000, rows).add_rows("big packed", 500, 503, packed_rows);
+        return wanted;
+    }
+
+    void check(const reader& from) const {
+        CHECK(support::memory_of(big) == support::memory_of(from.read<float>("big").value()));
+        CHECK(support::memory_of(big_checked) == support::memory_of(from.read<float>("big checked").value()));
+        CHECK(support::memory_of(twice) == support::memory_of(big_checked));
+        CHECK(support::memory_of(halves) == support::memory_of(from.read_as<float>("big halves").value()));
+        CHECK(packed == small_numbers(1000000));
+        CHECK(packed_numbers == std::vector<double>(packed.begin(), packed.end()));
+        CHECK(std::vector<bool>(bools, bools + 5) == std::vector<bool>{true, false, true, true, false});
+        CHECK(scalar[0] == 2.5F);
+        for (std::size_t i = 0; i < 40; ++i) {
+            CHECK(support::memory_of(span(small).subspan(i * 500, 500)) ==
+                  support::memory_of(some<std::int16_t>(500, 10U + static_cast<unsigned>(i))));
+        }
+        CHECK(support::memory_of(rows) == support::memory_of(from.read_rows<float>("big", 998, 1000).value()));
+        CHECK(support::memory_of(corner) ==
+              support::memory_of(from.read_slice<float>("big", {{0, 4}, {8, 16}}).value()));
+        CHECK(packed_rows == from.read_rows<std::int32_t>("big packed", 500, 503).value());
+    }
+};
+
+/// Throws, or answers with an error, at the read of that number. Safe to read from many threads.
+class failing_source final : public ztensor::byte_source {
+public:
+    explicit failing_source(const bytes& content) : content_(support::to_vector(content)) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        const int now = reads++;
+#if ZTENSOR_HAS_EXCEPTIONS
+        if (now == throwing_read) {
+            throw std::runtime_error("the connection was lost");
+        }
+#endif
+        if (now == failing_read) {
+            return ztensor::error(errc::io_error, "the connection was lost");
+        }
+        std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
+        return {};
+    }
+
+    mutable std::atomic<int> reads{0};
+    std::atomic<int> throwing_read{-1};
+    std::atomic<int> failing_read{-1};
+
+private:
+    support::byte_vector content_;
+};
+
+} // namespace
+
+TEST_CASE("a plan gives what reading one by one gives, on any number of threads, with little or much staging") {
+    const support::temp_dir directory;
+    for (const support::opening& each : support::open_every_way(model(), directory)) {
+        const reader& file = each.file.value();
+        for (const unsigned threads : {1U, 2U, 7U}) {
+            for (const std::uint64_t staging : {std::uint64_t{64} << 20, ~std::uint64_t{0}}) {
+                CAPTURE(each.way, threads, staging);
+                everything into;
+                const load_plan plan = into.plan(file);
+                const load_report report = plan.run(load_options().threads(threads).max_staging_bytes(staging)).value();
+                into.check(file);
+                CHECK(report.bytes_read >= 12000000 + 2800000 + 1400000);
+                CHECK(report.bytes_decoded >= 12000000 + 2 * 2800000 + 1400000 + 2 * 4000000 + 40 * 1000);
+                CHECK(report.seconds > 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("a plan reads large tensors straight into their place, and small neighbours at once") {
+    const support::watched seen = support::watch(model());
+    std::vector<std::vector<std::int16_t>> small(40, std::vector<std::int16_t>(500));
+    load_plan plan(seen.file);
+    for (std::size_t i = 0; i < 40; i += 3) { // two of three are left out: small gaps
+        plan.add("small " + std::to_string(i), small[i]);
+    }
+    CHECK(outcome(plan.run(load_options().threads(1))) == "ok");
+    CHECK(seen.source->reads.size() == 1);
+
+    seen.source->reads.clear();
+    std::vector<float> big(3000000);
+    CHECK(load_plan(seen.file).add("big", big).run(load_options().threads(1)).value().bytes_read == 12000000);
+    const std::uint64_t begin = seen.file.find("big").value().data().value().offset();
+    CHECK(seen.source->reads == support::read_ranges{{begin, 8U << 20}, {begin + (8U << 20), 12000000 - (8U << 20)}});
+}
+
+TEST_CASE("all problems of a plan are told together, before anything is read") {
+    const support::watched seen = support::watch(model());
+    std::vector<float> floats(10);
+    std::vector<double> doubles(500);
+    load_plan plan(seen.file);
+    plan.add("absent", floats).add("big", floats).add("small 1", doubles).add_rows("scalar", 0, 1, floats);
+    plan.add_slice("big", {{0, 1}}, floats).add_as("bools", floats).add_rows("big", 999, 1001, floats);
+    std::vector<std::int16_t> good(500);
+    plan.add("small 2", good);
+    CHECK(plan.size() == 8);
+    const result<load_report> failed = plan.run();
+    REQUIRE(outcome(failed) == "object_not_found");
+    const std::string& said = failed.error().sentence();
+    CAPTURE(said);
+    for (const std::string_view part :
+         {"7 of 8", "\"absent\"", "\"big\": the destination has 10 elements, but there are 3000000", "\"small 1\"",
+          "\"scalar\"", "2 dimensions", "\"bools\"", "999 to 1001"}) {
+        CAPTURE(part);
+        CHECK(said.find(part) != std::string::npos);
+    }
+    CHECK(seen.source->reads.empty());
+    CHECK(outcome(load_plan(seen.file).add("big", floats).run()) == "size_mismatch");
+    CHECK(load_plan(seen.file).add("big", floats).run().error().object() == "big");
+    CHECK(load_plan(seen.file).run().value().bytes_decoded == 0);
+}
+
+TEST_CASE("progress comes on the calling thread, rises to the whole, and cancels") {
+    const reader file = support::opened(model());
+    for (const unsigned threads : {1U, 4U}) {
+        everything into;
+        const load_plan plan = into.plan(file);
+        const std::thread::id mine = std::this_thread::get_id();
+        std::vector<load_progress> seen;
+        bool is_elsewhere = false;
+        const auto note = [&](const load_progress& now) {
+            is_elsewhere = is_elsewhere || std::this_thread::get_id() != mine;
+            seen.push_back(now);
+            return true;
+        };
+        const load_report report = plan.run(load_options().threads(threads).progress(note)).value();
+        CHECK(!is_elsewhere);
+        REQUIRE(!seen.empty());
+        CHECK(std::is_sorted(seen.begin(), seen.end(), [](const load_progress& a, const load_progress& b) {
+            return a.bytes_done < b.bytes_done;
+        }));
+        CHECK(seen.back().bytes_done == seen.back().bytes_total);
+        CHECK(seen.back().bytes_total == report.bytes_decoded);
+        CHECK(seen.back().name.empty());
+
+        for (std::size_t when = 1; when < std::min<std::size_t>(seen.size(), 20); ++when) {
+            std::size_t calls = 0;
+            const auto cancel = [&](const load_progress&) { return ++calls != when; };
+            const result<load_report> cancelled = plan.run(load_options().threads(threads).progress(cancel));
+            if (calls == when || threads == 1) { // else the others had done it all
+                CHECK(calls == when);
+                CHECK((outcome(cancelled) == "cancelled" || threads > 1));
+            }
+        }
+        into.plan(file).run().value();
+        into.check(file);
+    }
+    const load_options plain = load_options().progress(+[](const load_progress&) { return false; });
+    std::vector<float> big(3000000);
+    CHECK(outcome(load_plan(file).add("big", big).run(load_options(plain).threads(1))) == "cancelled");
+}
+
+TEST_CASE("a source that fails or throws ends the plan with its error, and the next one works") {
+    const auto source = std::make_shared<failing_source>(model());
+    const reader file = reader::from_source(source).value();
+    for (const unsigned threads : {1U, 4U}) {
+        everything into;
+        const load_plan plan = into.plan(file);
+        source->reads = 0;
+        REQUIRE(outcome(plan.run(load_options().threads(threads))) == "ok");
+        const int all = source->reads;
+        for (int when = 0; when < all; when += 1 + all / 9) {
+            CAPTURE(threads, when, all);
+            source->reads = 0;
+            source->failing_read = when;
+            const result<load_report> failed = plan.run(load_options().threads(threads));
+            REQUIRE(outcome(failed) == "io_error");
+            CHECK(failed.error().what().find("the connection was lost") != std::string::npos);
+            CHECK(!failed.error().object().empty());
+            source->failing_read = -1;
+#if ZTENSOR_HAS_EXCEPTIONS
+            source->reads = 0;
+            source->throwing_read = when;
+            CHECK_THROWS_AS(static_cast<void>(plan.run(load_options().threads(threads))), std::runtime_error);
+            source->throwing_read = -1;
+#endif
+        }
+        REQUIRE(outcome(plan.run(load_options().threads(threads))) == "ok");
+        into.check(file);
+    }
+}
+
+TEST_CASE("damage ends a plan with its name, and leaves no bools but 0 and 1") {
+    const reader good = support::opened(model());
+    for (const char* name : {"big checked", "small 0", "small 1", "big packed", "scalar"}) {
+        bytes damaged = model();
+        const ztensor::component_view data = good.find(name).value().data().value();
+        char& byte = damaged[static_cast<std::size_t>(data.offset() + data.stored_bytes() / 2)];
+        byte = static_cast<char>(byte ^ 1);
+        for (const unsigned threads : {1U, 3U}) {
+            CAPTURE(name, threads);
+            const reader file = support::opened(damaged);
+            everything into;
+            const result<load_report> failed = into.plan(file).run(load_options().threads(threads));
+            REQUIRE(outcome(failed) == "digest_mismatch");
+            CHECK(failed.error().object() == name);
+            CHECK(!std::any_of(into.bools, into.bools + 5, [](bool each) { return each; }));
+        }
+    }
+}
+
+TEST_CASE("a frame larger than the staging memory is refused") {
+    ztensor::writer out = ztensor::writer::to_memory().value();
+    const std::vector<std::int32_t> numbers = small_numbers(4000000);
+    out.add("w", {4000000}, numbers, store().zstd()).value();
+    out.finish().value();
+    const reader file = reader::from_bytes(out.take_bytes()).value();
+    std::vector<std::int32_t> into(4000000);
+    load_plan plan(file);
+    plan.add("w", into);
+    CHECK(outcome(plan.run(load_options().max_staging_bytes(1 << 18))) == "limit_exceeded");
+    CHECK(outcome(plan.run()) == "ok");
+    CHECK(into == numbers);
+}
+
+TEST_CASE("read_all gives every dense object in memory of its own") {
+    const reader file = support::opened(model());
+    const std::vector<ztensor::loaded_tensor> all = ztensor::read_all(file).value();
+    REQUIRE(all.size() == file.size());
+    std::size_t i = 0;
+    for (const ztensor::object_view object : file) {
+        CHECK(all[i].object.name() == object.name());
+        CHECK(support::memory_of(all[i].bytes) == support::memory_of(object.read<std::byte>().value()));
+        ++i;
+    }
+    const auto cancel = [](const load_progress&) { return false; };
+    CHECK(outcome(ztensor::read_all(file, load_options().threads(1).progress(cancel))) == "cancelled");
+}
+
+TEST_CASE("sixteen threads read, verify and plan on one reader at once") {
+    const auto source = std::make_shared<failing_source>(model());
+    const reader file = reader::from_source(source).value();
+    std::vector<std::thread> threads;
+    std::atomic<int> good{0};
+    for (unsigned i = 0; i < 16; ++i) {
+        threads.emplace_back([&, i] {
+            switch (i % 4) {
+            case 0: {
+                std::vector<std::int32_t> packed(1000000);
+                std::vector<float> halves(700000);
+                load_plan plan(file);
+                plan.add("big packed", packed).add_as("big halves", halves);
+                good += plan.run(load_options().threads(3)).has_value() && packed == small_numbers(1000000) ? 1 : 0;
+                break;
+            }
+            case 1:
+                good += file.verify(2).value().ok() ? 1 : 0;
+                break;
+            case 2:
+                good += file.read<std::int32_t>("big packed").value() == small_numbers(1000000) ? 1 : 0;
+                break;
+            default: {
+                std::size_t calls = 0;
+                const auto cancel = [&](const load_progress&) { return ++calls < 3; };
+                std::vector<float> halves(700000);
+                std::vector<std::int32_t> packed(1000000);
+                load_plan plan(file);
+                plan.add_as("big halves", halves).add("big packed", packed).add_as("big halves", halves);
+                const result<load_report> done = plan.run(load_options().threads(2).progress(cancel));
+                good += done || done.error().code() == errc::cancelled ? 1 : 0;
+            }
+            }
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(good == 16);
+}
