@@ -2,8 +2,8 @@
 //
 // Bytes of any number → independent zstd frames of 1 MiB each, compressed by several threads and handed on in order.
 // What comes out does not depend on the number of threads, nor on how the bytes were cut into pieces. SPEC.md §6.2.
-#ifndef ZTENSOR_DETAIL_WRITE_ZSTD_FRAMES_HPP
-#define ZTENSOR_DETAIL_WRITE_ZSTD_FRAMES_HPP
+#ifndef ZTENSOR_DETAIL_WRITE_FRAME_RING_HPP
+#define ZTENSOR_DETAIL_WRITE_FRAME_RING_HPP
 
 #include <ztensor/detail/codec/zstd_encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
@@ -34,7 +34,7 @@ namespace detail {
 }
 
 /// A frame that is compressed, until it is handed on.
-struct zstd_frame {
+struct encoded_frame {
     byte_buffer memory;
     std::size_t encoded = 0;           ///< its size, or what the encoder says of a failure
     std::atomic<std::size_t> ready{0}; ///< 1 + the number of the frame that is in it
@@ -45,7 +45,7 @@ struct zstd_frame {
 /// compresses one for which the ring has no room.
 class zstd_frame_run {
 public:
-    zstd_frame_run(bytes_view content, std::size_t frame_bytes, int level, byte_consumer out, zstd_frame* ring,
+    zstd_frame_run(bytes_view content, std::size_t frame_bytes, int level, byte_consumer out, encoded_frame* ring,
                    std::size_t ring_frames) noexcept
         : content_(content), frame_bytes_(frame_bytes), level_(level), out_(out), ring_(ring),
           ring_frames_(ring_frames), frames_((content.size() + frame_bytes - 1) / frame_bytes) {}
@@ -87,7 +87,7 @@ private:
     void encode(std::size_t frame, zstd_encoder& encoder) noexcept {
         const std::size_t begin = frame * frame_bytes_;
         const std::size_t size = std::min(frame_bytes_, content_.size() - begin);
-        zstd_frame& place = ring_[frame % ring_frames_];
+        encoded_frame& place = ring_[frame % ring_frames_];
         place.encoded = encoder.encode(level_, content_.subspan(begin, size), place.memory.writable_bytes());
         place.ready.store(frame + 1, std::memory_order_release);
     }
@@ -95,7 +95,7 @@ private:
     /// All that is ready and next in order.
     [[nodiscard]] result<void> hand_on() {
         for (std::size_t frame = handed_on_; frame < frames_; ++frame) {
-            const zstd_frame& place = ring_[frame % ring_frames_];
+            const encoded_frame& place = ring_[frame % ring_frames_];
             if (place.ready.load(std::memory_order_acquire) != frame + 1) {
                 break;
             }
@@ -134,7 +134,7 @@ private:
     std::size_t frame_bytes_;
     int level_;
     byte_consumer out_;
-    zstd_frame* ring_;
+    encoded_frame* ring_;
     std::size_t ring_frames_;
     std::size_t frames_;
     const void* caller_ = thread_mark();
@@ -282,7 +282,7 @@ private:
     [[nodiscard]] result<void> make_room(std::size_t encoders, std::size_t frames) {
         if (encoders_ == nullptr) {
             encoders_.reset(new (std::nothrow) zstd_encoder[lanes_]);
-            ring_.reset(new (std::nothrow) zstd_frame[2 * lanes_ + 2]);
+            ring_.reset(new (std::nothrow) encoded_frame[2 * lanes_ + 2]);
         }
         if (encoders_ == nullptr || ring_ == nullptr) {
             return no_memory();
@@ -309,7 +309,7 @@ private:
     bool is_raw_ = false;
     bool is_empty_ = true; ///< nothing of the blob has been encoded
     std::unique_ptr<zstd_encoder[]> encoders_;
-    std::unique_ptr<zstd_frame[]> ring_;
+    std::unique_ptr<encoded_frame[]> ring_;
     byte_buffer gathered_;
     std::size_t gathered_bytes_ = 0;
 };
