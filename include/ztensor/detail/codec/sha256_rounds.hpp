@@ -46,13 +46,21 @@ struct sha256_lane {
 
 inline void sha256_round(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t& d, std::uint32_t e,
                          std::uint32_t f, std::uint32_t g, std::uint32_t& h, std::uint32_t word) noexcept {
-    h += (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) + (g ^ (e & (f ^ g))) + word;
+    // In this order, as what comes last is what the next round waits for.
+    h += word;
+    h += g ^ (e & (f ^ g));
+    h += rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
     d += h;
-    h += (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + (b ^ ((a ^ b) & (b ^ c)));
+    h += b ^ ((a ^ b) & (b ^ c));
+    h += rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
 }
 
 /// Takes one block into the state. words[i * stride]: word i of its schedule, the round's constant added.
-inline void sha256_rounds(std::uint32_t* state, const std::uint32_t* words, std::size_t stride) noexcept {
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((always_inline)) // into functions for processors that have better instructions for this
+#endif
+inline void
+sha256_rounds(std::uint32_t* state, const std::uint32_t* words, std::size_t stride) noexcept {
     std::uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     std::uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int round = 0; round < 64; round += 8, words += 8 * stride) {

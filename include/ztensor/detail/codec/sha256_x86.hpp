@@ -190,8 +190,8 @@ __attribute__((target("avx2,bmi2"))) inline void sha256_avx2_lanes(span<sha256_l
 }
 
 /// One message, eight blocks at a time.
-__attribute__((target("avx2,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx2(sha256_lane& lane,
-                                                                              std::size_t block_count) noexcept {
+__attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx2(sha256_lane& lane,
+                                                                                  std::size_t block_count) noexcept {
     while (block_count != 0) {
         const std::size_t count = block_count < 8 ? block_count : 8;
         const std::byte* blocks[8];
