@@ -106,9 +106,6 @@ crc32c_pclmul(std::uint32_t crc, bytes_view bytes) noexcept {
     return crc32c_chain(crc, bytes.data(), bytes.size());
 }
 
-// GCC for Windows does not align the stack for 64-byte vectors.
-#if !defined(_WIN32) || defined(__clang__)
-
 [[nodiscard]] __attribute__((target("avx512f,vpclmulqdq"))) inline crc32c_octet
 crc32c_load_octet(const std::byte* bytes) noexcept {
     crc32c_octet loaded;
@@ -176,7 +173,6 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
 }
 
 #endif
-#endif
 
 /// Takes `bytes` into the sum if `cpu` has instructions for that.
 [[nodiscard]] inline bool crc32c_by_instructions(std::uint32_t& crc, bytes_view bytes,
@@ -185,12 +181,10 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
         return false;
     }
 #if defined(__x86_64__)
-#if !defined(_WIN32) || defined(__clang__)
     if (cpu.avx512_vpclmul && bytes.size() >= crc32c_least_for_avx512) {
         crc = crc32c_avx512(crc, bytes);
         return true;
     }
-#endif
     if (cpu.pclmul && bytes.size() >= crc32c_least_for_pclmul) {
         crc = crc32c_pclmul(crc, bytes);
         return true;

@@ -23,7 +23,7 @@ struct cpu_features {
     bool sse42 = false;
     bool pclmul = false;
     bool avx2 = false;
-    bool avx2_bmi2 = false;
+    bool avx2_bmi2 = false;      ///< and BMI1
     bool avx512_vpclmul = false; ///< AVX-512 F, and VPCLMULQDQ of 512 bits
     bool sha = false;
     bool arm_crc32 = false;
@@ -60,6 +60,11 @@ struct cpuid_answer {
     const cpuid_answer extended = last_leaf >= 7 ? ask_cpuid(7) : cpuid_answer{0, 0, 0, 0};
     const std::uint32_t saved = has(basic.c, 27) ? saved_registers() : 0;
     const bool avx = has(basic.c, 28) && (saved & of_avx) == of_avx;
+#if defined(_WIN32) && !defined(__clang__)
+    constexpr bool has_aligned_stack = false; // GCC for Windows aligns no vector of more than 16 bytes
+#else
+    constexpr bool has_aligned_stack = true;
+#endif
     const bool avx512 = avx && (saved & of_avx512) == of_avx512;
 
     cpu_features found;
@@ -68,7 +73,7 @@ struct cpuid_answer {
     found.f16c = avx && has(basic.c, 29);
     found.avx2 = avx && has(extended.b, 5);
     found.avx2_bmi2 = found.avx2 && has(extended.b, 8);
-    found.avx512_vpclmul = avx512 && has(extended.b, 16) && has(extended.c, 10);
+    found.avx512_vpclmul = has_aligned_stack && avx512 && has(extended.b, 16) && has(extended.c, 10);
     found.sha = has(basic.c, 19) && has(extended.b, 29); // its kernel uses SSE4.1, too
     return found;
 }
