@@ -29,7 +29,7 @@ namespace detail = ztensor::detail;
 constexpr std::uint64_t blobs_end = 1 << 20;
 
 /// All that a manifest says, or why it is refused.
-struct outcome {
+struct index_outcome {
     std::string text;
     std::size_t checked = 0; ///< objects that need no other check
 };
@@ -65,13 +65,13 @@ std::string describe(const detail::manifest& index) {
     return out;
 }
 
-outcome read(const bytes& encoded, bool uses_patterns) {
+index_outcome read(const bytes& encoded, bool uses_patterns) {
     detail::manifest index;
     REQUIRE(index.index.allocate(encoded.size(), detail::pattern::reach_bytes));
     std::memcpy(index.index.data(), encoded.data(), encoded.size());
     const ztensor::read_options options;
     auto done = detail::manifest_reader(index, options, blobs_end, uses_patterns).read_1();
-    outcome answer;
+    index_outcome answer;
     if (done) {
         for (const detail::object_record& object : index.objects) {
             answer.checked += object.is_checked ? 1 : 0;
@@ -84,8 +84,8 @@ outcome read(const bytes& encoded, bool uses_patterns) {
 
 /// The same with and without patterns; how many objects a pattern has read and checked.
 std::size_t check_equal(const bytes& encoded) {
-    const outcome fast = read(encoded, true);
-    const outcome general = read(encoded, false);
+    const index_outcome fast = read(encoded, true);
+    const index_outcome general = read(encoded, false);
     REQUIRE(general.checked == 0);
     CHECK(fast.text == general.text);
     return fast.checked;
@@ -177,7 +177,7 @@ struct place {
     std::uint64_t next = 64;
 };
 
-bytes component(dice& from, const habits& how, std::uint64_t elements, place& at) {
+bytes some_component(dice& from, const habits& how, std::uint64_t elements, place& at) {
     const std::string& dtype = one_of(from, how.dtypes);
     const std::uint64_t width = dtype == "u8" ? 1 : dtype == "bf16" ? 2 : dtype == "i64" ? 8 : 4;
     const std::uint64_t decoded = elements * width + (seldom(from, 200) ? 1 : 0);
@@ -207,7 +207,7 @@ bytes component(dice& from, const habits& how, std::uint64_t elements, place& at
     return encode_map(from, pairs);
 }
 
-bytes object(dice& from, const habits& how, place& at) {
+bytes some_object(dice& from, const habits& how, place& at) {
     std::uint64_t elements = 1;
     std::vector<bytes> dimensions;
     for (std::size_t rank = seldom(from, 30) ? 30 : below(from, 4); rank != 0; --rank) {
@@ -219,10 +219,10 @@ bytes object(dice& from, const habits& how, place& at) {
     const std::string_view format =
         one_of<std::string_view>(from, {"dense", "dense", "dense", "dense", "sparse_csr", "pair"});
     if (format == "dense") {
-        parts.emplace_back("data", component(from, how, elements, at));
+        parts.emplace_back("data", some_component(from, how, elements, at));
     } else {
         for (const std::string_view role : {"values", "indices", "indptr"}) {
-            parts.emplace_back(role, component(from, how, elements, at));
+            parts.emplace_back(role, some_component(from, how, elements, at));
         }
     }
     std::vector<std::pair<std::string_view, bytes>> pairs = {
@@ -248,7 +248,7 @@ bytes some_index(dice& from) {
             name = one_of<std::string>(
                 from, {"layer.100", "", "a", "\xc3\xa4", "\xff", std::string("a\0b", 3), std::string(300, 'y')});
         }
-        objects.add(text_in_any_form(from, name), object(from, how, at));
+        objects.add(text_in_any_form(from, name), some_object(from, how, at));
     }
     cbor::map root;
     const bytes version = cbor::text(one_of<std::string_view>(from, {"1.2.0", "1.1.0", "1.2.0", "1.7"}));

@@ -44,7 +44,7 @@ namespace cbor = support::cbor;
 constexpr std::size_t piece_bytes = std::size_t{8} << 20; // of a CRC-32C
 constexpr std::size_t read_bytes = ztensor::detail::hash_buffer_bytes;
 
-std::string digest_of(digest algorithm, std::string_view content) {
+std::string stored_digest_of(digest algorithm, std::string_view content) {
     return ztensor::digest_text(algorithm, support::bytes_of(content));
 }
 
@@ -128,8 +128,9 @@ TEST_CASE("a damaged byte is found wherever pieces of a digest meet") {
     bytes content =
         sample()
             .blob(crc_blob + bytes(sha_offset - 64 - crc_blob.size(), '\0') + sha_blob)
-            .objects(cbor::map{{"crc", object_at(64, crc_blob.size(), digest_of(digest::crc32c, crc_blob))},
-                               {"sha", object_at(sha_offset, sha_blob.size(), digest_of(digest::sha256, sha_blob))}})
+            .objects(
+                cbor::map{{"crc", object_at(64, crc_blob.size(), stored_digest_of(digest::crc32c, crc_blob))},
+                          {"sha", object_at(sha_offset, sha_blob.size(), stored_digest_of(digest::sha256, sha_blob))}})
             .file();
     const support::temp_dir directory;
     for (const support::opening& each : support::open_every_way(content, directory)) {
@@ -170,8 +171,8 @@ TEST_CASE("the pieces of a blob's checksum are not more than its claimed length 
 
 TEST_CASE("bytes that several components share are read once for each algorithm") {
     const bytes blob = support::counting(1000);
-    const std::string crc = digest_of(digest::crc32c, blob);
-    const std::string sha = digest_of(digest::sha256, blob);
+    const std::string crc = stored_digest_of(digest::crc32c, blob);
+    const std::string sha = stored_digest_of(digest::sha256, blob);
     std::string crc_without_prefix = "crc32c:" + crc.substr(9);
     const watched seen = watch(sample()
                                    .blob(blob)

@@ -70,7 +70,7 @@ struct cpuid_answer {
     cpu_features found;
     found.sse42 = has(basic.c, 20);
     found.pclmul = has(basic.c, 1);
-    found.f16c = avx && has(basic.c, 29);
+    found.f16c = has_aligned_stack && avx && has(basic.c, 29);
     found.avx2 = has_aligned_stack && avx && has(extended.b, 5);
     found.avx2_bmi2 = found.avx2 && has(extended.b, 3) && has(extended.b, 8);
     found.avx512_vpclmul = has_aligned_stack && avx512 && has(extended.b, 16) && has(extended.c, 10);

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Opening files of many objects beside the reference 1.2.3 and safetensors, each a process of its own.
+
+usage: peers.py BUILD_FOLDER FOLDER ROUNDS [SVG]
+
+FOLDER holds what `operations` wrote. Processes alternate; each tells the median of its rounds, and what counts is the
+median of five processes. Safetensors gets an index of as many tensors with the same names, and only parses it. With SVG,
+draws how the times grow.
+"""
+
+import json
+import pathlib
+import statistics
+import struct
+import subprocess
+import sys
+
+COUNTS = (300, 10_000, 100_000, 1_000_000)
+GOALS = {300: 12, 100_000: 20, 1_000_000: 10}
+PROCESSES = 5
+
+
+def write_safetensors(path, count):
+    header = {f"model.layers.{i:07}.self_attn.q_proj.weight":
+              {"dtype": "F32", "shape": [2, 2], "data_offsets": [16 * i, 16 * i + 16]} for i in range(count)}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + bytes(16 * count))
+
+
+def run(command):
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def measure(build, folder, rounds):
+    peers, ours = build / "peers" / "release" / "peers", build / "tests" / "bench" / "open_bench"
+    rows = {}
+    for count in COUNTS:
+        zt, safe = folder / f"objects-{count}.zt", folder / f"objects-{count}.safetensors"
+        write_safetensors(safe, count)
+        each = str(max(3, min(int(rounds) * 10, 3_000_000 // count)))
+        times = {"ours": [], "reference": [], "safetensors": []}
+        for _ in range(PROCESSES):
+            times["ours"].append(run([ours, "open", zt, each]))
+            times["reference"].append(run([peers, "ztensor-open", zt, each]))
+            times["safetensors"].append(run([peers, "safetensors-open", safe, each]))
+        rows[count] = {name: statistics.median(values) for name, values in times.items()}
+        safe.unlink()
+    return rows
+
+
+def print_table(rows):
+    print("| objects | ours | reference 1.2.3 | ratio | goal | | safetensors (Rust, parsing only) | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for count, row in rows.items():
+        ratio, goal = row["reference"] / row["ours"], GOALS.get(count)
+        verdict = "" if goal is None else "met" if ratio >= goal else "missed"
+        print(f"| {count:,} | {row['ours']:,.0f} us | {row['reference']:,.0f} us | {ratio:.1f} | {goal or ''} | {verdict} "
+              f"| {row['safetensors']:,.0f} us | {row['safetensors'] / row['ours']:.1f} |")
+
+
+def draw(rows, path):
+    """Both axes are logarithmic: a straight line of slope 1 is a time that grows with the number of objects."""
+    import math
+    width, height, left, bottom = 640, 400, 70, 50
+    lowest, highest = 1, 7  # powers of ten of microseconds
+    x = lambda count: left + (math.log10(count) - 2) / 4.2 * (width - left - 130)
+    y = lambda micros: height - bottom - (math.log10(micros) - lowest) / (highest - lowest) * (height - bottom - 20)
+    colours = {"ours": "#0a7d32", "reference": "#b3261e", "safetensors": "#5b5bd6"}
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+           'font-size="12"><title>Time to open a file by its number of objects</title>'
+           f'<rect width="{width}" height="{height}" fill="white"/>']
+    for power in range(lowest, highest + 1):
+        label = ("10 us", "100 us", "1 ms", "10 ms", "100 ms", "1 s", "10 s")[power - 1]
+        out.append(f'<path d="M{left} {y(10 ** power):.0f}H{width - 130}" stroke="#ddd"/>'
+                   f'<text x="{left - 8}" y="{y(10 ** power) + 4:.0f}" text-anchor="end">{label}</text>')
+    for count in rows:
+        out.append(f'<text x="{x(count):.0f}" y="{height - bottom + 20}" text-anchor="middle">{count:,}</text>')
+    out.append(f'<text x="{(left + width - 130) / 2:.0f}" y="{height - 10}" text-anchor="middle">objects</text>')
+    for name, colour in colours.items():
+        points = [(x(count), y(row[name])) for count, row in rows.items()]
+        out.append(f'<path d="M{" L".join(f"{a:.1f} {b:.1f}" for a, b in points)}" fill="none" stroke="{colour}" '
+                   'stroke-width="2"/>')
+        out += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in points]
+        out.append(f'<text x="{points[-1][0] + 8:.0f}" y="{points[-1][1] + 4:.0f}" fill="{colour}">{name}</text>')
+    pathlib.Path(path).write_text("\n".join(out) + "\n</svg>\n", encoding="utf-8")
+
+
+def main():
+    rows = measure(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
+    print_table(rows)
+    if len(sys.argv) > 4:
+        draw(rows, sys.argv[4])
+
+
+if __name__ == "__main__":
+    main()
