@@ -221,7 +221,8 @@ bytes some_object(dice& from, const habits& how, place& at) {
     if (format == "dense") {
         parts.emplace_back("data", some_component(from, how, elements, at));
     } else {
-        for (const std::string_view role : {"values", "indices", "indptr"}) {
+        for (std::string_view role : {"values", "indices", "indptr"}) {
+            role = seldom(from, 20) ? "values" : role; // which then stands twice
             parts.emplace_back(role, some_component(from, how, elements, at));
         }
     }

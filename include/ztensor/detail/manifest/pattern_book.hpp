@@ -137,7 +137,8 @@ public:
             }
         }
         object_pattern& like = objects_.next_to_learn();
-        if (is_full() || !like.bytes.learn(into_.bytes(), position(begin), position(end), all.all())) {
+        if (object.component_count > most_components || is_full() ||
+            !like.bytes.learn(into_.bytes(), position(begin), position(end), all.all())) {
             return;
         }
         like.record = object;
@@ -173,6 +174,7 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t most_components = 8;
     static constexpr int most_learned = 100; ///< where little is alike, learning more would only take time
 
     /// The numbers that a pattern leaves open.
@@ -203,7 +205,7 @@ private:
         pattern::run_positions begins;
         numbers found;
         at = pass_runs(like.bytes, at, begins, found, object.component_count);
-        if (at == nullptr) {
+        if (at == nullptr || !has_distinct_roles(components_before)) {
             into_.components.truncate(components_before);
             return nullptr;
         }
@@ -223,6 +225,18 @@ private:
         }
         into_.objects.push_back(object);
         return at;
+    }
+
+    /// Of the components from `first` on, which are few.
+    [[nodiscard]] bool has_distinct_roles(std::size_t first) const noexcept {
+        for (std::size_t i = first + 1; i < into_.components.size(); ++i) {
+            for (std::size_t before = first; before < i; ++before) {
+                if (into_.text(into_.components[i].role) == into_.text(into_.components[before].role)) {
+                    return false; // the general way says so
+                }
+            }
+        }
+        return true;
     }
 
     ZTENSOR_NOINLINE const std::byte* read_components(std::uint32_t count, const std::byte* at) {
