@@ -2,6 +2,7 @@
 //
 // The worked example of SPEC.md, §11, as it stands there: it opens, it says what its text says, and the writer makes
 // exactly these bytes.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/temp_dir.hpp"
 

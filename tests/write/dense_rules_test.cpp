@@ -125,7 +125,7 @@ TEST_CASE("a dense tensor is taken or refused as an object of one component is")
     const std::vector<store> stores = stores_to_try();
     for (const shape& dimensions : shapes_to_try()) {
         for (const dtype storage : {dtype::f32, dtype::u8, dtype::boolean}) {
-            for (const std::size_t size_bytes : {0, 4, 16, 17}) {
+            for (const std::size_t size_bytes : {std::size_t{0}, std::size_t{4}, std::size_t{16}, std::size_t{17}}) {
                 for (const store& how : stores) {
                     if (how.encoding_ == ztensor::encoding::raw || size_bytes == 16) {
                         compare({"w", dimensions, storage, size_bytes, how});
