@@ -7,6 +7,18 @@
 #ifndef ZTENSOR_DETAIL_OS_WINDOWS_HPP
 #define ZTENSOR_DETAIL_OS_WINDOWS_HPP
 
+// Before all others: file_path.hpp, which they include, ends with a definition that needs it. The two words keep it
+// small and std::min usable; whoever includes us keeps their own choice of both.
+#pragma push_macro("NOMINMAX")
+#pragma push_macro("WIN32_LEAN_AND_MEAN")
+#undef NOMINMAX
+#undef WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#pragma pop_macro("WIN32_LEAN_AND_MEAN")
+#pragma pop_macro("NOMINMAX")
+
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
@@ -20,17 +32,6 @@
 #include <string_view>
 #include <system_error>
 #include <vector>
-
-// The two words keep the header small and std::min usable; whoever includes us keeps their own choice of both.
-#pragma push_macro("NOMINMAX")
-#pragma push_macro("WIN32_LEAN_AND_MEAN")
-#undef NOMINMAX
-#undef WIN32_LEAN_AND_MEAN
-#define NOMINMAX
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
-#pragma pop_macro("WIN32_LEAN_AND_MEAN")
-#pragma pop_macro("NOMINMAX")
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
