@@ -291,6 +291,16 @@ TEST_CASE("rows of values of an unknown type are cut out, too") {
     CHECK(as_string(second.values()) == bytes(16, 'b'));
 }
 
+TEST_CASE("rows of another type than the values have are a mismatch, as the whole matrix is") {
+    const bytes file = file_of_parts(
+        raw_parts_of_1_2, "sparse_csr", {2, 3},
+        {{"indices", "u64", u64s({0, 2})}, {"indptr", "u64", u64s({0, 1, 2})}, {"values", "f32", bytes(8, 'a')}});
+    const reader from = support::opened(file);
+    CHECK(refusal(csr_view<double>::from_rows(*from.find("w"), 1, 2)) == errc::type_mismatch);
+    CHECK(refusal(csr_view<double>::from(*from.find("w"))) == errc::type_mismatch);
+    CHECK(csr_view<float>::from_rows(*from.find("w"), 1, 2)->entry_count() == 1);
+}
+
 TEST_CASE("indices of an unknown logical type are listed, and refused when they are used") {
     for (const generation from : {generation::v1_1, generation::v1_2}) {
         for (const char* const dtype : {"u64", "i32"}) {
