@@ -156,7 +156,8 @@ private:
         if (head.is_indefinite()) {
             counts = count_records(into_.bytes(), {0, true}, ahead.position());
         }
-        const std::uint64_t most = std::min(ahead.remaining() / smallest_object_bytes, limits_.max_objects_);
+        const std::uint64_t most =
+            std::min<std::uint64_t>(ahead.remaining() / smallest_object_bytes, limits_.max_objects_);
         into_.objects.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(counts.objects, most)));
         into_.components.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(counts.components, most)));
         advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
