@@ -293,7 +293,9 @@ TEST_CASE("a mapped source that has become shorter is not read in bulk") {
     CHECK(outcome(seen.file.read_as<float>("w")) == "ok");
     CHECK(outcome(seen.file.read_slice<float>("w", {{0, 6}, {1, 2}})) == "ok");
     seen.source->has_shrunk = true;
-    CHECK(outcome(seen.file.read_as<float>("w")) == "file_changed");
+    if (support::host_is_little_endian()) { // others turn the bytes around in a copy, which they read
+        CHECK(outcome(seen.file.read_as<float>("w")) == "file_changed");
+    }
     CHECK(outcome(seen.file.read_slice<float>("w", {{0, 6}, {1, 2}})) == "file_changed");
     CHECK(outcome(seen.file.verify(1)) == "file_changed");
 }

@@ -121,7 +121,9 @@ struct everything {
     void check(const reader& from) const {
         CHECK(support::memory_of(big) == support::memory_of(from.read<float>("big").value()));
         CHECK(support::memory_of(big_checked) == support::memory_of(from.read<float>("big checked").value()));
-        CHECK(support::memory_of(twice) == support::memory_of(big_checked));
+        CHECK(std::equal(twice.begin(), twice.end(), big_checked.begin(), big_checked.end(), [](float a, float b) {
+            return a == b || (a != a && b != b); // a processor may make a signalling NaN a quiet one as it converts
+        }));
         CHECK(support::memory_of(halves) == support::memory_of(from.read_as<float>("big halves").value()));
         CHECK(packed == small_numbers(1000000));
         CHECK(packed_numbers == std::vector<double>(packed.begin(), packed.end()));
