@@ -197,7 +197,9 @@ TEST_CASE("a plan reads large tensors straight into their place, and small neigh
         plan.add("small " + std::to_string(i), small[i]);
     }
     CHECK(outcome(plan.run(load_options().threads(1))) == "ok");
-    CHECK(seen.source->reads.size() == 1);
+    if (support::host_is_little_endian()) { // others turn each tensor's elements around as they read it
+        CHECK(seen.source->reads.size() == 1);
+    }
 
     seen.source->reads.clear();
     std::vector<float> big(3000000);
@@ -342,7 +344,9 @@ TEST_CASE("read_all gives every dense object in memory of its own") {
     std::size_t i = 0;
     for (const ztensor::object_view object : file) {
         CHECK(all[i].object.name() == object.name());
-        CHECK(support::memory_of(all[i].bytes) == support::memory_of(object.read<std::byte>().value()));
+        const bytes stored = support::memory_of(object.read<std::byte>().value());
+        const std::size_t width = ztensor::width_bytes(*object.data().value().dtype());
+        CHECK(support::memory_of(all[i].bytes) == support::between_file_and_host(stored, width));
         ++i;
     }
     const auto cancel = [](const load_progress&) { return false; };
