@@ -2,13 +2,16 @@
 //
 // Opening a file of many dense objects: ours, which validates and indexes, against nlohmann::json::from_cbor on the
 // same index, which only parses. Both alternate in one run; prints medians, memory and allocations.
+// Then indices that cost more than plain ones: what a byte of each takes beside a byte of a plain one.
 // Usage: open_bench [OBJECTS [ROUNDS]]
 //        open_bench open FILE ROUNDS    prints the median of what opening and closing FILE takes, in microseconds
+//        open_bench families [BYTES [ROUNDS]]    only the last part, with indices of about so many bytes
+#include "families.hpp"
+#include "table.hpp"
+
 #include <ztensor/ztensor.hpp>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -79,16 +82,8 @@ std::vector<std::byte> make_file(std::size_t objects, bool is_sorted) {
     return out.take_bytes();
 }
 
-template <class Work>
-double microseconds(Work&& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+double microseconds(const bench::work& work) {
+    return bench::seconds(work) * 1e6;
 }
 
 void report(const char* title, const std::vector<std::byte>& file, std::size_t rounds) {
@@ -125,14 +120,38 @@ void report(const char* title, const std::vector<std::byte>& file, std::size_t r
     }
     const double n = static_cast<double>(objects);
     std::printf("%s: %zu objects, index of %.1f MB\n", title, objects, static_cast<double>(index_bytes) / 1e6);
-    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "open, validate, close", median(ours), median(ours) * 1e3 / n);
-    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "the same with one find()", median(ours_with_find),
-                median(ours_with_find) * 1e3 / n);
-    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "nlohmann::json::from_cbor", median(theirs),
-                median(theirs) * 1e3 / n);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "open, validate, close", bench::median(ours),
+                bench::median(ours) * 1e3 / n);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "the same with one find()", bench::median(ours_with_find),
+                bench::median(ours_with_find) * 1e3 / n);
+    std::printf("  %-38s %9.0f us  %7.1f ns/object\n", "nlohmann::json::from_cbor", bench::median(theirs),
+                bench::median(theirs) * 1e3 / n);
     std::printf("  ours is %.1f times as fast; memory held is %.2f x the index; %zu allocations\n\n",
-                median(theirs) / median(ours), static_cast<double>(held_bytes) / static_cast<double>(index_bytes),
-                allocations);
+                bench::median(theirs) / bench::median(ours),
+                static_cast<double>(held_bytes) / static_cast<double>(index_bytes), allocations);
+}
+
+/// Indices are to cost no more than twice what a plain one of that size does.
+void report_families(std::size_t index_bytes, int rounds) {
+    std::vector<std::vector<std::byte>> files;
+    for (const bench::family& each : bench::families::all) {
+        files.push_back(bench::make_family(each, index_bytes));
+    }
+    std::vector<bench::work> all;
+    for (const std::vector<std::byte>& file : files) {
+        all.emplace_back([&file] { bench::keep(ztensor::reader::from_bytes(file).value().size()); });
+    }
+    const std::vector<double> times = bench::medians(rounds, all);
+    std::printf("| opening, in memory | index | ns/byte | beside the first | goal | |\n| --- | --- | --- | --- | --- | "
+                "--- |\n");
+    double first = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto size = static_cast<double>(ztensor::reader::from_bytes(files[i]).value().manifest_bytes());
+        const double per_byte = times[i] * 1e9 / size;
+        first = i == 0 ? per_byte : first;
+        std::printf("| %s | %.1f MB | %.2f | %.2f | 2.00 | %s |\n", bench::families::all[i].name, size / 1e6, per_byte,
+                    per_byte / first, per_byte <= 2 * first ? "met" : "missed");
+    }
 }
 
 } // namespace
@@ -143,11 +162,16 @@ int main(int argc, char** argv) {
         for (double& each : times) {
             each = microseconds([&] { static_cast<void>(ztensor::reader::open(argv[2]).value()); });
         }
-        std::printf("%f\n", median(times));
+        std::printf("%f\n", bench::median(times));
+        return 0;
+    }
+    if (argc >= 2 && std::string(argv[1]) == "families") {
+        report_families(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 12'000'000, argc > 3 ? std::atoi(argv[3]) : 9);
         return 0;
     }
     const std::size_t objects = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
     const std::size_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 9;
     report("blobs in the order of names", make_file(objects, true), rounds);
     report("blobs in another order", make_file(objects, false), rounds);
+    report_families(12'000'000, static_cast<int>(rounds));
 }

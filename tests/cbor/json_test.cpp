@@ -5,6 +5,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
+#include "support/counted_memory.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
@@ -355,5 +356,62 @@ TEST_CASE("B15, B23, C4: attributes that JSON can't hold are refused when they b
         if (refusal && !json) {
             CHECK(json.error().code() == *refusal);
         }
+    }
+}
+
+// -- what a call may take
+
+namespace {
+
+json object_of_attributes(std::size_t count, const bytes& value) {
+    cbor::map map;
+    for (std::size_t i = 0; i < count; ++i) {
+        map.set("k" + std::to_string(i), value);
+    }
+    const std::vector<std::byte> encoded = to_vector(map.encoded());
+    const result<json> made = to_json(ztensor::attributes_view(ztensor::bytes_view(encoded)));
+    return made ? json("ok") : json(std::string(name(made.error().code())));
+}
+
+} // namespace
+
+TEST_CASE("the limit is that of all attributes together") {
+    const bytes seven_mib = cbor::byte_string(std::string(std::size_t{7} << 20, 'x'));
+    CHECK(object_of_attributes(2, seven_mib) == "ok");
+    CHECK(object_of_attributes(3, seven_mib) == "limit_exceeded");
+}
+
+TEST_CASE("what JSON would take in memory is bounded, and items of an array take no more than themselves") {
+    const auto array_of = [](std::size_t count, std::string_view item, bool is_definite) {
+        return is_definite ? cbor::head(cbor::major::array, count) + repeated(count, item)
+                           : cbor::indefinite_head(cbor::major::array) + repeated(count, item) + cbor::stop;
+    };
+    const std::size_t mebi = std::size_t{1} << 20;
+    const std::vector<std::byte> numbers = to_vector(array_of(8 * mebi, "\x01", true));
+    const support::memory_use use = support::measure_memory([&] { return to_json(ztensor::bytes_view(numbers)); });
+    if (support::counts_memory) {
+        CHECK(use.most <= 8 * mebi * sizeof(json) + mebi);
+    }
+    CHECK(answer_to(array_of(16 * mebi - 16, "\x01", true)) == "ok");
+    CHECK(answer_to(array_of(8 * mebi, "\x01", false)) == "limit_exceeded"); // growing takes the old place and the new
+    CHECK(answer_to(array_of(8 * mebi, "\xa0", true)) == "limit_exceeded");
+    CHECK(answer_to(array_of(8 * mebi, "\x60", true)) == "limit_exceeded");
+}
+
+TEST_CASE("many claims of many items cost no memory") {
+    bytes claims;
+    for (std::size_t i = 0; i < 60; ++i) {
+        claims += cbor::head_of_size(cbor::major::array, (std::size_t{1} << 22) - 10 * i, 8);
+    }
+    claims += bytes(std::size_t{1} << 22, '\x01');
+    const std::vector<std::byte> content = to_vector(claims);
+    std::string answer;
+    const support::memory_use use = support::measure_memory([&] {
+        answer = outcome(to_json(ztensor::bytes_view(content)));
+        return 0;
+    });
+    CHECK(answer != "ok");
+    if (support::counts_memory) {
+        CHECK(use.most <= (std::size_t{258} << 20));
     }
 }

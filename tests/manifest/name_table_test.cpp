@@ -84,3 +84,15 @@ TEST_CASE("a table that grows finds what has come so far") {
     }
     CHECK(table.find("no such name", name_of) == name_table::absent);
 }
+
+TEST_CASE("two names that look alike to a growing table are told apart") {
+    ztensor::detail::growing_name_table table;
+    std::string_view found = "name";
+    const auto name_of = [&](std::uint32_t) { return found; };
+    table.add(name_of);
+    CHECK(table.find("name", name_of) == 0);
+    found = "another"; // that happens to have the same tag
+    CHECK(table.find("name", name_of) == name_table::absent);
+    found = "name";
+    CHECK(table.find("another", name_of) == name_table::absent);
+}

@@ -195,8 +195,15 @@ TEST_CASE("D-3 to D-5: a shape whose size needs more than 64 bits is refused, an
         {"a zero before", of("u8", {0, two_to_63, 4}), errc::shape_overflow, "w"},
         {"a zero between", of("u8", {two_to_63, 0, 4}), errc::shape_overflow, "w"},
         {"of an unknown dtype", of("f128", {two_to_63, 2}), errc::shape_overflow, "w"},
-        {"D-7: a zero beside as much as 64 bits hold", of("f64", {largest, 0}), accepted},
-        {"D-7: a zero beside 2^63", of("f64", {0, two_to_63, 1}), accepted},
+        {"D-7: a zero beside as much as 64 bits hold", of("u8", {largest, 0}), accepted},
+        {"D-7: a zero beside 2^63", of("u8", {0, two_to_63, 1}), accepted},
+        {"D-7: a zero beside 2^61 - 1 of 8 bytes", of("f64", {two_to_61 - 1, 0}), accepted},
+        {"D-7: a zero beside 2^61 of 8 bytes", of("f64", {0, two_to_61}), errc::shape_overflow, "w/data"},
+        {"D-7: a zero beside 2^63 of 4 bytes", of("f32", {two_to_63, 0}), errc::shape_overflow, "w/data"},
+        {"D-7: a zero beside 2^63 of complex numbers",
+         both(of("f32", {two_to_61, 0}), component("type", cbor::text("complex64"))), errc::shape_overflow, "w/data",
+         in_1_2},
+        {"D-7: a zero beside 2^63 of an unknown dtype", of("f128", {two_to_63, 0}), accepted},
         {"D-7: zeros alone", of("f64", {0, 0}), accepted},
         {"2^64 bytes", of("f64", {two_to_61}), errc::shape_overflow, "w/data"},
         {"8 bytes less", of("f64", {two_to_61 - 1}), errc::size_mismatch, "w/data"},
@@ -208,7 +215,7 @@ TEST_CASE("D-3 to D-5: a shape whose size needs more than 64 bits is refused, an
 }
 
 TEST_CASE("D-7: of an object without elements nothing is read, and nothing divides by its dimensions") {
-    const std::vector<std::vector<std::uint64_t>> shapes = {{0}, {0, 2}, {2, 0}, {0, 0}, {largest, 0}};
+    const std::vector<std::vector<std::uint64_t>> shapes = {{0}, {0, 2}, {2, 0}, {0, 0}, {two_to_61 - 1, 0}};
     for (const generation from : generations_in(in_all)) {
         for (const std::vector<std::uint64_t>& dimensions : shapes) {
             sample file(from);

@@ -11,6 +11,8 @@ std::atomic<std::size_t> allocation_count{0};
 std::atomic<std::size_t> bytes_held{0};
 std::atomic<std::size_t> most_bytes_held{0};
 std::atomic<std::size_t> allocations_before_failure{0};
+std::atomic<bool> failures_go_on{false};
+std::atomic<std::size_t> failed_allocations{0};
 
 } // namespace support
 
@@ -23,6 +25,10 @@ constexpr std::size_t count_bytes = alignof(std::max_align_t); // before each bl
 void* counted_allocation(std::size_t size) noexcept {
     using namespace support;
     const bool fails = allocations_before_failure != 0 && --allocations_before_failure == 0;
+    if (fails) {
+        ++failed_allocations;
+        allocations_before_failure = failures_go_on ? 1 : 0;
+    }
     if (fails || size > std::numeric_limits<std::size_t>::max() - count_bytes) {
         return nullptr;
     }

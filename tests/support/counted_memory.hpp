@@ -29,6 +29,8 @@ extern std::atomic<std::size_t> allocation_count;
 extern std::atomic<std::size_t> bytes_held;
 extern std::atomic<std::size_t> most_bytes_held;
 extern std::atomic<std::size_t> allocations_before_failure; ///< the one that makes it 0 fails; at 0 none does
+extern std::atomic<bool> failures_go_on;                    ///< all that follow fail, too
+extern std::atomic<std::size_t> failed_allocations;         ///< on demand
 
 /// Memory that some work takes: in all at its worst moment, and what it still holds through what it returned.
 struct memory_use {
@@ -40,7 +42,7 @@ template <class Work>
 [[nodiscard]] memory_use measure_memory(Work&& work) {
     const std::size_t before = bytes_held;
     most_bytes_held = before;
-    const auto kept = work();
+    [[maybe_unused]] const auto kept = work();
     return {most_bytes_held - before, bytes_held - before};
 }
 

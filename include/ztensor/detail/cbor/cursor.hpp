@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 #define ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 
+#include <ztensor/detail/cbor/item.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/utf8.hpp>
@@ -21,43 +22,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// Arrays, maps and tags may enclose one another this deep, the root included.
-inline constexpr std::size_t max_cbor_depth = 64;
-
-enum class cbor_major : std::uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
-
-/// Simple values, as they stand in the low five bits of a head.
-inline constexpr std::uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
-
-/// The first bytes of an item.
-struct cbor_head {
-    cbor_major major = cbor_major::simple;
-    std::uint8_t info = 0;      ///< low five bits of the first byte: 0–23 the argument itself, 24–27 its size
-    std::uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
-
-    [[nodiscard]] constexpr bool is_indefinite() const noexcept { return info == 31; }
-};
-
-/// A text item. Where it is chunked (of indefinite length) the chunks lie apart, each behind a head.
-struct cbor_text {
-    std::size_t position = 0; ///< of the item's head
-    std::string_view text;    ///< the text, or the encoded chunks without the break
-    bool is_chunked = false;
-};
-
-/// What is left of an array or map that was entered: items, or pairs of a map.
-struct cbor_sequence {
-    std::uint64_t remaining = 0;
-    bool is_indefinite = false;
-};
-
-/// The first fault that was met; the sentence is a literal.
-struct cbor_fault {
-    errc code = errc::cbor_malformed;
-    std::size_t position = 0;
-    const char* sentence = nullptr;
-};
 
 /// Walks CBOR items from the front. Every call returns false after the first fault, which stays: a caller may make
 /// several calls and look at failed() once. Never allocates, never recurses, never reads past the end, and takes
@@ -184,52 +148,90 @@ public:
     }
 
     /// Passes over one item of any kind, with all it contains: checks that it is well-formed and not nested too deep.
-    ZTENSOR_NOINLINE bool skip() noexcept {
+    ZTENSOR_NOINLINE bool skip() noexcept { return pass_short_item() || skip_any(); }
+
+private:
+    static constexpr std::uint8_t break_byte = 0xff;
+
+    ZTENSOR_NOINLINE bool skip_any() noexcept {
         struct frame {
             std::uint64_t items; ///< still to come, or, of indefinite length, come so far
             bool is_indefinite;
             bool is_map;
         };
-        std::array<frame, max_cbor_depth> open;
+        std::array<frame, max_cbor_depth> enclosing;
         std::size_t count = 0;
-        do {
-            const std::size_t start = position();
-            if (count != 0 && open[count - 1].is_indefinite && take_break()) {
-                --count;
-                if (open[count].is_map && open[count].items % 2 != 0) {
-                    return fail(errc::cbor_malformed, start, "a map ends after a key, without its value");
+        frame open = {1, false, false}; // what encloses the item itself, as it were
+        for (;;) {
+            if (open.is_indefinite) {
+                const std::size_t start = position();
+                if (take_break()) {
+                    if (open.is_map && open.items % 2 != 0) {
+                        return fail(errc::cbor_malformed, start, "a map ends after a key, without its value");
+                    }
+                    open = enclosing[--count];
+                    continue;
                 }
+                ++open.items;
             } else {
-                if (count != 0) {
-                    open[count - 1].items += open[count - 1].is_indefinite ? 1 : ~std::uint64_t{0};
+                while (open.items != 0 && pass_short_item()) {
+                    --open.items;
                 }
-                cbor_head head;
-                if (!read_head(head) || !pass_string(head, start)) {
+                if (open.items == 0) {
+                    if (count == 0) {
+                        return true;
+                    }
+                    open = enclosing[--count];
+                    continue;
+                }
+                --open.items;
+            }
+            const std::size_t start = position();
+            cbor_head head;
+            if (!read_head(head) || !pass_string(head, start)) {
+                return false;
+            }
+            if (head.major < cbor_major::array || head.major > cbor_major::tag) {
+                continue;
+            }
+            if (depth_ + count >= max_cbor_depth) {
+                return fail_depth(start);
+            }
+            enclosing[count++] = open;
+            open = {1, false, false}; // of a tag
+            if (head.major != cbor_major::tag) {
+                const bool is_map = head.major == cbor_major::map;
+                if (!count_fits(head, is_map ? 2 : 1, start)) {
                     return false;
                 }
-                if (head.major >= cbor_major::array && head.major <= cbor_major::tag) {
-                    if (depth_ + count >= max_cbor_depth) {
-                        return fail_depth(start);
-                    }
-                    const bool is_map = head.major == cbor_major::map;
-                    if (head.major == cbor_major::tag) {
-                        head.argument = 1;
-                    } else if (!count_fits(head, is_map ? 2 : 1, start)) {
-                        return false;
-                    }
-                    const std::uint64_t items = head.is_indefinite() ? 0 : head.argument * (is_map ? 2 : 1);
-                    open[count++] = {items, head.is_indefinite() && head.major != cbor_major::tag, is_map};
-                }
+                open = {head.is_indefinite() ? 0 : head.argument * (is_map ? 2 : 1), head.is_indefinite(), is_map};
             }
-            while (count != 0 && !open[count - 1].is_indefinite && open[count - 1].items == 0) {
-                --count;
-            }
-        } while (count != 0);
-        return true;
+        }
     }
 
-private:
-    static constexpr std::uint8_t break_byte = 0xff;
+    /// Passes over the next item if its first byte tells how long it is: a number, a simple value or a short string,
+    /// as nearly all are; else stays where it is.
+    [[nodiscard]] bool pass_short_item() noexcept {
+        constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
+        if (at_ == end_) {
+            return false;
+        }
+        const auto first = std::to_integer<unsigned>(*at_);
+        const unsigned major = first >> 5, info = first & 31;
+        std::size_t size = 1;
+        if (info < 24 && (enclosing_majors >> major & 1) == 0) {
+            size += (string_majors >> major & 1) != 0 ? info : 0;
+        } else if (info >= 24 && info < 28 && (number_majors >> major & 1) != 0) {
+            size += std::size_t{1} << (info - 24);
+        } else {
+            return false;
+        }
+        if (remaining() < size) {
+            return false; // what is said of that is said elsewhere
+        }
+        at_ += size;
+        return true;
+    }
 
     /// A head of which the first byte does not hold all.
     ZTENSOR_NOINLINE bool read_long_head(cbor_head& head, std::size_t start) noexcept {
@@ -339,9 +341,10 @@ private:
         if (head.major != cbor_major::bytes && head.major != cbor_major::text) {
             return true;
         }
-        if (!head.is_indefinite()) {
-            return pass_chunk(head, start);
-        }
+        return head.is_indefinite() ? pass_chunks(head) : pass_chunk(head, start);
+    }
+
+    ZTENSOR_COLD bool pass_chunks(const cbor_head& head) noexcept {
         while (!take_break()) {
             const std::size_t chunk_start = position();
             cbor_head chunk;

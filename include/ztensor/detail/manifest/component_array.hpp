@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The components of all objects in a row, those of one object side by side. Does not move them to grow: that would take
-// room for all of them twice, in an index that is nothing but components more than the index itself.
+// room for all of them twice, in an index that is nothing but components several times the index itself.
 #ifndef ZTENSOR_DETAIL_MANIFEST_COMPONENT_ARRAY_HPP
 #define ZTENSOR_DETAIL_MANIFEST_COMPONENT_ARRAY_HPP
 
@@ -34,14 +34,9 @@ public:
 
     /// Room for as many as are expected. Called once, while there are none.
     void reserve(std::size_t count) { first_.reserve(count); }
-    /// Room for `count` more; from here on those of the object that started at `object` are in the second array.
-    ZTENSOR_COLD void reserve_beyond(std::size_t object, std::size_t count) {
-        const std::size_t start = object < first_.size() ? object : first_.size();
-        second_.reserve(second_.size() + (first_.size() - start) + count);
-        for (std::size_t i = start; i < first_.size(); ++i) {
-            second_.push_back(first_[i]);
-        }
-        first_.truncate(start);
+    /// Room for `count` more, which are not in what reserve() has made room for. Called between objects, once.
+    ZTENSOR_COLD void reserve_beyond(std::size_t count) {
+        second_.reserve(count);
         is_divided_ = true;
     }
 
@@ -49,6 +44,9 @@ public:
     void advise_huge_pages() noexcept { detail::advise_huge_pages(first_.data(), first_.capacity() * sizeof(Record)); }
 
     [[nodiscard]] bool has_room() const noexcept { return is_divided_ ? second_.has_room() : first_.has_room(); }
+    [[nodiscard]] std::size_t room() const noexcept {
+        return is_divided_ ? second_.capacity() - second_.size() : first_.capacity() - first_.size();
+    }
     void push_back(const Record& record) { is_divided_ ? second_.push_back(record) : first_.push_back(record); }
     /// Forgets all but the first `count`.
     void truncate(std::size_t count) noexcept {

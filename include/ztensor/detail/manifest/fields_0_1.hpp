@@ -23,6 +23,15 @@ inline constexpr std::array<std::string_view, 13> fields_0_1 = {
     "indptr", "indices",  "sparse_format",   "name",     "offset", "size", "dtype", "layout",
     "shape",  "encoding", "data_endianness", "checksum", "coords",
 };
+/// Where a field stands there.
+[[nodiscard]] constexpr std::size_t field_0_1(std::string_view name) noexcept {
+    std::size_t place = 0;
+    while (fields_0_1[place] != name) {
+        ++place;
+    }
+    return place;
+}
+
 inline constexpr std::string_view spelled_sparse_0_1 = "sparse";
 
 /// The keys that are fields. What only some layouts have is a custom key elsewhere: sparse_format beside any other

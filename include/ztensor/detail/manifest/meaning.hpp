@@ -37,7 +37,7 @@ ZTENSOR_COLD inline void interpret(const manifest& index, component_record& comp
 }
 
 /// Most components of a file have the words of the one before them, and then mean the same.
-ZTENSOR_NOINLINE inline void interpret_words(manifest& into) {
+ZTENSOR_COLD inline void interpret_words(manifest& into) {
     const component_record* before = nullptr;
     for (std::size_t i = 0; i < into.components.size(); ++i) {
         component_record& component = into.components[i];
@@ -64,21 +64,14 @@ ZTENSOR_NOINLINE inline void interpret_words(manifest& into) {
 }
 
 /// Sorted names are distinct. Others go into the table that look-ups will use: it finds a twin without sorting.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_object_names(manifest& into, std::uint64_t index_offset) {
-    if (into.names_are_sorted) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_object_names(const manifest& index, std::uint64_t index_offset) {
+    const std::uint32_t twin = index.names_are_sorted ? name_table::absent : index.index_names();
+    if (twin == name_table::absent) {
         return {};
     }
-    auto* const table = new name_table(into.objects.size());
-    for (std::uint32_t object = 0; object < into.objects.size(); ++object) {
-        if (!table->insert(object, into.objects[object].name.position, manifest::name_at{into.bytes()})) {
-            delete table;
-            return fail(errc::duplicate_key, "two objects have this name")
-                .in_object(into.name_of(object))
-                .at(index_offset + into.objects[object].name.position);
-        }
-    }
-    into.publish(table);
-    return {};
+    return fail(errc::duplicate_key, "two objects have this name")
+        .in_object(index.name_of(twin))
+        .at(index_offset + index.objects[twin].name.position);
 }
 
 } // namespace detail

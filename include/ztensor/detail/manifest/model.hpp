@@ -191,32 +191,31 @@ public:
     [[nodiscard]] const object_record* find(std::string_view name) const {
         const name_table* table = name_table_.load(std::memory_order_acquire);
         if (table == nullptr) {
-            table = make_table();
+            static_cast<void>(index_names()); // distinct: checked when the file was opened
+            table = name_table_.load(std::memory_order_acquire);
         }
         const std::uint32_t found = table->find(name, name_at{bytes()});
         return found != name_table::absent ? &objects[found] : nullptr;
     }
 
-    /// Takes over `built` and makes it the table, unless another one is already; returns the one that is.
-    const name_table* publish(const name_table* built) const noexcept {
-        const name_table* expected = nullptr;
-        if (name_table_.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {
-            return built;
+    /// Makes the table of names. Finds the first object whose name another one before it has: then there is none; or
+    /// name_table::absent, if all names are distinct.
+    ZTENSOR_COLD std::uint32_t index_names() const {
+        auto* const built = new name_table(objects.size());
+        for (std::uint32_t object = 0; object < objects.size(); ++object) {
+            if (!built->insert(object, objects[object].name.position, name_at{bytes()})) {
+                delete built;
+                return object;
+            }
         }
-        delete built;
-        return expected;
+        const name_table* expected = nullptr;
+        if (!name_table_.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {
+            delete built;
+        }
+        return name_table::absent;
     }
 
 private:
-    [[nodiscard]] ZTENSOR_COLD const name_table* make_table() const {
-        auto* const built = new name_table(objects.size());
-        for (std::uint32_t object = 0; object < objects.size(); ++object) {
-            // Distinct: checked when the file was opened.
-            static_cast<void>(built->insert(object, objects[object].name.position, name_at{bytes()}));
-        }
-        return publish(built);
-    }
-
     mutable std::atomic<const name_table*> name_table_{nullptr};
 };
 

@@ -13,8 +13,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What is wrong with a name, as a literal; nullptr if nothing is.
-[[nodiscard]] inline const char* name_problem(std::string_view name) noexcept {
+/// What is wrong with a name that is known to be UTF-8, as a literal; nullptr if nothing is.
+[[nodiscard]] inline const char* utf8_name_problem(std::string_view name) noexcept {
     if (name.empty()) {
         return "a name is empty";
     }
@@ -24,7 +24,13 @@ namespace detail {
     if (name.find('\0') != std::string_view::npos) {
         return "a name holds the character U+0000";
     }
-    return is_utf8(name) ? nullptr : "a name is not UTF-8";
+    return nullptr;
+}
+
+/// The same of any name.
+[[nodiscard]] inline const char* name_problem(std::string_view name) noexcept {
+    const char* const problem = utf8_name_problem(name);
+    return problem != nullptr || is_utf8(name) ? problem : "a name is not UTF-8";
 }
 
 } // namespace detail

@@ -6,10 +6,10 @@
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 
-#include <ztensor/detail/codec/digest_text.hpp>
-#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/detail/manifest/right.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -43,20 +43,26 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What is the same in every component that is encoded alike, and where its words are.
-struct component_pattern {
-    pattern bytes; ///< from the role on
+/// What is the same in every component that is encoded alike, and where its words are in the runs of a pattern.
+struct component_words {
     component_record record;
     pattern::place role, dtype_word, type_word, encoding_word, digest_text;
-    std::uint64_t element_bytes = 0; ///< of data of a known type, else 0
+    std::uint64_t element_bytes = 0; ///< of a known type, else 0
 };
 
-/// The same of objects.
+/// How a component is encoded.
+struct component_pattern {
+    pattern bytes; ///< from behind the role on
+    component_words words;
+};
+
+/// How an object is encoded.
 struct object_pattern {
     pattern bytes; ///< from behind the name on
     object_record record;
     pattern::place format_word, shape, attributes;
-    component_pattern only; ///< the component of an object that has one; its places are in the object's runs
+    component_words only;      ///< of an object that has one component, in the object's runs
+    bool may_be_dense = false; ///< has the parts that a dense object must have
 };
 
 /// Patterns and which of them came after which: that one is tried first.
@@ -65,6 +71,8 @@ class pattern_shelf {
 public:
     /// Room for another pattern, in place of the oldest.
     [[nodiscard]] Pattern& next_to_learn() noexcept { return patterns_[learned_ % Most]; }
+    /// What follows is the first of a row.
+    void start() noexcept { last_ = Most; }
     /// Keeps what was put there; it is what came after the last one.
     ZTENSOR_COLD void keep() noexcept { follow(learned_++ % Most); }
 
@@ -89,8 +97,8 @@ private:
     }
 
     Pattern patterns_[Most];
-    std::uint8_t after_[Most] = {};
-    std::size_t last_ = 0;
+    std::uint8_t after_[Most + 1] = {};
+    std::size_t last_ = Most;
     std::size_t learned_ = 0;
 };
 
@@ -122,6 +130,12 @@ public:
         return static_cast<std::size_t>(behind - begin_);
     }
 
+    /// The same for a component whose role stands at `position`; that no other has this role, the caller sees to.
+    [[nodiscard]] std::size_t read_component(std::size_t position) {
+        const std::byte* const behind = read_component(begin_ + position);
+        return behind != nullptr ? static_cast<std::size_t>(behind - begin_) : 0;
+    }
+
     /// Learns from an object that came by the general way, and from its last component: [begin, end) is what stands
     /// behind its name.
     ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields,
@@ -146,16 +160,19 @@ public:
         like.shape = like.bytes.place_of(object.shape);
         like.attributes = like.bytes.place_of(object.attributes);
         note_words(like.only, like.bytes, into_.components.back());
+        like.may_be_dense = object.format == format::dense && object.component_count == 1 &&
+                            role_name(into_, into_.components.back()) == "data";
         objects_.keep();
     }
 
-    /// The same for a component that ends at `end`.
-    ZTENSOR_COLD void learn(const component_record& component, std::size_t end, const met_fields& fields) {
+    /// The same for a component: [begin, end) is what stands behind its role.
+    ZTENSOR_COLD void learn(const component_record& component, std::size_t begin, std::size_t end,
+                            const met_fields& fields) {
         component_pattern& like = components_.next_to_learn();
-        if (is_full() || !like.bytes.learn(into_.bytes(), component.role.position, position(end), fields.all())) {
+        if (is_full() || !like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
             return;
         }
-        note_words(like, like.bytes, component);
+        note_words(like.words, like.bytes, component);
         components_.keep();
     }
 
@@ -188,15 +205,14 @@ private:
     [[nodiscard]] bool is_full() noexcept { return ++learned_ > most_learned; }
     [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
 
-    ZTENSOR_COLD void note_words(component_pattern& like, const pattern& bytes, const component_record& component) {
+    ZTENSOR_COLD void note_words(component_words& like, const pattern& bytes, const component_record& component) {
         like.record = component;
         like.role = bytes.place_of(component.role);
         like.dtype_word = bytes.place_of(component.dtype_word);
         like.type_word = bytes.place_of(component.type_word);
         like.encoding_word = bytes.place_of(component.encoding_word);
         like.digest_text = bytes.place_of(component.digest_text);
-        const bool is_known_data = role_name(into_, component) == "data" && is_known(component);
-        like.element_bytes = is_known_data ? width_bytes(*component.dtype) * storage_elements(component) : 0;
+        like.element_bytes = is_known(into_, component) ? element_bytes(component) : 0;
     }
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
@@ -205,7 +221,7 @@ private:
         pattern::run_positions begins;
         numbers found;
         at = pass_runs(like.bytes, at, begins, found, object.component_count);
-        if (at == nullptr || !has_distinct_roles(components_before)) {
+        if (at == nullptr) {
             into_.components.truncate(components_before);
             return nullptr;
         }
@@ -216,49 +232,68 @@ private:
         object.first_component = position(components_before);
         if (object.component_count == 1) {
             const component_record& component = add_component(like.only, begins, found);
-            object.is_checked = object.format == format::dense && is_right(like.only, component, found.element_count);
+            object.is_checked = like.may_be_dense &&
+                                is_right_dense(component, found.element_count, like.only.element_bytes, blobs_end_);
             note_blob(component);
-        } else {
-            for (std::size_t i = components_before; i < into_.components.size(); ++i) {
-                note_blob(into_.components[i]);
-            }
+        } else if (!take_parts(object)) {
+            return nullptr;
         }
         into_.objects.push_back(object);
         return at;
     }
 
-    /// Of the components from `first` on, which are few.
-    [[nodiscard]] bool has_distinct_roles(std::size_t first) const noexcept {
-        for (std::size_t i = first + 1; i < into_.components.size(); ++i) {
-            for (std::size_t before = first; before < i; ++before) {
-                if (into_.text(into_.components[i].role) == into_.text(into_.components[before].role)) {
-                    return false; // the general way says so
-                }
+    /// Keeps the components that have been read of an object of several, or drops them all if a role stands twice: the
+    /// general way says so. They are few.
+    ZTENSOR_NOINLINE bool take_parts(object_record& object) {
+        const span<const component_record> parts = into_.components_of(object);
+        std::string_view roles[most_components];
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            roles[i] = into_.text(parts[i].role);
+            if (place_of(roles[i], span<const std::string_view>(roles, i)) != i) {
+                into_.components.truncate(object.first_component);
+                return false;
             }
         }
+        for (const component_record& part : parts) {
+            note_blob(part);
+        }
+        object.is_checked =
+            object.format == format::sparse_csr && are_known_ && is_right_csr(into_, object, blobs_end_);
         return true;
     }
 
-    ZTENSOR_NOINLINE const std::byte* read_components(std::uint32_t count, const std::byte* at) {
+    const std::byte* read_components(std::uint32_t count, const std::byte* at) {
+        components_.start();
+        are_known_ = true;
         for (; count != 0 && at != nullptr; --count) {
-            at = components_.read([&](const component_pattern& like) {
-                pattern::run_positions begins;
-                numbers found;
-                const std::byte* const behind = pass_runs(like.bytes, at, begins, found, 0);
-                if (behind == nullptr || !into_.components.has_room()) {
-                    return static_cast<const std::byte*>(nullptr);
-                }
-                add_component(like, begins, found);
-                return behind;
-            });
+            at = read_component(at);
         }
         return at;
     }
 
+    ZTENSOR_NOINLINE const std::byte* read_component(const std::byte* role) {
+        std::string_view name;
+        const std::byte* const behind_role = into_.components.has_room() ? pass_name(role, name) : nullptr;
+        if (behind_role == nullptr) {
+            return nullptr;
+        }
+        return components_.read([&](const component_pattern& like) {
+            pattern::run_positions begins;
+            numbers found;
+            const std::byte* const behind = pass_runs(like.bytes, behind_role, begins, found, 0);
+            if (behind != nullptr) {
+                are_known_ = are_known_ && like.words.element_bytes != 0;
+                add_component(like.words, begins, found).role = {position(static_cast<std::size_t>(role - begin_))};
+            }
+            return behind;
+        });
+    }
+
     /// Behind the pattern, if it fits; `begins` are then those of its runs, and `components` have been taken in, if
     /// they are one of its fields.
-    const std::byte* pass_runs(const pattern& like, const std::byte* at, pattern::run_positions& begins, numbers& found,
-                               std::uint32_t components) {
+    ZTENSOR_NOINLINE const std::byte* pass_runs(const pattern& like, const std::byte* at,
+                                                pattern::run_positions& begins, numbers& found,
+                                                std::uint32_t components) {
         begins[pattern::most_runs] = 0;
         std::uint32_t* begin = begins;
         for (const pattern::run* run = like.runs().begin();; ++run) {
@@ -295,8 +330,8 @@ private:
         }
     }
 
-    const component_record& add_component(const component_pattern& like, const pattern::run_positions& begins,
-                                          const numbers& found) {
+    component_record& add_component(const component_words& like, const pattern::run_positions& begins,
+                                    const numbers& found) {
         into_.components.push_back(like.record);
         component_record& component = into_.components.back();
         component.offset = found.offset;
@@ -310,29 +345,6 @@ private:
         return component;
     }
 
-    /// All its words have a meaning, and fit each other.
-    [[nodiscard]] ZTENSOR_COLD bool is_known(const component_record& component) const noexcept {
-        const std::uint8_t type = component.logical_type;
-        const bool has_type =
-            type == plain_type || (type < logical_types.size() && component.dtype == logical_types[type].storage);
-        return component.dtype && component.encoding && has_type &&
-               (!component.digest_text.is_present() || parse_digest(into_.text(component.digest_text)).is_well_formed);
-    }
-
-    /// What manifest_validator checks of dense data. It looks again at what is not right here, and says why.
-    [[nodiscard]] bool is_right(const component_pattern& like, const component_record& component,
-                                std::uint64_t element_count) const noexcept {
-        const std::optional<std::uint64_t> size = checked_multiply(element_count, like.element_bytes);
-        const bool is_raw = component.encoding == encoding::raw;
-        const std::uint64_t decoded = is_raw ? component.length : component.uncompressed_length;
-        const bool has_size = like.element_bytes != 0 && size == decoded &&
-                              (is_raw || component.states_uncompressed_length) &&
-                              (!component.states_uncompressed_length || component.uncompressed_length == decoded);
-        return has_size && component.offset % blob_alignment == 0 && component.offset >= blob_alignment &&
-               fits(component.offset, component.length, blobs_end_) &&
-               (is_raw || can_decode_to(decoded, component.length));
-    }
-
     manifest& into_;
     const std::byte* begin_;
     const std::byte* end_;
@@ -340,6 +352,7 @@ private:
     std::uint64_t blobs_reach_ = 0;
     std::string_view last_name_;
     int learned_ = 0;
+    bool are_known_ = true; ///< the components of the object that is being read
     pattern_shelf<object_pattern, 8> objects_;
     pattern_shelf<component_pattern, 8> components_;
 };

@@ -6,7 +6,7 @@
 #define ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
 
 #include <ztensor/detail/manifest/fields_0_1.hpp>
-#include <ztensor/detail/manifest/read.hpp>
+#include <ztensor/detail/manifest/manifest_reader.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -69,50 +69,57 @@ ZTENSOR_COLD inline bool manifest_reader::read_fields_0_1(object_record& object,
         return false;
     }
     while (scan_.next_field(walk)) {
-        if (!read_field_0_1(fields_0_1[walk.field], object, component, words)) {
+        if (!read_field_0_1(walk.field, object, component, words)) {
             return false;
         }
     }
-    return scan_.leave(walk) &&
-           require(walk, field_bits(fields_0_1, {"name", "offset", "size", "dtype", "shape", "encoding"}));
+    constexpr std::uint32_t required = field_bits(fields_0_1, {"name", "offset", "size", "dtype", "shape", "encoding"});
+    return scan_.leave(walk) && require(walk, required);
 }
 
-ZTENSOR_COLD inline bool manifest_reader::read_field_0_1(std::string_view field, object_record& object,
+ZTENSOR_COLD inline bool manifest_reader::read_field_0_1(std::size_t field, object_record& object,
                                                          component_record& component, tensor_words_0_1& words) {
-    if (field == "name") {
-        const bool read = scan_.read_text(object.name) && scan_.check_name(object.name);
-        object_name_ = object.name;
-        return read;
-    }
-    if (field == "offset") {
-        return scan_.cursor().read_unsigned(component.offset);
-    }
-    if (field == "size") {
-        return scan_.cursor().read_unsigned(component.length);
-    }
-    if (field == "shape") {
-        return read_shape(object);
-    }
-    if (field == "sparse_format") { // of any kind where the layout has no such field
-        words.sparse_format = scan_.here();
-        return scan_.cursor().skip();
-    }
-    index_item* const index_array = field == "indptr"    ? &words.indptr
-                                    : field == "indices" ? &words.indices
-                                    : field == "coords"  ? &words.coords
-                                                         : nullptr;
-    if (index_array != nullptr) {
-        if (count_numbers(scan_.cursor())) {
-            *index_array = scan_.here();
+    cbor_cursor& cursor = scan_.cursor();
+    index_item* index_array = &words.coords;
+    switch (field) {
+    case field_0_1("name"):
+        if (!scan_.read_text(object.name) || !scan_.check_name(object.name)) {
+            return false; // and no error repeats a name as long as the index
         }
-        return scan_.cursor().skip();
+        object_name_ = object.name;
+        return true;
+    case field_0_1("offset"):
+        return cursor.read_unsigned(component.offset);
+    case field_0_1("size"):
+        return cursor.read_unsigned(component.length);
+    case field_0_1("shape"):
+        return read_shape(object);
+    case field_0_1("dtype"):
+        return scan_.read_text(component.dtype_word);
+    case field_0_1("encoding"):
+        return scan_.read_text(component.encoding_word);
+    case field_0_1("checksum"): // null is absent to the reference, in this field and in the byte order's
+        return scan_.read_text_or_null(component.digest_text);
+    case field_0_1("layout"):
+        return scan_.read_text(object.format_word);
+    case field_0_1("data_endianness"):
+        return scan_.read_text_or_null(words.data_endianness);
+    case field_0_1("sparse_format"): // of any kind where the layout has no such field
+        words.sparse_format = scan_.here();
+        return cursor.skip();
+    case field_0_1("indptr"):
+        index_array = &words.indptr;
+        break;
+    case field_0_1("indices"):
+        index_array = &words.indices;
+        break;
+    default:
+        break;
     }
-    index_item& word = field == "dtype"      ? component.dtype_word
-                       : field == "encoding" ? component.encoding_word
-                       : field == "checksum" ? component.digest_text
-                       : field == "layout"   ? object.format_word
-                                             : words.data_endianness;
-    return scan_.read_text(word);
+    if (count_numbers(cursor)) {
+        *index_array = scan_.here();
+    }
+    return cursor.skip();
 }
 
 /// The layout in the words of later versions, and the byte order, which only raw data of several bytes has.

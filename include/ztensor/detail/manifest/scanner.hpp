@@ -9,8 +9,8 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/distinct.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/span.hpp>
@@ -57,7 +57,7 @@ struct name_walk {
 };
 
 /// A cursor over the index together with what schema maps need. Like the cursor's, its calls return false after the
-/// first fault.
+/// first fault. pattern::reach_bytes of anything follow the index.
 class index_scanner {
 public:
     explicit index_scanner(span<std::byte> index) noexcept : index_(index), cursor_(index) {}
@@ -134,16 +134,12 @@ public:
 
     /// Goes to the value of the next name. False at the end of the map, and after a fault.
     ZTENSOR_NOINLINE bool next_name(name_walk& walk) noexcept {
-        cbor_text key;
-        if (!cursor_.next(walk.pairs) || !cursor_.read_key(key)) {
-            return false;
-        }
-        walk.name = joined_in_place(key);
-        return check_name(walk.name);
+        std::size_t end = 0;
+        return cursor_.next(walk.pairs) && read_name(walk.name, end);
     }
 
     /// Notes the name for leave(), which sees to it that none stands twice; a caller with a table of its own does not.
-    void note_name(const name_walk& walk) { keys_.push_back(walk.name.position); }
+    void note_name(index_item name) { keys_.push_back(name.position); }
     bool leave(const name_walk& walk) { return check_distinct(walk.outer_keys); }
 
     /// Passes over a map of attributes and gives its place. Its keys are made definite on the way, as are the values of
@@ -158,30 +154,19 @@ public:
         const std::size_t outer_keys = keys_.size();
         std::size_t end = cursor_.position(); // of what has been kept
         while (cursor_.next(pairs)) {
-            cbor_text key;
-            if (!cursor_.read_key(key)) {
+            index_item name;
+            std::size_t name_end = 0;
+            if (!read_name(name, name_end)) {
                 return false;
             }
-            const std::size_t key_end = cursor_.position();
-            const index_item name = joined_in_place(key);
-            if (!check_name(name)) {
-                return false;
-            }
-            const bool joins = place_of(text(name), joined_values) != joined_values.size();
-            keys_.push_back(static_cast<std::uint32_t>(end));
-            end = keep(key.position, key.is_chunked ? end_of(name) : key_end, end);
             const std::size_t value = cursor_.position();
             if (!cursor_.skip()) {
                 return false;
             }
-            if (joins && is_chunked_text(value)) {
-                cbor_text word;
-                cbor_cursor(index_.subspan(value)).read_text(word);
-                word.position += value;
-                end = keep(value, end_of(joined_in_place(word)), end);
-            } else {
-                end = keep(value, cursor_.position(), end);
-            }
+            const bool joins = is_chunked_text(value) && place_of(text(name), joined_values) != joined_values.size();
+            keys_.push_back(static_cast<std::uint32_t>(end));
+            end = keep(name.position, name_end, end);
+            end = keep(value, joins ? end_of(join_text(value)) : cursor_.position(), end);
         }
         if (pairs.is_indefinite) {
             end = keep(cursor_.position() - 1, cursor_.position(), end); // the break
@@ -199,8 +184,9 @@ public:
     }
     void go_on(const cbor_cursor& rest) noexcept { cursor_ = rest; }
 
-    ZTENSOR_NOINLINE bool check_name(index_item name) noexcept {
-        const char* const problem = name_problem(text(name));
+    /// Of a text that was read.
+    ZTENSOR_COLD bool check_name(index_item name) noexcept {
+        const char* const problem = utf8_name_problem(text(name));
         return problem == nullptr || cursor_.fail(errc::name_invalid, name.position, problem);
     }
 
@@ -209,6 +195,44 @@ public:
     }
 
 private:
+    /// Reads a name and makes it definite. It then ends at `end`: before the cursor, if it was in chunks.
+    bool read_name(index_item& name, std::size_t& end) noexcept {
+        name = here();
+        if (!take_plain_name()) {
+            return read_unusual_name(name, end);
+        }
+        end = cursor_.position();
+        return true;
+    }
+
+    /// Passes over the next item if it is a name of ASCII that is not long, as nearly all are; else stays where it is.
+    ZTENSOR_NOINLINE bool take_plain_name() noexcept {
+        std::string_view name;
+        const std::byte* const end = pass_name(index_.data() + cursor_.position(), name);
+        if (end == nullptr || end > index_.end()) {
+            return false;
+        }
+        cursor_.go_to(static_cast<std::size_t>(end - index_.data()));
+        return true;
+    }
+
+    ZTENSOR_COLD bool read_unusual_name(index_item name, std::size_t& end) noexcept {
+        cbor_text key;
+        if (!cursor_.read_key(key)) {
+            return false;
+        }
+        end = end_of(joined_in_place(key));
+        return check_name(name);
+    }
+
+    /// Makes the text at `position`, which has been passed over and is in chunks, definite.
+    ZTENSOR_COLD index_item join_text(std::size_t position) noexcept {
+        cbor_text word;
+        cbor_cursor(index_.subspan(position)).read_text(word);
+        word.position += position;
+        return joined_in_place(word);
+    }
+
     /// The next key as a position in the walk's names, or behind them if it is none. Writers keep to one order: the
     /// search starts behind the last one that was found.
     ZTENSOR_NOINLINE bool read_field_key(field_walk& walk) noexcept {
@@ -219,12 +243,15 @@ private:
                 return true;
             }
         }
-        cbor_text key;
-        if (!cursor_.read_key(key)) {
-            return false;
+        index_item key = here();
+        if (!take_plain_name()) {
+            cbor_text found;
+            if (!cursor_.read_key(found)) {
+                return false;
+            }
+            key = joined_in_place(found);
         }
-        const std::string_view word = key.is_chunked ? text(joined_in_place(key)) : key.text;
-        walk.field = place_of(word, walk.names);
+        walk.field = place_of(text(key), walk.names);
         return true;
     }
 
@@ -288,8 +315,7 @@ private:
         return static_cast<std::size_t>(content.end() - index_.data());
     }
 
-    /// The keys noted since `outer_keys` are distinct, and are forgotten. Names mostly come sorted; only others are
-    /// sorted here.
+    /// The keys noted since `outer_keys` are distinct, and are forgotten.
     bool check_distinct(std::size_t outer_keys) {
         if (keys_.size() - outer_keys > 1 || cursor_.failed()) {
             return check_distinct_keys(outer_keys);
@@ -302,22 +328,10 @@ private:
         if (cursor_.failed()) {
             return false;
         }
-        const span<std::uint32_t> own = span<std::uint32_t>(keys_).subspan(outer_keys);
-        const auto less = [this](std::uint32_t a, std::uint32_t b) { return text({a}) < text({b}); };
-        std::size_t rising = 1;
-        while (rising < own.size() && less(own[rising - 1], own[rising])) {
-            ++rising;
-        }
-        if (rising < own.size()) {
-            sort_positions(own, less);
-            for (std::size_t i = 1; i < own.size(); ++i) {
-                if (!less(own[i - 1], own[i])) {
-                    return fail_duplicate(own[i]);
-                }
-            }
-        }
+        const span<const std::uint32_t> own = span<const std::uint32_t>(keys_).subspan(outer_keys);
+        const std::uint32_t twin = are_keys_sorted(index_, own) ? 0 : find_twin(index_, own);
         keys_.truncate(outer_keys);
-        return true;
+        return twin == 0 || fail_duplicate(twin);
     }
 
     span<std::byte> index_;

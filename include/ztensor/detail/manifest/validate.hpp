@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/overlap.hpp>
 #include <ztensor/detail/manifest/validate_sparse.hpp>
@@ -49,7 +50,7 @@ public:
     }
 
 private:
-    [[nodiscard]] result<void> validate_object(const object_record& object) {
+    [[nodiscard]] ZTENSOR_COLD result<void> validate_object(const object_record& object) {
         for (std::size_t i = 0; i < object.component_count; ++i) {
             component_record& component = index_.components[object.first_component + i];
             if (result<void> valid = validate_component(object, component); !valid) {
@@ -163,7 +164,7 @@ private:
             return {};
         }
         const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);
-        const std::optional<std::uint64_t> expected = checked_multiply(index_.element_count_of(object), element_bytes);
+        const std::optional<std::uint64_t> expected = dense_bytes(index_.shape_of(object), element_bytes);
         if (!expected) {
             return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
                         {to_string(index_.shape_of(object)), element_bytes});

@@ -106,8 +106,9 @@ private:
             (category == dtype_class::unsigned_integer || category == dtype_class::signed_integer)) {
             return {};
         }
+        const bool has_type = component.logical_type != plain_type;
         return fail(errc::sparse_dtype, "indices are stored as {}{}",
-                    {name(*component.dtype),
+                    {has_type ? in_quotes(type_name(index_, component)) : piece(name(*component.dtype)),
                      index_.generation == generation::v1_1 ? ", which is no integer type" : ", but must be u64"})
             .in_component(role_name(index_, component));
     }

@@ -8,12 +8,13 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -61,6 +62,7 @@ struct object_entry {
     span<const component_entry> components;          ///< in any order
     bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
     bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
+    bool keeps_word = false; ///< the format is a word of 0.1 that means nothing there, though it does in later versions
 };
 
 [[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {
@@ -178,7 +180,8 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.text("dtype");
     out.text(storage ? facts(*storage).long_name : component.dtype);
     out.text("layout");
-    out.text(object.format == name(format::sparse_csr)   ? "sparsecsr"
+    out.text(object.keeps_word                           ? object.format
+             : object.format == name(format::sparse_csr) ? "sparsecsr"
              : object.format == name(format::sparse_coo) ? "sparsecoo"
                                                          : object.format);
     out.text("shape");
@@ -211,100 +214,16 @@ inline void encode_object(cbor_encoder& out, format_version version, const objec
     }
 }
 
-/// Every object so far: its name and what stands for it in the manifest, all in one run of bytes. Of a file of 1.x
-/// whose names came in order, that run is the manifest's.
-class encoded_objects {
-    struct name_of {
-        const encoded_objects* all;
-        std::string_view operator()(std::size_t position) const noexcept { return all->name(position); }
-    };
-
-public:
-    [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
-    [[nodiscard]] bool contains(std::string_view name) const noexcept {
-        return names_.find(name, name_of{this}) != name_table::absent;
+/// The attributes of the file, if it has any, and the head of the map of objects.
+ZTENSOR_COLD inline void encode_attributes_and_objects(cbor_encoder& out, const attributes* of_file,
+                                                       std::size_t objects) {
+    if (of_file != nullptr) {
+        out.text("attributes");
+        encode_attributes(out, *of_file);
     }
-
-    /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
-    ZTENSOR_NOINLINE void add(format_version version, const object_entry& object) {
-        is_sorted_ = is_sorted_ && (size() == 0 || name(size() - 1) < object.name);
-        place& added = *places_.extend(1);
-        added.begin = text_.size();
-        text_.text(object.name);
-        added.value = text_.size();
-        added.name_bytes = object.name.size();
-        encode_object(text_, version, object);
-        added.end = text_.size();
-        names_.add(name_of{this});
-    }
-
-    /// Calls `take(bytes) → result<void>` for all objects as the manifest holds them, in pieces of any size, until one
-    /// fails.
-    template <class Take>
-    [[nodiscard]] ZTENSOR_COLD result<void> hand_over(format_version version, const Take& take) const {
-        if (is_sorted_ && version != format_version::v0_1) {
-            return take(text_.bytes());
-        }
-        record_array<std::uint32_t> order;
-        put_in_order(version, order);
-        cbor_encoder piece;
-        constexpr std::size_t piece_bytes = std::size_t{1} << 16;
-        for (const std::uint32_t position : order) {
-            piece.encoded(encoded(version, position));
-            if (piece.size() >= piece_bytes || position == order.back()) {
-                if (result<void> taken = take(piece.bytes()); !taken) {
-                    return taken;
-                }
-                piece.clear();
-            }
-        }
-        return {};
-    }
-
-    /// Of all objects as the manifest holds them.
-    [[nodiscard]] std::uint64_t encoded_bytes(format_version version) const noexcept {
-        std::uint64_t sum = 0;
-        for (std::size_t position = 0; position < size(); ++position) {
-            sum += encoded(version, position).size();
-        }
-        return sum;
-    }
-
-private:
-    struct place {         // in text_
-        std::size_t begin; ///< of the name, as an item
-        std::size_t value; ///< where the name ends, and what stands for the object begins
-        std::size_t end;
-        std::size_t name_bytes;
-    };
-
-    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
-        const place& at = places_[position];
-        return as_text(text_.bytes().subspan(at.value - at.name_bytes, at.name_bytes));
-    }
-    /// In 1.x with its name before it.
-    [[nodiscard]] bytes_view encoded(format_version version, std::size_t position) const noexcept {
-        const place& at = places_[position];
-        const std::size_t begin = version == format_version::v0_1 ? at.value : at.begin;
-        return text_.bytes().subspan(begin, at.end - begin);
-    }
-    /// In 0.1 as they came, in 1.x by the bytes of their names.
-    ZTENSOR_COLD void put_in_order(format_version version, record_array<std::uint32_t>& order) const {
-        order.reserve(size());
-        for (std::uint32_t i = 0; i < size(); ++i) {
-            order.push_back(i);
-        }
-        if (version != format_version::v0_1) {
-            sort_positions({order.data(), order.size()},
-                           [this](std::uint32_t a, std::uint32_t b) { return name(a) < name(b); });
-        }
-    }
-
-    cbor_encoder text_; ///< of each object its name, and what stands for it
-    record_array<place> places_;
-    growing_name_table names_;
-    bool is_sorted_ = true;
-};
+    out.text("objects");
+    out.begin_map(objects);
+}
 
 /// What stands in the manifest before the objects.
 ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, format_version version, const attributes* of_file,
@@ -316,12 +235,15 @@ ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, format_version
     out.begin_map(of_file != nullptr ? 3 : 2);
     out.text("version");
     out.text(text_of(version));
-    if (of_file != nullptr) {
-        out.text("attributes");
-        encode_attributes(out, *of_file);
-    }
-    out.text("objects");
-    out.begin_map(objects);
+    encode_attributes_and_objects(out, of_file, objects);
+}
+
+/// The same of a file that is gone on with: the fields that its manifest has besides, version first, as they stand.
+ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, bytes_view fields, std::size_t field_count,
+                                               const attributes* of_file, std::size_t objects) {
+    out.begin_map(field_count + (of_file != nullptr ? 2 : 1));
+    out.encoded(fields);
+    encode_attributes_and_objects(out, of_file, objects);
 }
 
 /// The size field and, where the version has it, the magic at the end.
@@ -371,7 +293,7 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
     if (is_big_endian && object.format != name(format::dense) && !object.is_copy_of_0_1) {
         return not_expressible(version, "big-endian data but that of dense tensors");
     }
-    const std::optional<format> known = find_format(object.format);
+    const std::optional<format> known = object.keeps_word ? std::nullopt : find_format(object.format);
     if ((!known || *known == format::quantized_group) && !object.is_copy_of_0_1) {
         return not_expressible(version, sentence("format {}", {in_quotes(object.format)}));
     }

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+//
+// CBOR → the model: what reading a manifest of any version keeps, and how it goes from object to object. What stands in
+// an object is read in read.hpp, and 0.1 in read_0_1.hpp. SPEC.md §3 and §8.
+#ifndef ZTENSOR_DETAIL_MANIFEST_MANIFEST_READER_HPP
+#define ZTENSOR_DETAIL_MANIFEST_MANIFEST_READER_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/counts.hpp>
+#include <ztensor/detail/manifest/meaning.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/pattern_book.hpp>
+#include <ztensor/detail/manifest/scanner.hpp>
+#include <ztensor/detail/manifest/words.hpp>
+#include <ztensor/detail/os/memory.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Fills a manifest from its index, in one pass over the bytes. Objects encoded like others before them are read by
+/// pattern; where the version comes behind the objects, one pass over the records says afterwards what words mean.
+class manifest_reader {
+public:
+    /// `index_offset` is the absolute position of the index, for errors and as the end of the blobs. Without patterns,
+    /// which only take less time, tests see what they are to find.
+    manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset,
+                    bool uses_patterns = true) noexcept
+        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes()),
+          patterns_(into, index_offset), uses_patterns_(uses_patterns) {}
+
+    /// 1.1 and later. Errors: the cbor_… and schema_… codes, duplicate_key, name_invalid, unsupported_version,
+    /// limit_exceeded, shape_overflow, digest_format.
+    [[nodiscard]] ZTENSOR_COLD result<void> read_1() {
+        static constexpr std::string_view fields[] = {"version", "attributes", "objects"};
+        field_walk walk(fields);
+        constexpr std::uint32_t required = field_bits(fields, {"version", "objects"});
+        if (!read_root(walk) || !require(walk, required) || !scan_.finish()) {
+            return fault();
+        }
+        if (!generation_of(scan_.text(into_.version))) {
+            return fail(errc::unsupported_version, "the manifest is of version {}; this library reads 0.1 and 1.x",
+                        {in_quotes(scan_.text(into_.version))})
+                .at(index_offset_ + into_.version.position);
+        }
+        return finish();
+    }
+
+    /// 1.0: `tensors` in place of `objects`, and the dtype at the tensor.
+    [[nodiscard]] ZTENSOR_COLD result<void> read_1_0() {
+        static constexpr std::string_view fields[] = {"version", "attributes", "tensors"};
+        into_.generation = generation::v1_0;
+        field_walk walk(fields);
+        if (!read_root(walk) || !scan_.finish()) {
+            return fault();
+        }
+        return finish();
+    }
+
+    /// 0.1: an array of maps, one per tensor. An index of no bytes has no tensors.
+    [[nodiscard]] result<void> read_0_1();
+
+private:
+    /// The fields in the order version, attributes, objects.
+    bool read_root(field_walk& walk) {
+        if (!scan_.enter(walk)) {
+            return false;
+        }
+        while (scan_.next_field(walk)) {
+            const bool read = walk.field == 0   ? read_version()
+                              : walk.field == 1 ? read_attributes(into_.attributes, into_.has_attributes)
+                                                : read_objects();
+            if (!read) {
+                return false;
+            }
+        }
+        return scan_.leave(walk);
+    }
+
+    /// Most files state their version before their objects. Only then words have a meaning at once, and patterns too.
+    ZTENSOR_COLD bool read_version() {
+        if (!scan_.read_text(into_.version)) {
+            return false;
+        }
+        const std::optional<generation> known = generation_of(scan_.text(into_.version));
+        if (known && into_.generation != generation::v1_0) { // which is known beforehand
+            into_.generation = *known;
+            knows_words_ = uses_patterns_ && into_.objects.empty();
+        }
+        return true;
+    }
+
+    /// An explicit null stands for their absence.
+    bool read_attributes(index_item& at, bool& has_attributes) {
+        has_attributes = !scan_.take_null();
+        return !has_attributes || scan_.read_attributes(at);
+    }
+
+    bool read_objects() {
+        reserve_records();
+        name_walk walk;
+        if (!scan_.enter(walk)) {
+            return false;
+        }
+        for (;;) {
+            if (knows_words_) {
+                read_like_before(walk);
+            }
+            object_record object;
+            if (!scan_.next_name(walk)) {
+                break;
+            }
+            objects_left_ = walk.pairs;
+            object.name = object_name_ = walk.name;
+            object.first_component = static_cast<std::uint32_t>(into_.components.size());
+            if (!(knows_words_ ? read_and_learn(object) : read_object(object)) || !add_object(object)) {
+                return false;
+            }
+        }
+        return !scan_.cursor().failed(); // finish() sees to it that names are distinct
+    }
+
+    /// Reads objects for as long as they are like those before.
+    void read_like_before(name_walk& walk) {
+        cbor_cursor& cursor = scan_.cursor();
+        while (!walk.pairs.is_indefinite && walk.pairs.remaining != 0 && into_.objects.size() < limits_.max_objects_) {
+            const std::size_t behind = patterns_.read_object(cursor.position());
+            if (behind == 0) {
+                break;
+            }
+            cursor.go_to(behind);
+            --walk.pairs.remaining;
+        }
+    }
+
+    /// Room for as many objects as the next map or array announces, each with as many components as the first, within
+    /// what its bytes can hold; where it announces nothing, for exactly what it holds.
+    ZTENSOR_COLD void reserve_records() {
+        const bool is_0_1 = into_.generation == generation::v0_1;
+        const std::uint64_t smallest_object_bytes = is_0_1 ? 40 : 48, smallest_component_bytes = is_0_1 ? 40 : 20;
+        cbor_cursor ahead = scan_.cursor();
+        cbor_sequence all;
+        if (!(is_0_1 ? ahead.enter_array(all) : ahead.enter_map(all))) {
+            return; // whoever reads on meets the same fault
+        }
+        const std::uint64_t bytes = ahead.remaining();
+        record_counts counts = {all.remaining, all.remaining};
+        if (all.is_indefinite) {
+            counts = is_0_1 ? count_tensors(ahead, all) : count_records(ahead, all);
+        } else if (!is_0_1) {
+            const std::uint64_t of_first = count_records(ahead, {1, false}).components;
+            const std::uint64_t bytes_of_first = bytes - ahead.remaining();
+            if (counts.objects * bytes_of_first <= 2 * bytes) { // else most are not like the first
+                counts.components = std::min(counts.objects, limits_.max_objects_) * of_first;
+            }
+        }
+        const std::uint64_t objects =
+            std::min(std::min(counts.objects, limits_.max_objects_), bytes / smallest_object_bytes);
+        into_.objects.reserve(static_cast<std::size_t>(objects));
+        into_.components.reserve(
+            static_cast<std::size_t>(std::min(counts.components, bytes / smallest_component_bytes)));
+        advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
+        into_.components.advise_huge_pages();
+    }
+
+    /// Room for the components of the object that is being read, none of which has been read yet; of its fields
+    /// `fields` are left.
+    ZTENSOR_COLD void make_room(const cbor_sequence& components, const cbor_sequence& fields) {
+        cbor_cursor ahead = scan_.cursor();
+        const std::uint64_t count = components.is_indefinite ? count_pairs(ahead, components) : components.remaining;
+        if (std::min<std::uint64_t>(count, limits_.max_components_per_object_) > into_.components.room()) {
+            const std::uint64_t allowed =
+                limits_.max_objects_ - std::min<std::uint64_t>(limits_.max_objects_, into_.objects.size());
+            const std::uint64_t announced = objects_left_.is_indefinite ? allowed : objects_left_.remaining;
+            const std::uint64_t more =
+                count_components(scan_.cursor(), components, fields, {std::min(announced, allowed), false});
+            into_.components.reserve_beyond(static_cast<std::size_t>(more));
+        }
+    }
+
+    bool add_object(const object_record& object) {
+        if (into_.objects.size() >= limits_.max_objects_) {
+            return fail_limit("more objects than read_options::max_objects allows");
+        }
+        patterns_.note_name(scan_.text(object.name));
+        into_.objects.push_back(object);
+        for (const component_record& component : into_.components_of(object)) {
+            patterns_.note_blob(component);
+        }
+        object_name_ = {};
+        return true;
+    }
+
+    /// After the bytes: what the words mean, and that no name stands twice.
+    [[nodiscard]] result<void> finish() {
+        if (!knows_words_) {
+            interpret_words(into_);
+        }
+        return check_object_names(into_, index_offset_);
+    }
+
+    // -- objects of 1.0 and later, in read.hpp
+
+    bool read_object(object_record& object);
+    void spread_dtype(const object_record& object, index_item dtype_of_all);
+    bool read_and_learn(object_record& object);
+    bool read_shape(object_record& object) noexcept;
+    bool read_components(const cbor_sequence& fields_left);
+    void read_components_like_before(name_walk& walk, std::size_t first);
+    bool read_and_learn(component_record& component);
+    bool read_component(component_record& component);
+    bool read_field(component_record& component, std::size_t field);
+    bool read_number(std::uint64_t& value, pattern_field field) noexcept;
+    bool read_digest(index_item& out);
+
+    // -- 0.1, in read_0_1.hpp
+
+    struct tensor_words_0_1 {
+        index_item data_endianness;
+        index_item sparse_format;
+        index_item indptr; ///< if it is an array of non-negative integers; like the next two
+        index_item indices;
+        index_item coords;
+    };
+
+    bool read_tensor_0_1();
+    bool read_fields_0_1(object_record& object, component_record& component, tensor_words_0_1& words);
+    bool read_field_0_1(std::size_t field, object_record& object, component_record& component, tensor_words_0_1& words);
+    bool interpret_words_0_1(const tensor_words_0_1& words, object_record& object, component_record& component);
+
+    // -- faults
+
+    /// Every bit of `required` has been seen; each stands for one of the walk's fields.
+    bool require(const field_walk& walk, std::uint32_t required) noexcept {
+        const std::uint32_t missing = required & ~walk.seen;
+        if (missing == 0) {
+            return true;
+        }
+        std::size_t field = 0;
+        while ((missing >> field & 1) == 0) {
+            ++field;
+        }
+        missing_field_ = walk.names[field];
+        return fail_missing("a required field is missing");
+    }
+
+    ZTENSOR_COLD bool fail_missing(const char* sentence) noexcept {
+        return scan_.cursor().fail(errc::schema_missing, scan_.cursor().position(), sentence);
+    }
+    ZTENSOR_COLD bool fail_limit(const char* sentence) noexcept {
+        return scan_.cursor().fail(errc::limit_exceeded, scan_.cursor().position(), sentence);
+    }
+
+    /// The cursor's fault as an error, with the object and component it was met in.
+    [[nodiscard]] ZTENSOR_COLD error fault() const {
+        const cbor_fault& found = scan_.cursor().fault();
+        error why = missing_field_.empty()
+                        ? fail(found.code, "in the manifest, {}", {found.sentence})
+                        : fail(found.code, "in the manifest, {}: {}", {found.sentence, in_quotes(missing_field_)});
+        return std::move(why)
+            .at(index_offset_ + found.position)
+            .in_object(scan_.text(object_name_))
+            .in_component(scan_.text(component_name_));
+    }
+
+    manifest& into_;
+    const read_options& limits_;
+    std::uint64_t index_offset_;
+    index_scanner scan_;
+    pattern_book patterns_;
+    bool uses_patterns_;
+    bool knows_words_ = false;   ///< the version came before the objects
+    cbor_sequence objects_left_; ///< behind the object that is being read
+    met_fields object_fields_;
+    met_fields component_fields_;
+    index_item object_name_;    ///< being read
+    index_item component_name_; ///< being read
+    std::string_view missing_field_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// A quick look that tells most objects to be right, so that manifest_validator need not look at them: it says of the
+// others what is wrong, if anything is. SPEC.md §2.3, §4.3, §5.1, §6.2.
+#ifndef ZTENSOR_DETAIL_MANIFEST_RIGHT_HPP
+#define ZTENSOR_DETAIL_MANIFEST_RIGHT_HPP
+
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// All words of a component have a meaning, and fit each other.
+[[nodiscard]] ZTENSOR_COLD inline bool is_known(const manifest& index, const component_record& component) noexcept {
+    const std::uint8_t type = component.logical_type;
+    const bool has_type =
+        type == plain_type || (type < logical_types.size() && component.dtype == logical_types[type].storage);
+    return component.dtype && component.encoding && has_type &&
+           (!component.digest_text.is_present() || parse_digest(index.text(component.digest_text)).is_well_formed);
+}
+
+/// Of a component whose type is known.
+[[nodiscard]] inline std::uint64_t element_bytes(const component_record& component) noexcept {
+    return width_bytes(*component.dtype) * storage_elements(component);
+}
+
+/// Its blob lies where one may.
+[[nodiscard]] inline bool has_right_place(const component_record& component, std::uint64_t blobs_end) noexcept {
+    return component.offset % blob_alignment == 0 && component.offset >= blob_alignment &&
+           fits(component.offset, component.length, blobs_end);
+}
+
+/// The data of a dense object, of elements of so many bytes; 0, if that is not known. Of an empty one more has to be
+/// said.
+[[nodiscard]] inline bool is_right_dense(const component_record& data, std::uint64_t element_count,
+                                         std::uint64_t element_bytes, std::uint64_t blobs_end) noexcept {
+    const std::optional<std::uint64_t> size = checked_multiply(element_count, element_bytes);
+    const bool is_raw = data.encoding == encoding::raw;
+    const std::uint64_t decoded = is_raw ? data.length : data.uncompressed_length;
+    const bool has_size = element_bytes != 0 && element_count != 0 && size == decoded &&
+                          (is_raw || data.states_uncompressed_length) &&
+                          (!data.states_uncompressed_length || data.uncompressed_length == decoded);
+    return has_size && has_right_place(data, blobs_end) && (is_raw || can_decode_to(decoded, data.length));
+}
+
+/// A sparse_csr object that is stored as it is, in parts of which all words are known and no two have one role.
+[[nodiscard]] ZTENSOR_COLD inline bool is_right_csr(const manifest& index, const object_record& object,
+                                                    std::uint64_t blobs_end) noexcept {
+    static constexpr std::string_view roles[] = {"values", "indices", "indptr"};
+    constexpr std::size_t values = 0, indices = 1, indptr = 2;
+    std::uint64_t counts[] = {0, 0, 0};
+    for (const component_record& part : index.components_of(object)) {
+        const std::size_t role = place_of(index.text(part.role), roles);
+        const bool has_type = role == values || (part.dtype == dtype::u64 && part.logical_type == plain_type);
+        const std::uint64_t width = element_bytes(part);
+        if (role > indptr || !has_type || part.encoding != encoding::raw || part.states_uncompressed_length ||
+            part.length % width != 0 || !has_right_place(part, blobs_end)) {
+            return false;
+        }
+        counts[role] = part.length / width;
+    }
+    constexpr std::byte two_dimensions{0x82};
+    const std::byte* const shape = index.from(object.shape).data();
+    std::uint64_t rows = 0;
+    return object.component_count == indptr + 1 && *shape == two_dimensions &&
+           pass_unsigned(shape + 1, rows) != nullptr && counts[values] == counts[indices] && counts[indptr] != 0 &&
+           counts[indptr] - 1 == rows;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
