@@ -65,14 +65,18 @@ public:
         }
     }
 
-    [[nodiscard]] T* data() noexcept { return data_; }
-    [[nodiscard]] const T* data() const noexcept { return data_; }
+    [[nodiscard]] T* data() & noexcept { return data_; }
+    [[nodiscard]] const T* data() const& noexcept { return data_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    [[nodiscard]] T* begin() noexcept { return data_; }
-    [[nodiscard]] T* end() noexcept { return data_ + size_; }
-    [[nodiscard]] const T* begin() const noexcept { return data_; }
-    [[nodiscard]] const T* end() const noexcept { return data_ + size_; }
+    [[nodiscard]] T* begin() & noexcept { return data_; }
+    [[nodiscard]] T* end() & noexcept { return data_ + size_; }
+    [[nodiscard]] const T* begin() const& noexcept { return data_; }
+    [[nodiscard]] const T* end() const& noexcept { return data_ + size_; }
+    // Borrowing from an array that is about to die.
+    const T* data() const&& = delete;
+    const T* begin() const&& = delete;
+    const T* end() const&& = delete;
     /// Unchecked.
     [[nodiscard]] T& operator[](std::size_t i) noexcept { return data_[i]; }
     [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data_[i]; }

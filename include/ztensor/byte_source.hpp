@@ -17,6 +17,7 @@ namespace detail {
 
 class blob_area;
 class file;
+struct source_access;
 
 } // namespace detail
 
@@ -24,6 +25,7 @@ class file;
 /// Every member may be called from many threads at once, and the content must not change while a reader uses it.
 class byte_source {
     friend class detail::blob_area;
+    friend struct detail::source_access;
 
 public:
     virtual ~byte_source() = default;
@@ -38,12 +40,14 @@ public:
     /// reader asks for none), errc::file_changed where a file has become shorter, and errc::io_error.
     [[nodiscard]] virtual result<void> read_at(std::uint64_t offset, span<std::byte> destination) const = 0;
 
-    /// The whole content, where it lies in memory and stays there as long as this source; else empty, and then no
-    /// tensor can be viewed without a copy.
+    /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
+    /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
+    /// (Of its own mapped files it does not: they can change, so that only views look at the mapping.)
     [[nodiscard]] virtual bytes_view mapped() const noexcept { return {}; }
 
-    /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if the length is no longer
-    /// size(), or with errc::io_error. Changes of another kind are not noticed.
+    /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if they are fewer than size() by
+    /// now, or with errc::io_error. That there are more behind them is no harm. Changes of another kind are not
+    /// noticed.
     [[nodiscard]] virtual result<void> check_unchanged() const { return {}; }
 
     /// Hints about `length` bytes at `offset`: that they will be wanted soon, so that fetching them may begin; and that

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/fwd.hpp>
@@ -36,6 +37,19 @@ template <class To, class = void>
 inline constexpr bool takes_double_v = false;
 template <class To>
 inline constexpr bool takes_double_v<To, std::void_t<decltype(To{std::declval<double>()})>> = true;
+
+template <>
+inline constexpr bool is_handle_v<component_view> = true;
+
+/// Errors: out_of_memory for bools, which a std::vector packs.
+template <class T>
+[[nodiscard]] result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return guard_memory([&]() -> result<std::vector<T>> { return from_vector<T>(std::move(elements)); });
+    } else {
+        return elements;
+    }
+}
 
 } // namespace detail
 
@@ -134,7 +148,7 @@ public:
         if (!done) {
             return std::move(done).error();
         }
-        return detail::from_vector<T>(std::move(elements));
+        return detail::as_result<T>(std::move(elements));
     }
 
     /// The same in an array of its own, which is faster than a vector for large tensors: include <ztensor/array.hpp>.
@@ -216,7 +230,7 @@ public:
         if (!done) {
             return std::move(done).error();
         }
-        return detail::from_vector<T>(std::move(elements));
+        return detail::as_result<T>(std::move(elements));
     }
 
     /// The same into the caller's memory. Errors: size_mismatch if `destination` has not as many elements; as
@@ -258,12 +272,14 @@ private:
         if (!numbers) {
             return std::move(numbers).error();
         }
-        std::vector<To> converted;
-        converted.reserve(numbers->size());
-        for (const Number number : *numbers) {
-            converted.push_back(static_cast<To>(number));
-        }
-        return converted;
+        return detail::guard_memory([&]() -> result<std::vector<To>> {
+            std::vector<To> converted;
+            converted.reserve(numbers->size());
+            for (const Number number : *numbers) {
+                converted.push_back(static_cast<To>(number));
+            }
+            return converted;
+        });
     }
 
     /// Adds to an error where it happened.

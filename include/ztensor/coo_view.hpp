@@ -32,7 +32,9 @@ public:
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "values that are read lie in memory from new");
     static_assert(detail::is_integer_element_v<Index>, "an index type is an integer");
 
-    /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
+    /// Borrows values that lie in memory as they are needed, without verifying them, and reads the rest. Indices are
+    /// borrowed only from memory that the caller lent (reader::from_bytes, a source that is mapped): those of a file
+    /// are read, as they must stay what was checked, whoever writes to the file.
     /// Errors: unsupported_format (not sparse_coo), sparse_shape, sparse_size, sparse_dtype, sparse_index,
     /// needs_byteswap (0.1, big-endian); as component_view::read<T>().
     [[nodiscard]] static result<coo_view> from(const object_view& object) {
@@ -46,8 +48,13 @@ public:
                                       detail::element_request_of<T>(), index_type));
     }
 
+    // No moves, as of csr_view.
+    coo_view(const coo_view&) noexcept = default;
+    coo_view& operator=(const coo_view&) noexcept = default;
+    ~coo_view() = default;
+
     /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1, …
-    /// Errors: sparse_shape, sparse_size, sparse_index.
+    /// Errors: sparse_shape (too_long(), too), sparse_size, sparse_index.
     [[nodiscard]] static result<coo_view> from_parts(const shape& dimensions, span<const T> values,
                                                      span<const Index> coords) {
         coo_view borrowed(
@@ -59,15 +66,28 @@ public:
         return borrowed;
     }
 
-    [[nodiscard]] const ztensor::shape& shape() const noexcept { return parts_.shape; }
+    /// Parts that are about to die can't be borrowed: keep each in a variable.
+    template <class Values, class Coords,
+              std::enable_if_t<detail::is_dying_owner_v<Values&&> || detail::is_dying_owner_v<Coords&&>, int> = 0>
+    static result<coo_view> from_parts(const ztensor::shape& dimensions, Values&& values, Coords&& coords) = delete;
+
+    [[nodiscard]] const ztensor::shape& shape() const& noexcept { return parts_.shape; }
+    [[nodiscard]] ztensor::shape shape() const&& noexcept { return parts_.shape; }
     [[nodiscard]] std::size_t entry_count() const noexcept { return coords().size() / shape().rank(); }
-    [[nodiscard]] span<const T> values() const noexcept { return detail::as_elements<T>(parts_.values.bytes); }
+    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_elements<T>(parts_.values.bytes); }
     /// All coordinates of dimension 0, then of dimension 1, …
-    [[nodiscard]] span<const Index> coords() const noexcept { return detail::as_elements<Index>(parts_.indices.bytes); }
+    [[nodiscard]] span<const Index> coords() const& noexcept {
+        return detail::as_elements<Index>(parts_.indices.bytes);
+    }
     /// The coordinates of every entry in dimension `axis` < rank.
-    [[nodiscard]] span<const Index> coords(std::size_t axis) const noexcept {
+    [[nodiscard]] span<const Index> coords(std::size_t axis) const& noexcept {
         return coords().subspan(axis * entry_count(), entry_count());
     }
+    // Borrowing from a view that is about to die, and may own what it lends: keep it in a variable.
+    span<const T> values() const&& = delete;
+    span<const Index> coords() const&& = delete;
+    span<const Index> coords(std::size_t axis) const&& = delete;
+
     /// True if nothing had to be copied.
     [[nodiscard]] bool is_borrowed() const noexcept { return parts_.is_borrowed(); }
 

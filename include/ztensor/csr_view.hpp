@@ -48,7 +48,9 @@ public:
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "values that are read lie in memory from new");
     static_assert(detail::is_integer_element_v<Index>, "an index type is an integer");
 
-    /// Borrows what lies in memory as it is needed, without verifying it; reads the rest.
+    /// Borrows values that lie in memory as they are needed, without verifying them, and reads the rest. Indices are
+    /// borrowed only from memory that the caller lent (reader::from_bytes, a source that is mapped): those of a file
+    /// are read, as they must stay what was checked, whoever writes to the file.
     /// Errors: unsupported_format (not sparse_csr), sparse_shape, sparse_size, sparse_dtype, sparse_indptr,
     /// sparse_index, needs_byteswap (0.1, big-endian); as component_view::read<T>().
     [[nodiscard]] static result<csr_view> from(const object_view& object) {
@@ -70,7 +72,13 @@ public:
         return of(detail::load_csr_rows(object, first, last, detail::element_request_of<T>(), index_type));
     }
 
-    /// From parts in memory, which are borrowed. Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index.
+    // No moves: a view that was moved from would lend what it no longer owns.
+    csr_view(const csr_view&) noexcept = default;
+    csr_view& operator=(const csr_view&) noexcept = default;
+    ~csr_view() = default;
+
+    /// From parts in memory, which are borrowed. Errors: sparse_shape (too_long(), too), sparse_size, sparse_indptr,
+    /// sparse_index.
     [[nodiscard]] static result<csr_view> from_parts(const shape& dimensions, span<const T> values,
                                                      span<const Index> indices, span<const Index> indptr) {
         csr_view borrowed({dimensions,
@@ -85,18 +93,32 @@ public:
         return borrowed;
     }
 
-    [[nodiscard]] const ztensor::shape& shape() const noexcept { return parts_.shape; }
+    /// Parts that are about to die can't be borrowed: keep each in a variable.
+    template <class Values, class Indices, class Indptr,
+              std::enable_if_t<detail::is_dying_owner_v<Values&&> || detail::is_dying_owner_v<Indices&&> ||
+                                   detail::is_dying_owner_v<Indptr&&>,
+                               int> = 0>
+    static result<csr_view> from_parts(const ztensor::shape& dimensions, Values&& values, Indices&& indices,
+                                       Indptr&& indptr) = delete;
+
+    [[nodiscard]] const ztensor::shape& shape() const& noexcept { return parts_.shape; }
+    [[nodiscard]] ztensor::shape shape() const&& noexcept { return parts_.shape; }
     [[nodiscard]] std::uint64_t rows() const noexcept { return shape()[0]; }
     [[nodiscard]] std::uint64_t columns() const noexcept { return shape()[1]; }
     /// Stored values.
     [[nodiscard]] std::size_t entry_count() const noexcept { return indices().size(); }
-    [[nodiscard]] span<const T> values() const noexcept { return detail::as_elements<T>(parts_.values.bytes); }
+    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_elements<T>(parts_.values.bytes); }
     /// The column of each value.
-    [[nodiscard]] span<const Index> indices() const noexcept {
+    [[nodiscard]] span<const Index> indices() const& noexcept {
         return detail::as_elements<Index>(parts_.indices.bytes);
     }
     /// rows() + 1 positions: the values of row r are those from indptr[r] up to indptr[r + 1].
-    [[nodiscard]] span<const Index> indptr() const noexcept { return detail::as_elements<Index>(parts_.indptr.bytes); }
+    [[nodiscard]] span<const Index> indptr() const& noexcept { return detail::as_elements<Index>(parts_.indptr.bytes); }
+    // Borrowing from a view that is about to die, and may own what it lends: keep it in a variable.
+    span<const T> values() const&& = delete;
+    span<const Index> indices() const&& = delete;
+    span<const Index> indptr() const&& = delete;
+
     /// True if nothing had to be copied.
     [[nodiscard]] bool is_borrowed() const noexcept { return parts_.is_borrowed(); }
     /// True if the columns of every row rise, so that none stands twice. The format does not require it.
@@ -117,13 +139,15 @@ public:
         span<const T> values;
     };
     /// Row `row` < rows().
-    [[nodiscard]] row_view row(std::uint64_t row) const noexcept {
+    [[nodiscard]] row_view row(std::uint64_t row) const& noexcept {
         const span<const Index> pointers = indptr();
         const auto begin = static_cast<std::size_t>(pointers[static_cast<std::size_t>(row)]);
         const auto count = static_cast<std::size_t>(pointers[static_cast<std::size_t>(row) + 1]) - begin;
         const std::size_t per_value = std::is_same_v<T, std::byte> ? parts_.value_bytes : 1;
         return {indices().subspan(begin, count), values().subspan(begin * per_value, count * per_value)};
     }
+
+    row_view row(std::uint64_t row) const&& = delete;
 
     /// Calls `visit(csr_entry<T>)` for each value, row by row.
     template <class Visit>

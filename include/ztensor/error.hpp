@@ -37,6 +37,7 @@ enum class errc : std::uint8_t {
     not_regular_file,   ///< a directory, FIFO or device
     unmappable,         ///< mapping was asked for and the system can't
     file_changed,       ///< the file became shorter, or a source returned fewer bytes than it promised
+    busy,               ///< another writer has the file, or one that was broken off has left an undo record
     not_durable,        ///< the new file is published, but syncing its directory failed
     out_of_memory,      ///< a checked size could not be allocated
     too_large_for_host, ///< more bytes or elements than this host can address
@@ -93,6 +94,11 @@ enum class errc : std::uint8_t {
     unsupported_type,     ///< a logical type that this call does not know
     unsupported_format,   ///< this call can't serve the object's format
     unsupported_encoding, ///< neither raw nor zstd
+    // -- refused by read_options::strict() alone, lint.hpp
+    strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md §10.2
+    strict_order,    ///< names that are not sorted, or indices of a sparse object that do not rise
+    strict_gap,      ///< bytes that belong to no blob and are no padding of zeros
+    strict_alias,    ///< two components with the same bytes
     // -- what was asked
     object_not_found,    ///< no object of that name
     component_not_found, ///< no component of that role
@@ -123,6 +129,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::not_regular_file, "not_regular_file", error_kind::io},
     {errc::unmappable, "unmappable", error_kind::io},
     {errc::file_changed, "file_changed", error_kind::io},
+    {errc::busy, "busy", error_kind::io},
     {errc::not_durable, "not_durable", error_kind::io},
     {errc::out_of_memory, "out_of_memory", error_kind::limit},
     {errc::too_large_for_host, "too_large_for_host", error_kind::limit},
@@ -172,6 +179,10 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unsupported_type, "unsupported_type", error_kind::unsupported},
     {errc::unsupported_format, "unsupported_format", error_kind::unsupported},
     {errc::unsupported_encoding, "unsupported_encoding", error_kind::unsupported},
+    {errc::strict_encoding, "strict_encoding", error_kind::unsupported},
+    {errc::strict_order, "strict_order", error_kind::unsupported},
+    {errc::strict_gap, "strict_gap", error_kind::unsupported},
+    {errc::strict_alias, "strict_alias", error_kind::unsupported},
     {errc::object_not_found, "object_not_found", error_kind::not_found},
     {errc::component_not_found, "component_not_found", error_kind::not_found},
     {errc::attribute_not_found, "attribute_not_found", error_kind::not_found},
@@ -242,19 +253,27 @@ public:
     [[nodiscard]] error_kind kind() const noexcept;
 
     /// The file's path as it was given; empty for memory and user-defined sources.
-    [[nodiscard]] const std::string& path() const noexcept;
+    [[nodiscard]] const std::string& path() const& noexcept;
     /// The object's name as it stands in the file: hostile text, not escaped. Empty if no object is concerned.
-    [[nodiscard]] const std::string& object() const noexcept;
+    [[nodiscard]] const std::string& object() const& noexcept;
     /// The component's role, likewise.
-    [[nodiscard]] const std::string& component() const noexcept;
+    [[nodiscard]] const std::string& component() const& noexcept;
     /// Absolute position in the file, in bytes, where it is known.
     [[nodiscard]] std::optional<std::uint64_t> offset() const noexcept;
     /// What the operating system said; tests false where it was not asked.
     [[nodiscard]] std::error_code os_error() const noexcept;
     /// What was found and expected, without the place.
-    [[nodiscard]] const std::string& sentence() const noexcept;
+    [[nodiscard]] const std::string& sentence() const& noexcept;
     /// The whole message in one line, safe to print: text from the file is escaped and cut.
-    [[nodiscard]] const std::string& what() const noexcept;
+    [[nodiscard]] const std::string& what() const& noexcept;
+
+    // Of an error that is about to die, as `open(path).error().what()` asks for it, the text itself. Throws
+    // std::bad_alloc.
+    [[nodiscard]] std::string path() const&& { return path(); }
+    [[nodiscard]] std::string object() const&& { return object(); }
+    [[nodiscard]] std::string component() const&& { return component(); }
+    [[nodiscard]] std::string sentence() const&& { return sentence(); }
+    [[nodiscard]] std::string what() const&& { return what(); }
 
     // Used while an error travels upwards: each layer adds what it knows, and never replaces what is there. Where
     // memory runs out, the error stays as it was.

@@ -66,8 +66,7 @@ struct load_options {
     /// Bytes that all threads together hold besides the destinations: small tensors that are read at once, blocks that
     /// are converted, and compressed frames, one or two for each thread. Unless set, as many as that takes. A frame
     /// that does not fit a thread's half share is limit_exceeded; below 1 MiB a thread fewer threads work. Not counted
-    /// are compressed blobs below half a MiB, frames of which only a part is wanted, and compressed elements to be
-    /// converted to narrower numbers.
+    /// are frames of which only a part is wanted, and compressed elements to be converted to narrower numbers.
     load_options& max_staging_bytes(std::uint64_t value) noexcept { return max_staging_bytes_ = value, *this; }
 };
 

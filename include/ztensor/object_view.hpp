@@ -6,6 +6,7 @@
 
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/slice.hpp>
@@ -25,6 +26,9 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 struct object_access;
+
+template <>
+inline constexpr bool is_handle_v<object_view> = true;
 } // namespace detail
 
 /// An object. Cheap to copy; it and everything it hands out live as long as the reader it came from (or any copy of
@@ -155,7 +159,7 @@ public:
         if (!done) {
             return std::move(done).error();
         }
-        return detail::from_vector<T>(std::move(elements));
+        return detail::as_result<T>(std::move(elements));
     }
     /// The same into the caller's memory. Errors: size_mismatch for another size; as read_slice().
     template <class Destination>

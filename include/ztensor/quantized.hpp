@@ -32,7 +32,8 @@ public:
 
     /// Of the weights before quantization.
     [[nodiscard]] ztensor::shape shape() const noexcept { return object_.shape(); }
-    [[nodiscard]] const quantization& parameters() const noexcept { return parameters_; }
+    [[nodiscard]] const quantization& parameters() const& noexcept { return parameters_; }
+    [[nodiscard]] quantization parameters() const&& { return parameters_; }
     /// Bits of one quantized weight.
     [[nodiscard]] unsigned bits() const noexcept { return parameters_.bits; }
     /// Weights that share a scale and a zero point.
@@ -49,8 +50,8 @@ public:
     [[nodiscard]] component_view zeros() const noexcept { return zeros_; }
 
     /// The quantized integers, one for each element of shape(), row-major, as unsigned numbers.
-    /// Errors: quant_packing (unknown), quant_bits (more bits than Q has), size_mismatch; as
-    /// component_view::read().
+    /// Errors: quant_packing (unknown), quant_bits (more bits than Q has), size_mismatch, limit_exceeded (integers and
+    /// words together take more than read_options::max_decoded_bytes); as component_view::read().
     template <class Q = std::uint8_t>
     [[nodiscard]] result<std::vector<Q>> unpack() const {
         static_assert(std::is_unsigned_v<Q> && !std::is_same_v<Q, bool> && sizeof(Q) <= sizeof(std::uint64_t),
@@ -64,7 +65,8 @@ public:
     }
 
     /// The weights: (q − zero) · scale, with the zero and scale of the weight's group along the last dimension,
-    /// computed in float. Errors: as unpack(), and as component_view::read_as<float>() of scales and zeros.
+    /// computed in float. Errors: as unpack(), the limit being that of weights, words, scales and zeros together; as
+    /// component_view::read_as<float>() of scales and zeros.
     [[nodiscard]] result<std::vector<float>> dequantize() const;
 
 private:

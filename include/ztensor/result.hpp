@@ -29,8 +29,17 @@ private:
 
 template <class T>
 class result;
+template <class T>
+class span;
 
 namespace detail {
+
+/// True for handles: what they hand out belongs to somebody else (a reader), and lives on when they die. Everything
+/// else is taken to lend what is its own.
+template <class T>
+inline constexpr bool is_handle_v = false;
+template <class T>
+inline constexpr bool is_handle_v<span<T>> = true;
 
 /// Throws exception(why), or says why and ends the program where exceptions are off.
 [[noreturn]] void raise(const error& why);
@@ -89,8 +98,10 @@ auto or_else(Result&& r, F&& f) {
 /// Either a T or an error. `if (r)` asks which; `*r` and `r->` take the value of one that was asked;
 /// `r.value()` takes it or throws ztensor::exception (ends the program where exceptions are off).
 ///
-/// Differs from std::expected in one point, for safety: `value()` and `*` of a temporary return the value itself,
-/// not a reference into the dying result, so `for (auto object : open(path).value())` is sound.
+/// Differs from std::expected in two points, for safety. `value()` and `*` of a temporary return the value itself,
+/// not a reference into the dying result, so `for (auto object : open(path).value())` is sound. And `->` on a temporary
+/// does not compile, unless the value is a handle (object_view, component_view, attributes_view, span): what
+/// `open(path)->find(name)` gives would belong to a reader that is gone.
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -142,8 +153,14 @@ public:
     [[nodiscard]] const T& operator*() const& noexcept { return value_; }
     [[nodiscard]] T operator*() && { return std::move(value_); }
     [[nodiscard]] T operator*() const&& { return value_; }
-    [[nodiscard]] T* operator->() noexcept { return &value_; }
-    [[nodiscard]] const T* operator->() const noexcept { return &value_; }
+    [[nodiscard]] T* operator->() & noexcept { return &value_; }
+    [[nodiscard]] const T* operator->() const& noexcept { return &value_; }
+    template <class Handle = T>
+    [[nodiscard]] const Handle* operator->() const&& noexcept {
+        static_assert(detail::is_handle_v<Handle>,
+                      "this result is a temporary, and what -> lends would die with it: keep the result in a variable");
+        return &value_;
+    }
 
     T& value() & {
         require();
@@ -157,10 +174,15 @@ public:
         require();
         return std::move(value_);
     }
+    T value() const&& {
+        require();
+        return value_;
+    }
 
     [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
     [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
     [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
 
     template <class U>
     [[nodiscard]] T value_or(U&& fallback) const& {
@@ -288,6 +310,7 @@ public:
     [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
     [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
     [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
     [[nodiscard]] ztensor::error error_or(ztensor::error fallback) const {
         return has_value() ? std::move(fallback) : error_;
     }

@@ -73,9 +73,14 @@ public:
     [[nodiscard]] bool too_long() const noexcept { return too_long_; }
     /// The i-th dimension, i < rank().
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return dimensions_[i]; }
-    [[nodiscard]] const std::uint64_t* data() const noexcept { return dimensions_.data(); }
-    [[nodiscard]] const std::uint64_t* begin() const noexcept { return data(); }
-    [[nodiscard]] const std::uint64_t* end() const noexcept { return data() + rank_; }
+    [[nodiscard]] const std::uint64_t* data() const& noexcept { return dimensions_.data(); }
+    [[nodiscard]] const std::uint64_t* begin() const& noexcept { return data(); }
+    [[nodiscard]] const std::uint64_t* end() const& noexcept { return data() + rank_; }
+    // Borrowing from a shape that is about to die, as object_view::shape() gives one: keep it in a variable. A loop
+    // over it keeps it by itself.
+    const std::uint64_t* data() const&& = delete;
+    const std::uint64_t* begin() const&& = delete;
+    const std::uint64_t* end() const&& = delete;
 
     /// Product of the dimensions, or nothing where the product of those that are not zero needs more than 64 bits:
     /// a zero hides no overflow of the others (SPEC.md §4.3).

@@ -39,6 +39,17 @@ template <class C, class T>
 inline constexpr bool is_contiguous_of_v<C, T, std::void_t<data_pointer_t<C>, decltype(std::declval<C&>().size())>> =
     points_to_same_v<std::remove_pointer_t<data_pointer_t<C>>, T>;
 
+/// True for a container that is about to die with its elements, given as C&&: an owner's elements are as constant as
+/// the owner, where a span's are not.
+template <class C, class = void>
+inline constexpr bool is_dying_owner_v = false;
+template <class C>
+inline constexpr bool
+    is_dying_owner_v<C, std::void_t<data_pointer_t<std::remove_cv_t<std::remove_reference_t<C>>>,
+                                    decltype(std::declval<std::remove_cv_t<std::remove_reference_t<C>>&>().size())>> =
+        !std::is_lvalue_reference_v<C> && !std::is_same_v<data_pointer_t<std::remove_cv_t<std::remove_reference_t<C>>>,
+                                                          data_pointer_t<const std::remove_reference_t<C>>>;
+
 template <class C>
 inline constexpr bool is_span_v = false;
 template <class T>

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Compiles a file twice: as it stands it must compile, with MISUSE defined it must not. Declarations are enough for that,
-so it is done in compiled mode, which has no more.
+"""Compiles a file several times: as it stands it must compile, with MISUSE defined it must not. Where it holds several
+misuses, one for each number that it compares MISUSE with, none of them may. Declarations are enough for that, so it is
+done in compiled mode, which has no more.
 
 usage: must_not_compile.py FILE COMPILER INCLUDE_FOLDERS, the folders separated by semicolons
 """
 
+import re
 import subprocess
 import sys
 
@@ -20,12 +22,17 @@ def main():
     right = compile_file(source, compiler, folders)
     if right.returncode != 0:
         return f"the right use does not compile:\n{right.stdout}"
-    wrong = compile_file(source, compiler, folders, "-DMISUSE")
-    if wrong.returncode == 0:
-        return "the misuse compiles"
-    errors = [line for line in wrong.stdout.splitlines() if "error:" in line]
-    print("\n".join(errors[:3]))
-    return 0 if errors else f"the compiler failed without an error:\n{wrong.stdout}"
+    with open(source, encoding="utf-8") as file:
+        numbers = sorted({int(number) for number in re.findall(r"MISUSE == (\d+)", file.read())})
+    for number in numbers or [1]:
+        wrong = compile_file(source, compiler, folders, f"-DMISUSE={number}")
+        if wrong.returncode == 0:
+            return f"misuse {number} compiles"
+        errors = [line for line in wrong.stdout.splitlines() if "error:" in line]
+        print("\n".join(errors[:3]))
+        if not errors:
+            return f"the compiler failed without an error:\n{wrong.stdout}"
+    return 0
 
 
 sys.exit(main())

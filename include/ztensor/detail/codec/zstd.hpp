@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <zstd.h>
@@ -88,9 +89,26 @@ namespace detail {
     return {};
 }
 
-/// Decodes all frames of `stored`, whose decoded size is not known, to the front of `decoded`, and gives their size, at
-/// most `max_bytes`. Tries buffers of growing size: decoding in one go needs no window, whose size a hostile frame
-/// could choose. Errors: as decode_zstd; limit_exceeded.
+/// What the frames say that they hold in all, if each does; else nothing. Lies are found when they are decoded.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_content_bytes(bytes_view stored) noexcept {
+    std::uint64_t total = 0;
+    while (!stored.empty()) {
+        const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
+        const std::size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
+        if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || ZSTD_isError(frame) != 0 ||
+            content > ~std::uint64_t{0} - total) {
+            return std::nullopt;
+        }
+        total += content;
+        stored = stored.subspan(frame);
+    }
+    return total;
+}
+
+/// Decodes all frames of `stored`, whose decoded size the file does not state, to the front of `decoded`, and gives
+/// their size, at most `max_bytes`. Takes the frames' word for it, as most give it; else tries buffers of growing size,
+/// each instead of the one before: decoding in one go needs no window, whose size a hostile frame could choose. Errors:
+/// as decode_zstd; limit_exceeded.
 [[nodiscard]] inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes,
                                                             byte_buffer& decoded) {
     if (result<void> frames = check_zstd_frames(stored); !frames) {
@@ -104,7 +122,9 @@ namespace detail {
         std::min(max_bytes, checked_multiply(stored.size(), max_zstd_ratio).value_or(max_bytes)),
         std::numeric_limits<std::ptrdiff_t>::max());
     constexpr std::uint64_t smallest_try = 4096;
-    for (std::uint64_t size = std::max(smallest_try, std::uint64_t{stored.size()} * 2);; size *= 4) {
+    const std::optional<std::uint64_t> stated = stated_content_bytes(stored);
+    for (std::uint64_t size = stated.value_or(std::max(smallest_try, std::uint64_t{stored.size()} * 2));;
+         size = std::max(smallest_try, size * 2)) {
         size = std::min(size, most);
         if (!decoded.allocate(static_cast<std::size_t>(size))) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {size});

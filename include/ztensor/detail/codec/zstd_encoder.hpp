@@ -10,6 +10,7 @@
 #include <ztensor/span.hpp>
 
 #include <cstddef>
+#include <utility>
 
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -32,17 +33,51 @@ namespace detail {
     return ZSTD_compressBound(content_bytes);
 }
 
-/// Compresses frame after frame with one context, which making anew would cost 2.5× the encoding of 1 KiB. One thread
-/// at a time uses it.
+/// The context that this thread keeps for its next encoder; null while one has it, and before the first.
+struct kept_encoder {
+    ZSTD_CCtx* context = nullptr;
+
+    kept_encoder() noexcept = default;
+    kept_encoder(const kept_encoder&) = delete;
+    kept_encoder& operator=(const kept_encoder&) = delete;
+    ~kept_encoder() {
+        ZSTD_freeCCtx(context);
+        is_gone() = true;
+    }
+
+    [[nodiscard]] static kept_encoder& of_this_thread() noexcept {
+        static thread_local kept_encoder mine;
+        return mine;
+    }
+    /// Writers may live until the very end of their thread.
+    [[nodiscard]] static bool& is_gone() noexcept {
+        static thread_local bool gone = false;
+        return gone;
+    }
+};
+
+/// Compresses frame after frame with one context, which making anew would cost 2.5× the encoding of 1 KiB: so a thread
+/// keeps one from writer to writer. One thread at a time uses an encoder.
 class zstd_encoder {
 public:
     zstd_encoder() noexcept = default;
     zstd_encoder(const zstd_encoder&) = delete;
     zstd_encoder& operator=(const zstd_encoder&) = delete;
-    ~zstd_encoder() { ZSTD_freeCCtx(context_); }
+    ~zstd_encoder() {
+        if (context_ == nullptr) {
+            return;
+        }
+        if (!kept_encoder::is_gone() && ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
+            std::swap(context_, kept_encoder::of_this_thread().context);
+        }
+        ZSTD_freeCCtx(context_);
+    }
 
     /// Before the first frame; does nothing after that. False where memory runs out.
     [[nodiscard]] bool start() noexcept {
+        if (context_ == nullptr && !kept_encoder::is_gone()) {
+            std::swap(context_, kept_encoder::of_this_thread().context);
+        }
         context_ = context_ != nullptr ? context_ : ZSTD_createCCtx();
         return context_ != nullptr;
     }
@@ -63,6 +98,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
+
     ZSTD_CCtx* context_ = nullptr;
 };
 

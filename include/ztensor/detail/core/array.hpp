@@ -122,11 +122,6 @@ public:
     }
     /// Forgets all but the first `count`.
     void truncate(std::size_t count) noexcept { size_ = count; }
-    void shrink_to_fit() {
-        if (size_ != capacity_) {
-            reallocate(size_, sizeof(Record));
-        }
-    }
 
     [[nodiscard]] Record* data() noexcept { return begin(); }
     [[nodiscard]] const Record* data() const noexcept { return begin(); }

@@ -40,9 +40,18 @@ template <class T>
     }
 }
 
+template <class Elements>
+struct element_of {
+    using type = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
+};
+template <class T, std::size_t Count>
+struct element_of<T[Count]> {
+    using type = std::remove_cv_t<T>;
+};
+
 /// The element type of a container or array.
 template <class Elements>
-using element_of_t = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
+using element_of_t = typename element_of<Elements>::type;
 
 /// Elements in memory, in the host's byte order, as what they are in a file.
 struct typed_bytes {
@@ -57,6 +66,10 @@ template <class Elements>
     using T = element_of_t<Elements>;
     static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
     return {element_traits<T>::storage, element_traits<T>::type, as_bytes(span<const T>(elements))};
+}
+template <class T, std::size_t Count>
+[[nodiscard]] typed_bytes typed_bytes_of(const T (&elements)[Count]) noexcept {
+    return typed_bytes_of(span<const T>(elements, Count));
 }
 
 /// Memory for elements of which only reading tells how many there are.

@@ -138,13 +138,13 @@ ZTENSOR_INLINE errc error::code() const noexcept {
 ZTENSOR_INLINE error_kind error::kind() const noexcept {
     return ZTENSOR_MODE::kind(details_->code);
 }
-ZTENSOR_INLINE const std::string& error::path() const noexcept {
+ZTENSOR_INLINE const std::string& error::path() const& noexcept {
     return details_->path;
 }
-ZTENSOR_INLINE const std::string& error::object() const noexcept {
+ZTENSOR_INLINE const std::string& error::object() const& noexcept {
     return details_->object;
 }
-ZTENSOR_INLINE const std::string& error::component() const noexcept {
+ZTENSOR_INLINE const std::string& error::component() const& noexcept {
     return details_->component;
 }
 ZTENSOR_INLINE std::optional<std::uint64_t> error::offset() const noexcept {
@@ -153,10 +153,10 @@ ZTENSOR_INLINE std::optional<std::uint64_t> error::offset() const noexcept {
 ZTENSOR_INLINE std::error_code error::os_error() const noexcept {
     return details_->os_error;
 }
-ZTENSOR_INLINE const std::string& error::sentence() const noexcept {
+ZTENSOR_INLINE const std::string& error::sentence() const& noexcept {
     return details_->sentence;
 }
-ZTENSOR_INLINE const std::string& error::what() const noexcept {
+ZTENSOR_INLINE const std::string& error::what() const& noexcept {
     return details_->what;
 }
 

@@ -118,6 +118,43 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
     return check_indices(columns, dimensions[1], "column");
 }
 
+/// For strict reading: the columns of every row rise, in parts that were checked. Errors: strict_order.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_view indptr,
+                                                                    dtype index) {
+    const integers_view columns(indices, index);
+    const integers_view pointers(indptr, index);
+    for (std::size_t row = 0; row + 1 < pointers.size(); ++row) {
+        for (std::uint64_t entry = pointers[row] + 1; entry < pointers[row + 1]; ++entry) {
+            const auto at = static_cast<std::size_t>(entry);
+            if (columns[at - 1] >= columns[at]) {
+                return fail(errc::strict_order, "the columns of row {} do not rise at entry {}", {row, entry});
+            }
+        }
+    }
+    return {};
+}
+
+/// The same of coordinates: entries stand in row-major order, none twice. Errors: strict_order.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_coords(const shape& dimensions, bytes_view coords,
+                                                                   dtype index) {
+    const integers_view coordinates(coords, index);
+    const std::size_t entries = coordinates.size() / dimensions.rank();
+    for (std::size_t entry = 1; entry < entries; ++entry) {
+        bool rises = false;
+        bool falls = false;
+        for (std::size_t axis = 0; axis < dimensions.rank() && !rises && !falls; ++axis) {
+            const std::uint64_t before = coordinates[axis * entries + entry - 1];
+            const std::uint64_t here = coordinates[axis * entries + entry];
+            rises = before < here;
+            falls = before > here;
+        }
+        if (!rises) {
+            return fail(errc::strict_order, "entry {} does not stand behind the one before it", {entry});
+        }
+    }
+    return {};
+}
+
 /// All of a COO object; `coords` holds all coordinates of dimension 0, then of dimension 1, and so on, of the integer
 /// type `index`, in host byte order. Errors: sparse_shape, sparse_size, sparse_index, shape_overflow.
 [[nodiscard]] inline result<void> check_coo(const shape& dimensions, std::uint64_t values, bytes_view coords,

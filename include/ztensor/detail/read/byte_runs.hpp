@@ -10,6 +10,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/result.hpp>
@@ -107,17 +108,64 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     }
 }
 
+/// Runs of raw data in a file, neighbours at once with what lies between them: a call costs as much as copying a
+/// kilobyte or more.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_near_runs(const opened_file& file,
+                                                              const component_record& component, byte_runs runs,
+                                                              span<std::byte> destination, std::uint64_t& read_bytes) {
+    constexpr std::uint64_t most_gap_bytes = 1024;
+    thread_memory memory;
+    while (!runs.is_empty()) {
+        const std::uint64_t begin = runs.begin();
+        std::uint64_t end = runs.end();
+        byte_runs next = runs;
+        for (next.next(); !next.is_empty(); next.next()) {
+            if (next.begin() - end > most_gap_bytes || next.end() - begin > cached_piece_bytes) {
+                break;
+            }
+            end = next.end();
+        }
+        const auto size = static_cast<std::size_t>(end - begin);
+        const bool is_alone = size == runs.run_bytes();
+        if (!is_alone && !memory.reserve(cached_piece_bytes)) {
+            return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
+        }
+        const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
+        if (result<void> read = file.source->read_at(component.offset + begin, all); !read) {
+            return read;
+        }
+        read_bytes += size;
+        if (is_alone) {
+            destination = destination.subspan(size);
+            runs.next();
+        } else {
+            copy_runs(runs, all, begin, destination);
+        }
+    }
+    return {};
+}
+
 /// Runs of raw data.
 [[nodiscard]] inline result<void> read_raw_runs(const opened_file& file, const component_record& component,
                                                 byte_runs runs, span<std::byte> destination,
                                                 std::uint64_t& read_bytes) {
-    if (const std::optional<bytes_view> blob = runs.count() > 1 ? mapped_blob(file, component) : std::nullopt) {
+    // Short runs are copied out of a mapping: each byte is looked at once, and a call for each run takes forty times as
+    // long. So this is the one place besides views that a file cut off at the same moment lets fault.
+    constexpr std::uint64_t short_run_bytes = 4096;
+    const bool is_short = runs.count() > 1 && runs.run_bytes() < short_run_bytes;
+    const std::optional<bytes_view> stable = runs.count() > 1 ? stable_blob(file, component) : std::nullopt;
+    if (const std::optional<bytes_view> blob = stable || !is_short ? stable : mapped_blob(file, component)) {
         result<void> unchanged = file.source->check_unchanged();
         if (unchanged) {
             read_bytes += runs.count() * runs.run_bytes();
             copy_runs(runs, *blob, 0, destination);
         }
-        return unchanged;
+        if (unchanged || stable) {
+            return unchanged;
+        } // what is left of a file can still be read
+    }
+    if (runs.count() > 1 && source_access::is_file(*file.source)) {
+        return read_near_runs(file, component, runs, destination, read_bytes);
     }
     const auto run_bytes = static_cast<std::size_t>(runs.run_bytes());
     for (; !runs.is_empty(); runs.next()) {
@@ -133,12 +181,12 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Some bytes of a blob, to look at: perhaps not those that will be read later.
 [[nodiscard]] inline result<void> peek_stored(const opened_file& file, const component_record& component,
-                                              std::optional<bytes_view> mapped, std::uint64_t from,
+                                              std::optional<bytes_view> stable, std::uint64_t from,
                                               span<std::byte> destination) {
-    if (!mapped) {
+    if (!stable) {
         return file.source->read_at(component.offset + from, destination);
     }
-    std::memcpy(destination.data(), mapped->data() + from, destination.size());
+    std::memcpy(destination.data(), stable->data() + from, destination.size());
     return {};
 }
 
@@ -206,13 +254,13 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 [[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
                                                  byte_runs runs, span<std::byte> destination,
                                                  std::uint64_t& read_bytes) {
-    const std::optional<bytes_view> mapped = mapped_blob(file, component);
+    const std::optional<bytes_view> stable = stable_blob(file, component);
     frame_walker walker(component.length);
     std::uint64_t decoded_bytes = 0;
     while (!runs.is_empty() && !walker.is_at_end()) {
         std::byte head[frame_walker::most_head_bytes];
         const span<std::byte> wanted(head, walker.head_bytes());
-        if (result<void> read = peek_stored(file, component, mapped, walker.next(), wanted); !read) {
+        if (result<void> read = peek_stored(file, component, stable, walker.next(), wanted); !read) {
             return read;
         }
         read_bytes += wanted.size();

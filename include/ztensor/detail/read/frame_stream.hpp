@@ -42,7 +42,7 @@ public:
     frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
                  std::uint64_t most_frame_bytes = ~std::uint64_t{0})
         : file_(file), component_(component), destination_(destination), most_frame_bytes_(most_frame_bytes),
-          mapped_(mapped_blob(file, component)), walker_(component.length), check_(file, component) {}
+          stable_(stable_blob(file, component)), walker_(component.length), check_(file, component) {}
 
     /// How many turns there may be.
     [[nodiscard]] std::size_t most_turns() const noexcept {
@@ -60,7 +60,7 @@ public:
                 return false;
             }
             is_over_ = true; // if reading fails
-            result<frames> next = mapped_ ? read_mapped_frames(memory) : read_frames(memory);
+            result<frames> next = stable_ ? read_stable_frames(memory) : read_frames(memory);
             if (!next) {
                 failure_ = std::move(next).error();
                 return true;
@@ -103,7 +103,7 @@ public:
     }
 
 private:
-    /// So much is read in a turn, or more: small frames are decoded by the dozen.
+    /// So much is read in a turn, or more, unless less may be held: small frames are decoded by the dozen.
     static constexpr std::size_t least_bytes = std::size_t{256} << 10;
 
     struct frames {
@@ -141,9 +141,9 @@ private:
         return read;
     }
 
-    /// One whole frame or more of a mapped blob, whose heads are looked at in the mapping: so it is known what is to be
-    /// read. Heads that are others by then make an error when the frames are decoded.
-    [[nodiscard]] ZTENSOR_COLD result<frames> read_mapped_frames(thread_memory& memory) {
+    /// One whole frame or more of a blob in memory, whose heads are looked at there: so it is known what is to be read.
+    /// Heads that are others by then make an error when the frames are decoded.
+    [[nodiscard]] ZTENSOR_COLD result<frames> read_stable_frames(thread_memory& memory) {
         std::size_t held = 0;
         const std::uint64_t begin = read_bytes_;
         std::uint64_t end = begin;
@@ -151,16 +151,21 @@ private:
         if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
             return std::move(unchanged).error();
         }
-        while (!has_unsized_frame_ && !walker_.is_at_end() && end - begin < least_bytes) {
-            const result<bool> is_frame = walker_.take(mapped_->data() + walker_.next());
-            if (!is_frame) {
-                return is_frame.error();
-            }
+        while (has_known_frame_ || (!has_unsized_frame_ && !walker_.is_at_end() && end - begin < least_bytes)) {
             const zstd_frame& found = walker_.frame();
-            has_unsized_frame_ = found.content_bytes == zstd_frame::unknown;
-            if (*is_frame) {
+            if (!has_known_frame_) {
+                const result<bool> is_frame = walker_.take(stable_->data() + walker_.next());
+                if (!is_frame) {
+                    return is_frame.error();
+                }
+                has_unsized_frame_ = found.content_bytes == zstd_frame::unknown;
+                has_known_frame_ = *is_frame;
+            } else if (end != begin && found.end - begin > most_frame_bytes_) {
+                break; // the next turn has room for it
+            } else {
                 end = found.end;
                 content_bytes += std::min(found.content_bytes, ~std::uint64_t{0} - content_bytes);
+                has_known_frame_ = false;
             }
         }
         if (has_unsized_frame_ && end == begin) {
@@ -182,7 +187,8 @@ private:
             std::memcpy(memory.first(held).data(), carried_.data(), held);
         }
         const std::uint64_t begin = read_bytes_ - held; // of the first frame that is held
-        std::uint64_t wanted = std::max<std::uint64_t>(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes);
+        std::uint64_t wanted = std::min(
+            std::max<std::uint64_t>(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes), most_frame_bytes_);
         std::uint64_t end = begin; // of the last frame that is whole
         std::uint64_t content_bytes = 0;
         if (has_unsized_frame_) {
@@ -207,8 +213,9 @@ private:
                 if (walker_.is_at_end()) {
                     break;
                 }
-                if (walker_.next() + walker_.head_bytes() > begin + held) {
-                    wanted = walker_.next() + walker_.head_bytes() - begin + least_bytes / 2;
+                const std::uint64_t with_head = walker_.next() + walker_.head_bytes() - begin;
+                if (with_head > held) {
+                    wanted = std::max(with_head, std::min(with_head + least_bytes / 2, most_frame_bytes_));
                     break;
                 }
                 const auto head = static_cast<std::size_t>(walker_.next() - begin);
@@ -254,7 +261,8 @@ private:
                         {destination_.size()});
         }
         const bytes_view rest = held.subspan(whole);
-        if (rest.size() > carried_.size() && !carried_.allocate(rest.size() + least_bytes)) {
+        const std::uint64_t room = std::min<std::uint64_t>(rest.size() + least_bytes, most_frame_bytes_);
+        if (rest.size() > carried_.size() && !carried_.allocate(static_cast<std::size_t>(room))) {
             return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {rest.size()});
         }
         if (!rest.empty()) {
@@ -282,7 +290,7 @@ private:
     const component_record& component_;
     span<std::byte> destination_;
     std::uint64_t most_frame_bytes_;
-    std::optional<bytes_view> mapped_;
+    std::optional<bytes_view> stable_;
 
     os_mutex mutex_; ///< of all that follows
     frame_walker walker_;

@@ -14,6 +14,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -40,8 +41,8 @@ struct hash_task {
     result<void> outcome;
 };
 
-/// What a thread reads into, of a source that is not mapped: so much that calls cost nothing, so little that it stays
-/// in the processor's cache.
+/// What a thread reads into, of a source that is not mapped, or not any more: so much that calls cost nothing, so
+/// little that it stays in the processor's cache.
 inline constexpr std::size_t hash_buffer_bytes = std::size_t{1} << 18;
 inline constexpr std::size_t most_hash_streams = 8;
 
@@ -74,8 +75,8 @@ private:
 
     void work() {
         byte_buffer buffer;
-        if (source_.mapped().empty()) {
-            static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks say so
+        if (source_.mapped().empty() || source_access::is_file(source_)) { // which may become shorter
+            static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
         while (hash_task* const task = take(next_crc32c_, digest::crc32c)) {
             task->outcome = hash_crc32c(*task, buffer.writable_bytes());
@@ -98,12 +99,17 @@ private:
     /// The bytes of the task from `done` on: all of them where they lie in memory, else as many as the buffer holds.
     [[nodiscard]] result<bytes_view> load(const hash_task& task, std::uint64_t done, span<std::byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
+            // Straight from the mapping, which is three times as fast as reading: what others write meanwhile gives a
+            // wrong digest and no more. Of a file that is shorter now what is left can still be read.
             const bytes_view mapped = source_.mapped();
             if (fits(task.offset, task.length, mapped.size())) {
-                if (result<void> unchanged = source_.check_unchanged(); !unchanged) {
+                result<void> unchanged = source_.check_unchanged();
+                if (unchanged) {
+                    return mapped.subspan(static_cast<std::size_t>(task.offset), static_cast<std::size_t>(task.length));
+                }
+                if (!source_access::is_file(source_)) {
                     return std::move(unchanged).error();
                 }
-                return mapped.subspan(static_cast<std::size_t>(task.offset), static_cast<std::size_t>(task.length));
             }
             if (buffer.empty()) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {hash_buffer_bytes});

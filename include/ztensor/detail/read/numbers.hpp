@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
@@ -33,7 +34,7 @@ namespace detail {
 /// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component.
 class number_reader {
 public:
-    /// Errors: unknown_dtype, unsupported_type, type_mismatch, unsupported_encoding, size_mismatch.
+    /// Errors: unknown_dtype, unsupported_type, type_mismatch, unsupported_encoding, size_mismatch, limit_exceeded.
     [[nodiscard]] static result<number_reader> make(const opened_file& file, const component_record& component,
                                                     std::size_t number_bytes) {
         if (!component.dtype) {
@@ -67,14 +68,14 @@ public:
     [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check) const {
         const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
         const std::size_t count = numbers.size() / number_bytes_;
-        const std::optional<bytes_view> mapped = mapped_source(check);
-        if (mapped) {
+        const std::optional<bytes_view> stable = stable_source(check);
+        if (stable) {
             if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
                 return unchanged;
             }
         }
         thread_memory memory;
-        if (!mapped && !memory.reserve(std::min(block_elements, count) * stored_.size_bytes)) {
+        if (!stable && !memory.reserve(std::min(block_elements, count) * stored_.size_bytes)) {
             return fail(errc::out_of_memory, "no memory for a block of elements");
         }
         for (std::size_t done = 0; done < count; done += block_elements) {
@@ -82,8 +83,8 @@ public:
             const std::uint64_t from = (first + done) * stored_.size_bytes;
             const std::size_t bytes = elements * stored_.size_bytes;
             bytes_view block;
-            if (mapped) {
-                block = mapped->subspan(static_cast<std::size_t>(from), bytes);
+            if (stable) {
+                block = stable->subspan(static_cast<std::size_t>(from), bytes);
             } else {
                 if (result<void> read = read_checked(file_, component_, from, memory.first(bytes), check); !read) {
                     return read;
@@ -152,9 +153,16 @@ public:
     /// All of them into memory that is made to measure.
     [[nodiscard]] result<void> read_all(element_memory numbers) const {
         const std::optional<std::uint64_t> known = count();
+        call_budget budget(file_.options);
         if (!known) {
-            return read_unsized(
-                [&](std::size_t found) -> result<span<std::byte>> { return numbers.resize(numbers.owner, found); });
+            return read_unsized([&](std::size_t found) -> result<span<std::byte>> {
+                result<void> allowed = budget.take(found, number_bytes_);
+                return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, found))
+                               : std::move(allowed).error();
+            });
+        }
+        if (result<void> allowed = budget.take(*known, number_bytes_); !allowed) {
+            return allowed;
         }
         const auto total = static_cast<std::size_t>(*known);
         if (!is_raw() || numbers.reserve == nullptr) {
@@ -180,10 +188,10 @@ private:
           type_(component.logical_type == plain_type ? std::string_view() : type_name(file.index, component)) {}
 
     /// The blob where it lies, if its bytes can be converted there: each is looked at once and any value will do.
-    [[nodiscard]] std::optional<bytes_view> mapped_source(const blob_check& check) const noexcept {
+    [[nodiscard]] std::optional<bytes_view> stable_source(const blob_check& check) const noexcept {
         const bool is_swapped = is_foreign_order(component_) && stored_.size_bytes > 1;
         const bool is_checked = check.is_wanted() || component_.dtype == dtype::boolean;
-        return is_swapped || is_checked ? std::nullopt : mapped_blob(file_, component_);
+        return is_swapped || is_checked ? std::nullopt : stable_blob(file_, component_);
     }
 
     /// `first` is the position of the first of them in the tensor.

@@ -24,8 +24,14 @@ struct object_access {
     }
 };
 
-[[nodiscard]] ZTENSOR_COLD inline error no_component(std::string_view role) noexcept {
-    return fail(errc::component_not_found, "there is no component {}", {in_quotes(role)});
+[[nodiscard]] ZTENSOR_COLD inline error no_component(const manifest& index, const object_record& object,
+                                                     std::string_view role) noexcept {
+    const bool is_sparse = object.format == format::sparse_csr || object.format == format::sparse_coo;
+    return fail(errc::component_not_found, "there is no component {}{}",
+                {in_quotes(role), is_sparse && index.generation == generation::v0_1
+                                      ? ": 0.1 keeps a sparse tensor in one blob, of which csr_view and coo_view make "
+                                        "the parts"
+                                      : ""});
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error not_dense(std::string_view format) noexcept {
@@ -108,7 +114,7 @@ ZTENSOR_INLINE result<component_view> object_view::component(std::string_view ro
     if (const detail::component_record* const found = detail::find_component(file_->index, *record_, role)) {
         return component_view(*file_, *record_, *found);
     }
-    return located(detail::no_component(role));
+    return located(detail::no_component(file_->index, *record_, role));
 }
 
 ZTENSOR_INLINE result<component_view> object_view::data() const {

@@ -93,7 +93,8 @@ struct opened_file {
     if (result<void> read = read_manifest(source, *at, opened.options, opened.index); !read) {
         return read;
     }
-    return manifest_validator(opened.index, at->offset).validate();
+    result<void> valid = manifest_validator(opened.index, at->offset).validate();
+    return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
 }
 
 } // namespace detail

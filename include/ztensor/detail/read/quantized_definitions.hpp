@@ -13,6 +13,7 @@
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
@@ -50,13 +51,20 @@ namespace detail {
 
 /// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
 [[nodiscard]] inline result<integers_view> load_words(const object_view& object, const packing& packed,
-                                                      byte_buffer& memory) {
+                                                      byte_buffer& memory, call_budget& budget) {
     constexpr std::string_view role = "packed_weight";
     const opened_file& file = object_access::file_of(object);
     const component_record& component = *find_component(file.index, object_access::record_of(object), role);
+    const std::optional<std::uint64_t> known = component.decoded_length();
+    if (result<void> allowed = budget.take(known.value_or(0), 1); !allowed) {
+        return std::move(allowed).error().in_component(role);
+    }
     const result<span<std::byte>> words = decode_whole(file, component, memory);
     if (!words) {
         return error(words.error()).in_component(role);
+    }
+    if (result<void> allowed = budget.take(known ? 0 : words->size(), 1); !allowed) {
+        return std::move(allowed).error().in_component(role);
     }
     const std::size_t width = width_bytes(packed.word);
     if (result<void> whole = check_whole_elements(words->size(), width); !whole) {
@@ -95,15 +103,6 @@ void unpack_as(const integers_view& words, const packing& packed, unsigned bits,
         std::memcpy(at, &weight, sizeof weight);
         at += sizeof weight;
     });
-}
-
-/// So many weights can be in memory at once. Errors: out_of_memory.
-[[nodiscard]] inline result<void> check_room(std::uint64_t weights, std::size_t weight_bytes) {
-    const std::optional<std::uint64_t> bytes = checked_multiply(weights, weight_bytes);
-    if (bytes && fits_address_space(*bytes)) {
-        return {};
-    }
-    return fail(errc::out_of_memory, "no memory for {} weights", {weights});
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error unknown_packing(std::string_view packing_name) {
@@ -183,14 +182,15 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
             return detail::fail(errc::quant_bits, "weights of {} bits don't fit the {} bits asked for",
                                 {bits(), 8 * weight_bytes});
         }
+        detail::call_budget budget(detail::object_access::file_of(object_).options);
         detail::byte_buffer memory;
-        const result<detail::integers_view> words = detail::load_words(object_, *packed, memory);
+        const result<detail::integers_view> words = detail::load_words(object_, *packed, memory, budget);
         if (!words) {
             return words.error();
         }
         const std::uint64_t count = object_.element_count();
-        if (result<void> room = detail::check_room(count, weight_bytes); !room) {
-            return room;
+        if (result<void> allowed = budget.take(count, weight_bytes); !allowed) {
+            return allowed;
         }
         const span<std::byte> out = weights.resize(weights.owner, static_cast<std::size_t>(count));
         switch (weight_bytes) {
@@ -224,10 +224,19 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     if (!packed) {
         return detail::unknown_packing(parameters_.packing_name);
     }
+    detail::call_budget budget(detail::object_access::file_of(object_).options);
     detail::byte_buffer memory;
-    const result<detail::integers_view> words = detail::load_words(object_, *packed, memory);
+    const result<detail::integers_view> words = detail::load_words(object_, *packed, memory, budget);
     if (!words) {
         return words.error();
+    }
+    const std::uint64_t count = object_.element_count();
+    result<void> allowed = budget.take(count, sizeof(float));
+    if (allowed) { // scales and zeros
+        allowed = budget.take(count / group_size(), 2 * sizeof(float));
+    }
+    if (!allowed) {
+        return std::move(allowed).error();
     }
     const result<std::vector<float>> scales = group_numbers(scales_);
     if (!scales) {
@@ -236,10 +245,6 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     const result<std::vector<float>> zeros = group_numbers(zeros_);
     if (!zeros) {
         return zeros.error();
-    }
-    const std::uint64_t count = object_.element_count();
-    if (result<void> room = detail::check_room(count, sizeof(float)); !room) {
-        return std::move(room).error();
     }
     // Groups run along the last dimension, which they divide: they follow one another without a gap.
     std::vector<float> weights;

@@ -12,8 +12,40 @@
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/reader.hpp>
 
+#include <new>
+
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Where there is no memory for the table of names.
+[[nodiscard]] ZTENSOR_COLD inline const object_record* find_without_table(const opened_file& file,
+                                                                          std::string_view name) noexcept {
+    for (const object_record& each : file.index.objects) {
+        if (file.index.text(each.name) == name) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+[[nodiscard]] inline const object_record* find_object(const opened_file& file, std::string_view name) noexcept {
+#if ZTENSOR_HAS_EXCEPTIONS
+    try {
+        return file.index.find(name);
+    } catch (const std::bad_alloc&) {
+        return find_without_table(file, name);
+    }
+#else
+    return file.index.find(name);
+#endif
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
+    return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
+}
+
+} // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
                                                              const read_options& options, std::string path) {
@@ -50,6 +82,9 @@ ZTENSOR_INLINE result<reader> reader::from_bytes(std::vector<std::byte>&& owned,
 
 ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_source> source,
                                                   const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
     return detail::guard_memory([&] { return open_from(std::move(source), options, {}); });
 }
 
@@ -87,17 +122,14 @@ ZTENSOR_INLINE std::size_t reader::size() const noexcept {
 }
 
 ZTENSOR_INLINE result<object_view> reader::find(std::string_view name) const& {
-    return detail::guard_memory([&]() -> result<object_view> {
-        if (const detail::object_record* const found = file_->index.find(name)) {
-            return object_view(*file_, *found);
-        }
-        return detail::fail(errc::object_not_found, "there is no object {}", {detail::in_quotes(name)})
-            .in_file(file_->path);
-    });
+    if (const detail::object_record* const found = detail::find_object(*file_, name)) {
+        return object_view(*file_, *found);
+    }
+    return detail::no_object(*file_, name);
 }
 
-ZTENSOR_INLINE bool reader::contains(std::string_view name) const {
-    return file_->index.find(name) != nullptr;
+ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
+    return detail::find_object(*file_, name) != nullptr;
 }
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {

@@ -14,6 +14,7 @@
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
@@ -37,9 +38,9 @@ namespace detail {
 class sparse_loader_0_1 {
 public:
     sparse_loader_0_1(const opened_file& file, const object_record& object, format layout, loading how,
-                      const element_request& value, dtype index) noexcept
+                      const element_request& value, dtype index, call_budget& budget) noexcept
         : file_(file), object_(object), blob_(file.index.components_of(object)[0]), layout_(layout), how_(how),
-          value_(value), index_(index) {}
+          value_(value), index_(index), budget_(budget) {}
 
     /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts
     /// are), type_mismatch, sparse_size, sparse_index, sparse_indptr; as reading does.
@@ -65,13 +66,20 @@ private:
     [[nodiscard]] result<sparse_parts> load_values_and_arrays() const {
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
-        result<shared_bytes> values = load_elements(file_, blob_, value_, how_);
+        result<shared_bytes> values = load_elements(file_, blob_, value_, how_, budget_);
         if (!values) {
             return std::move(values).error();
         }
         parts.values = *std::move(values);
-        const result<void> converted = set_indices(parts, load_array(is_csr() ? "indices" : "coords"),
-                                                   is_csr() ? load_array("indptr") : shared_bytes());
+        const result<shared_bytes> indices_of_all = load_array(is_csr() ? "indices" : "coords");
+        if (!indices_of_all) {
+            return indices_of_all.error();
+        }
+        const result<shared_bytes> indptr = is_csr() ? load_array("indptr") : shared_bytes();
+        if (!indptr) {
+            return indptr.error();
+        }
+        const result<void> converted = set_indices(parts, *indices_of_all, *indptr);
         if (!converted) {
             return converted.error();
         }
@@ -86,10 +94,13 @@ private:
         return parts;
     }
 
-    /// The numbers of an index array in the manifest, as u64 in host byte order.
-    [[nodiscard]] shared_bytes load_array(std::string_view field) const {
+    /// The numbers of an index array in the manifest, as u64 in host byte order. Errors: limit_exceeded.
+    [[nodiscard]] result<shared_bytes> load_array(std::string_view field) const {
         cbor_cursor array = index_array_0_1(file_.index, object_, field);
         const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
+        if (result<void> allowed = budget_.take(count, index_bytes); !allowed) {
+            return std::move(allowed).error();
+        }
         const shared_memory numbers(static_cast<std::size_t>(count), index_bytes);
         std::byte* at = numbers.bytes().data();
         cbor_sequence items;
@@ -101,7 +112,8 @@ private:
     }
 
     [[nodiscard]] result<sparse_parts> load_one_blob() const {
-        const result<shared_bytes> blob = load_elements(file_, blob_, element_request(), how_);
+        const result<shared_bytes> blob =
+            load_elements(file_, blob_, element_request(), of_indices(file_, how_), budget_);
         if (!blob) {
             return blob.error();
         }
@@ -134,6 +146,9 @@ private:
     /// The blob is entries of (one u64 for each dimension, one value).
     [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t rank = parts.shape.rank();
+        if (result<void> allowed = budget_.take(entries, rank * index_bytes + parts.value_bytes); !allowed) {
+            return allowed;
+        }
         const shared_memory coords(entries * rank, index_bytes);
         const shared_memory values(entries, parts.value_bytes);
         const std::byte* from = blob.bytes.data();
@@ -190,7 +205,7 @@ private:
     }
 
     [[nodiscard]] result<shared_bytes> as_index(const shared_bytes& u64s) const {
-        return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_);
+        return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_, budget_);
     }
 
     const opened_file& file_;
@@ -200,6 +215,7 @@ private:
     loading how_;
     element_request value_;
     dtype index_;
+    call_budget& budget_;
 };
 
 } // namespace detail

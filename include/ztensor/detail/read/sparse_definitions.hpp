@@ -13,11 +13,13 @@
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_0_1.hpp>
+#include <ztensor/detail/read/sparse_conversions.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
@@ -40,9 +42,10 @@ namespace detail {
 /// Loads the parts of one sparse object.
 class sparse_loader {
 public:
-    sparse_loader(const object_view& object, loading how, const element_request& value, dtype index) noexcept
+    sparse_loader(const object_view& object, loading how, const element_request& value, dtype index,
+                  call_budget& budget) noexcept
         : file_(object_access::file_of(object)), object_(object_access::record_of(object)), how_(how), value_(value),
-          index_(index) {}
+          index_(index), budget_(budget) {}
 
     [[nodiscard]] result<sparse_parts> load(format layout) const {
         if (result<void> valid = check_format(file_, object_, layout); !valid) {
@@ -63,9 +66,11 @@ public:
         if (values != nullptr && known_value_bytes(*values, value_) && values->decoded_length()) {
             return checked(load_range_of_rows(*values, first, last), format::sparse_csr);
         }
-        result<sparse_parts> all = load(format::sparse_csr);
+        sparse_loader whole = *this;
+        whole.index_ = dtype::u64; // what the rows don't need may be more than the index type asked for can hold
+        const result<sparse_parts> all = whole.load(format::sparse_csr);
         if (!all) {
-            return all;
+            return all.error();
         }
         return cut(*all, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
     }
@@ -74,7 +79,7 @@ private:
     [[nodiscard]] result<sparse_parts> load_parts(format layout) const {
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values == nullptr) { // which only 0.1 does without
-            return sparse_loader_0_1(file_, object_, layout, how_, value_, index_).load();
+            return sparse_loader_0_1(file_, object_, layout, how_, value_, index_, budget_).load();
         }
         return layout == format::sparse_csr ? load_csr(*values) : load_coo(*values);
     }
@@ -83,7 +88,17 @@ private:
         if (!parts) {
             return parts;
         }
-        result<void> valid = check_sparse(*parts, layout, parts->values.bytes.size() / parts->value_bytes, index_);
+        const std::size_t value_bytes = parts->value_bytes;
+        result<void> valid = check_whole_elements(parts->values.bytes.size(), value_bytes);
+        if (!valid) {
+            return std::move(valid).error().in_component("values");
+        }
+        valid = check_sparse(*parts, layout, parts->values.bytes.size() / value_bytes, index_);
+        if (valid && file_.options.strict_ != nullptr) {
+            valid = layout == format::sparse_csr
+                        ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_)
+                        : check_rising_coords(parts->shape, parts->indices.bytes, index_);
+        }
         if (!valid) {
             return std::move(valid).error();
         }
@@ -92,7 +107,7 @@ private:
 
     [[nodiscard]] result<sparse_parts> load_csr(const component_record& values) const {
         result<shared_bytes> indptr =
-            load_indices(file_, *find_component(file_.index, object_, "indptr"), index_, how_);
+            load_indices(file_, *find_component(file_.index, object_, "indptr"), index_, how_, budget_);
         if (!indptr) {
             return of_row_pointers(std::move(indptr).error());
         }
@@ -102,7 +117,7 @@ private:
         if (!columns) {
             return columns.error();
         }
-        result<shared_bytes> indices = load_indices(file_, *columns, index_, how_);
+        result<shared_bytes> indices = load_indices(file_, *columns, index_, how_, budget_);
         if (!indices) {
             return std::move(indices).error();
         }
@@ -110,7 +125,7 @@ private:
         if (!elements) {
             return elements.error();
         }
-        result<shared_bytes> loaded = load_elements(file_, *elements, value_, how_);
+        result<shared_bytes> loaded = load_elements(file_, *elements, value_, how_, budget_);
         if (!loaded) {
             return std::move(loaded).error();
         }
@@ -118,12 +133,12 @@ private:
     }
 
     [[nodiscard]] result<sparse_parts> load_coo(const component_record& values) const {
-        result<shared_bytes> loaded = load_elements(file_, values, value_, how_);
+        result<shared_bytes> loaded = load_elements(file_, values, value_, how_, budget_);
         if (!loaded) {
             return std::move(loaded).error();
         }
         result<shared_bytes> coords =
-            load_indices(file_, *find_component(file_.index, object_, "coords"), index_, how_);
+            load_indices(file_, *find_component(file_.index, object_, "coords"), index_, how_, budget_);
         if (!coords) {
             return std::move(coords).error();
         }
@@ -154,11 +169,11 @@ private:
         parts.value_bytes = *known_value_bytes(values, value_);
         const std::uint64_t entries = *values.decoded_length() / parts.value_bytes;
         const result<shared_bytes> stored = load_index_range(file_, *find_component(file_.index, object_, "indptr"),
-                                                             index_, first, last + 1, whole[0] + 1);
+                                                             dtype::u64, first, last + 1, whole[0] + 1, budget_);
         if (!stored) {
             return of_row_pointers(stored.error());
         }
-        const integers_view pointers(stored->bytes, index_);
+        const integers_view pointers(stored->bytes, dtype::u64);
         const std::uint64_t count = last - first + 1;
         if (pointers.size() != count) {
             return wrong_count(pointers.size(), count, "row pointers");
@@ -169,14 +184,18 @@ private:
         if (from > to || to > entries || misses_an_end) {
             return fail(errc::sparse_indptr, "the rows claim entries {} to {} of {}", {from, to, entries});
         }
-        parts.indptr = counted_from_first(pointers);
-        result<shared_bytes> columns =
-            load_index_range(file_, *find_component(file_.index, object_, "indices"), index_, from, to, entries);
+        result<shared_bytes> counted = counted_from_first(pointers);
+        if (!counted) {
+            return std::move(counted).error();
+        }
+        parts.indptr = *std::move(counted);
+        result<shared_bytes> columns = load_index_range(file_, *find_component(file_.index, object_, "indices"), index_,
+                                                        from, to, entries, budget_);
         if (!columns) {
             return std::move(columns).error();
         }
         parts.indices = *std::move(columns);
-        result<shared_bytes> elements = load_range(file_, values, value_, from, to, entries);
+        result<shared_bytes> elements = load_range(file_, values, value_, from, to, entries, budget_);
         if (!elements) {
             return std::move(elements).error();
         }
@@ -184,28 +203,54 @@ private:
         return parts;
     }
 
-    /// Rows [first, last) of a matrix that was checked. Columns and values are shared with it.
-    [[nodiscard]] sparse_parts cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
-        const integers_view pointers(all.indptr.bytes, index_);
+    /// Rows [first, last) of a matrix that was checked, with indices as u64. Values are shared with it, and columns if
+    /// they are asked for as such.
+    [[nodiscard]] result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
+        constexpr std::size_t width = sizeof(std::uint64_t);
+        const integers_view pointers(all.indptr.bytes, dtype::u64);
         const auto begin = static_cast<std::size_t>(pointers[first]);
         const std::size_t count = static_cast<std::size_t>(pointers[last]) - begin;
-        const std::size_t width = width_bytes(index_);
-        return {{last - first, all.shape[1]},
-                {all.values.bytes.subspan(begin * all.value_bytes, count * all.value_bytes), all.values.owner},
-                {all.indices.bytes.subspan(begin * width, count * width), all.indices.owner},
-                counted_from_first(pointers.subview(first, last - first + 1)),
-                all.value_bytes};
+        result<shared_bytes> counted = counted_from_first(pointers.subview(first, last - first + 1));
+        if (!counted) {
+            return std::move(counted).error();
+        }
+        shared_bytes columns{all.indices.bytes.subspan(begin * width, count * width), all.indices.owner};
+        if (index_ != dtype::u64) {
+            result<shared_bytes> converted = convert_indices(columns.bytes, dtype::u64, index_, budget_);
+            if (!converted) {
+                return std::move(converted).error().in_component("indices");
+            }
+            columns = *std::move(converted);
+        }
+        return sparse_parts{
+            {last - first, all.shape[1]},
+            {all.values.bytes.subspan(begin * all.value_bytes, count * all.value_bytes), all.values.owner},
+            std::move(columns),
+            *std::move(counted),
+            all.value_bytes};
     }
 
-    /// Row pointers, of which the first becomes 0.
-    [[nodiscard]] shared_bytes counted_from_first(const integers_view& pointers) const {
+    /// Row pointers in u64, of which the first becomes 0, as they are asked for. Errors: sparse_indptr, limit_exceeded.
+    [[nodiscard]] result<shared_bytes> counted_from_first(const integers_view& pointers) const {
         const std::size_t width = width_bytes(index_);
-        const shared_memory counted(pointers.size(), width);
+        const std::uint64_t largest = integers_view({}, index_).largest();
         const std::uint64_t first = pointers[0];
+        if (result<void> allowed = budget_.take(pointers.size(), width); !allowed) {
+            return std::move(allowed).error();
+        }
+        const shared_memory counted(pointers.size(), width);
         integer_block block;
         for (std::size_t done = 0; done < pointers.size(); done += block.count) {
             pointers.widen(done, block);
             for (std::uint64_t& each : block) {
+                if (each < first || each - first > largest) {
+                    return fail(errc::sparse_indptr,
+                                each < first
+                                    ? "a pointer falls from {} to {} behind row {}"
+                                    : "counted from {} on, the pointer {} behind row {} is more than the index "
+                                      "type asked for can hold",
+                                {first, each, done + static_cast<std::size_t>(&each - block.begin())});
+                }
                 each -= first;
             }
             narrow_integers(block, width, counted.bytes().data() + done * width);
@@ -218,11 +263,14 @@ private:
     loading how_;
     element_request value_;
     dtype index_;
+    call_budget& budget_;
 };
 
 ZTENSOR_INLINE result<sparse_parts> load_sparse(const object_view& object, format layout, loading how,
                                                 const element_request& value, dtype index) {
-    result<sparse_parts> parts = guard_memory([&] { return sparse_loader(object, how, value, index).load(layout); });
+    call_budget budget(object_access::file_of(object).options);
+    result<sparse_parts> parts =
+        guard_memory([&] { return sparse_loader(object, how, value, index, budget).load(layout); });
     if (!parts) {
         return object_access::located(object, std::move(parts).error());
     }
@@ -231,8 +279,9 @@ ZTENSOR_INLINE result<sparse_parts> load_sparse(const object_view& object, forma
 
 ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
                                                   const element_request& value, dtype index) {
-    result<sparse_parts> parts =
-        guard_memory([&] { return sparse_loader(object, loading::borrows, value, index).load_rows(first, last); });
+    call_budget budget(object_access::file_of(object).options);
+    result<sparse_parts> parts = guard_memory(
+        [&] { return sparse_loader(object, loading::borrows, value, index, budget).load_rows(first, last); });
     if (!parts) {
         return object_access::located(object, std::move(parts).error());
     }
@@ -241,115 +290,12 @@ ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, std
 
 ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,
                                          dtype index) {
+    if (parts.shape.too_long()) {
+        return fail(errc::sparse_shape, "the shape has more than {} dimensions", {max_rank});
+    }
     return layout == format::sparse_csr
                ? check_csr(parts.shape, value_count, parts.indices.bytes, parts.indptr.bytes, index)
                : check_coo(parts.shape, value_count, parts.indices.bytes, index);
-}
-
-/// Indices as u64.
-inline void widen_to(const integers_view& indices, std::byte* destination) noexcept {
-    integer_block block;
-    for (std::size_t done = 0; done < indices.size(); done += block.count) {
-        indices.widen(done, block);
-        narrow_integers(block, sizeof(std::uint64_t), destination + done * sizeof(std::uint64_t));
-    }
-}
-
-[[nodiscard]] inline sparse_parts as_coo(const sparse_parts& csr, dtype index) {
-    constexpr std::size_t width = sizeof(std::uint64_t);
-    const integers_view pointers(csr.indptr.bytes, index);
-    const integers_view columns(csr.indices.bytes, index);
-    const shared_memory coords(2 * columns.size(), width);
-    std::byte* at = coords.bytes().data();
-    std::uint64_t entry = 0;
-    integer_block block;
-    for (std::size_t done = 0; done < pointers.size(); done += block.count) {
-        pointers.widen(done, block);
-        for (std::size_t i = 0; i < block.count; ++i) {
-            const std::uint64_t row = done + i - 1; // which ends at this pointer; the first one is 0 and ends none
-            for (; entry < block.numbers[i]; ++entry, at += width) {
-                std::memcpy(at, &row, width);
-            }
-        }
-    }
-    widen_to(columns, at);
-    return {csr.shape, csr.values, coords.share(), {}, csr.value_bytes};
-}
-
-ZTENSOR_INLINE result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index) {
-    return guard_memory([&]() -> result<sparse_parts> { return as_coo(csr, index); });
-}
-
-/// How many entries each row has, in the place behind the row's own.
-[[nodiscard]] inline std::vector<std::uint64_t> count_by_row(const integers_view& rows, std::uint64_t row_count) {
-    std::vector<std::uint64_t> counts(static_cast<std::size_t>(row_count) + 1);
-    integer_block block;
-    for (std::size_t done = 0; done < rows.size(); done += block.count) {
-        rows.widen(done, block);
-        for (const std::uint64_t row : block) {
-            ++counts[static_cast<std::size_t>(row) + 1];
-        }
-    }
-    return counts;
-}
-
-/// Of one length that a compiler knows, where values have it.
-inline void copy_value(std::byte* to, const std::byte* from, std::size_t size) noexcept {
-    switch (size) {
-    case 1:
-        *to = *from;
-        return;
-    case 2:
-        std::memcpy(to, from, 2);
-        return;
-    case 4:
-        std::memcpy(to, from, 4);
-        return;
-    case 8:
-        std::memcpy(to, from, 8);
-        return;
-    default:
-        std::memcpy(to, from, size);
-    }
-}
-
-[[nodiscard]] inline result<sparse_parts> as_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
-    constexpr std::size_t width = sizeof(std::uint64_t);
-    if (result<void> valid = check_csr_shape(coo.shape); !valid) {
-        return std::move(valid).error();
-    }
-    if (coo.shape[0] >= max_bytes / width || !fits_address_space((coo.shape[0] + 1) * width)) {
-        return fail(errc::limit_exceeded, "the pointers of {} rows take more than {} bytes", {coo.shape[0], max_bytes});
-    }
-    const integers_view coords(coo.indices.bytes, index);
-    const std::size_t entries = coords.size() / 2;
-    const integers_view rows = coords.subview(0, entries);
-    const integers_view columns = coords.subview(entries, entries);
-    std::vector<std::uint64_t> next = count_by_row(rows, coo.shape[0]); // where the next entry of each row goes
-    for (std::size_t row = 1; row < next.size(); ++row) {
-        next[row] += next[row - 1];
-    }
-    const shared_memory indptr(next.size(), width);
-    std::memcpy(indptr.bytes().data(), next.data(), next.size() * width);
-    const shared_memory sorted_columns(entries, width);
-    const shared_memory sorted_values(entries, coo.value_bytes);
-    integer_block row_block;
-    integer_block column_block;
-    for (std::size_t done = 0; done < entries; done += row_block.count) {
-        rows.widen(done, row_block);
-        columns.widen(done, column_block);
-        for (std::size_t i = 0; i < row_block.count; ++i) {
-            const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(row_block.numbers[i])]++);
-            std::memcpy(sorted_columns.bytes().data() + place * width, &column_block.numbers[i], width);
-            copy_value(sorted_values.bytes().data() + place * coo.value_bytes,
-                       coo.values.bytes.data() + (done + i) * coo.value_bytes, coo.value_bytes);
-        }
-    }
-    return sparse_parts{coo.shape, sorted_values.share(), sorted_columns.share(), indptr.share(), coo.value_bytes};
-}
-
-ZTENSOR_INLINE result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
-    return guard_memory([&] { return as_csr(coo, index, max_bytes); });
 }
 
 ZTENSOR_INLINE result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,

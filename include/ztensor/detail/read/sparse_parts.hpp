@@ -11,10 +11,12 @@
 #include <ztensor/detail/core/sparse_parts.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -68,28 +70,41 @@ private:
 
 /// All elements of a component.
 [[nodiscard]] inline result<shared_bytes> load_elements(const opened_file& file, const component_record& component,
-                                                        const element_request& request, loading how) {
+                                                        const element_request& request, loading how,
+                                                        call_budget& budget) {
     if (how == loading::borrows) {
         if (const result<bytes_view> borrowed = view_elements(file, component, request)) {
             return shared_bytes{*borrowed, nullptr};
         }
     }
+    const std::string_view role = role_name(file.index, component);
+    const std::optional<std::uint64_t> known = component.decoded_length();
+    if (result<void> allowed = budget.take(known.value_or(0), 1); !allowed) {
+        return std::move(allowed).error().in_component(role);
+    }
     shared_memory memory(request.size_bytes);
     if (result<void> read = read_elements(file, component, request, memory.as_element_memory()); !read) {
-        return std::move(read).error().in_component(role_name(file.index, component));
+        return std::move(read).error().in_component(role);
+    }
+    if (result<void> allowed = budget.take(known ? 0 : memory.bytes().size(), 1); !allowed) {
+        return std::move(allowed).error().in_component(role);
     }
     return memory.share();
 }
 
 /// Integers in host byte order as those of another integer type. Errors: sparse_dtype for a `storage` that is none;
-/// sparse_index for what is negative or more than the other type can hold.
-[[nodiscard]] inline result<shared_bytes> convert_indices(bytes_view stored, dtype storage, dtype index) {
+/// sparse_index for what is negative or more than the other type can hold; limit_exceeded.
+[[nodiscard]] inline result<shared_bytes> convert_indices(bytes_view stored, dtype storage, dtype index,
+                                                          call_budget& budget) {
     const dtype_class category = facts(storage).category;
     if (category != dtype_class::unsigned_integer && category != dtype_class::signed_integer) {
         return fail(errc::sparse_dtype, "indices are stored as {}, which is no integer type", {name(storage)});
     }
     const integers_view from(stored, storage);
     const std::uint64_t largest = integers_view({}, index).largest();
+    if (result<void> allowed = budget.take(from.size(), width_bytes(index)); !allowed) {
+        return std::move(allowed).error();
+    }
     const shared_memory converted(from.size(), width_bytes(index));
     integer_block block;
     for (std::size_t done = 0; done < from.size(); done += block.count) {
@@ -127,21 +142,26 @@ private:
         .in_component(role_name(file.index, component));
 }
 
+/// Indices are borrowed only where nobody can change them once they were checked, whatever views may be had.
+[[nodiscard]] inline loading of_indices(const opened_file& file, loading how) noexcept {
+    return source_access::is_file(*file.source) ? loading::reads : how;
+}
+
 /// All indices of a component as `index`: borrowed if they are stored so. Errors: unknown_dtype, sparse_dtype,
-/// sparse_index.
+/// sparse_index, limit_exceeded.
 [[nodiscard]] inline result<shared_bytes> load_indices(const opened_file& file, const component_record& component,
-                                                       dtype index, loading how) {
+                                                       dtype index, loading how, call_budget& budget) {
     if (result<void> known = check_index_type(file, component); !known) {
         return std::move(known).error();
     }
     const bool is_as_asked = !component.dtype || component.dtype == index;
     const element_request stored =
         is_as_asked ? request_of(index, width_bytes(index)) : request_of(*component.dtype, 1);
-    const result<shared_bytes> indices = load_elements(file, component, stored, how);
+    const result<shared_bytes> indices = load_elements(file, component, stored, of_indices(file, how), budget);
     if (!indices || is_as_asked) {
         return indices;
     }
-    result<shared_bytes> converted = convert_indices(indices->bytes, *component.dtype, index);
+    result<shared_bytes> converted = convert_indices(indices->bytes, *component.dtype, index, budget);
     if (!converted) {
         return std::move(converted).error().in_component(role_name(file.index, component));
     }
@@ -151,10 +171,13 @@ private:
 /// Elements of parts [first, last) of `parts` equal ones of a component; of raw data reading only their bytes.
 [[nodiscard]] inline result<shared_bytes> load_range(const opened_file& file, const component_record& component,
                                                      const element_request& request, std::uint64_t first,
-                                                     std::uint64_t last, std::uint64_t parts) {
+                                                     std::uint64_t last, std::uint64_t parts, call_budget& budget) {
     shared_memory memory(request.size_bytes);
     const part_finder find(first, last, parts);
     result<void> read = read_part(file, component, request, find, memory.as_element_memory());
+    if (read) {
+        read = budget.take(memory.bytes().size(), 1); // not more than one limit of all is above it until here
+    }
     if (!read) {
         return std::move(read).error().in_component(role_name(file.index, component));
     }
@@ -164,16 +187,16 @@ private:
 /// The same for indices, as `index`.
 [[nodiscard]] inline result<shared_bytes> load_index_range(const opened_file& file, const component_record& component,
                                                            dtype index, std::uint64_t first, std::uint64_t last,
-                                                           std::uint64_t parts) {
+                                                           std::uint64_t parts, call_budget& budget) {
     if (result<void> known = check_index_type(file, component); !known) {
         return std::move(known).error();
     }
     const dtype storage = component.dtype ? *component.dtype : index; // what is unknown is refused when it is read
-    const result<shared_bytes> stored = load_range(file, component, request_of(storage, 1), first, last, parts);
+    const result<shared_bytes> stored = load_range(file, component, request_of(storage, 1), first, last, parts, budget);
     if (!stored) {
         return stored;
     }
-    result<shared_bytes> converted = convert_indices(stored->bytes, storage, index);
+    result<shared_bytes> converted = convert_indices(stored->bytes, storage, index, budget);
     if (!converted) {
         return std::move(converted).error().in_component(role_name(file.index, component));
     }

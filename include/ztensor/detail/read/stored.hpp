@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/result.hpp>
@@ -40,7 +41,19 @@ namespace detail {
     return {};
 }
 
-/// The blob where it lies in memory, or nothing if the source is not mapped.
+/// The blob where it lies, if what is looked at there twice is the same both times: it can be checked, hashed and
+/// decoded in place. Else nothing: it has to be read into memory of our own.
+[[nodiscard]] inline std::optional<bytes_view> stable_blob(const opened_file& file,
+                                                           const component_record& component) noexcept {
+    const bytes_view all = source_access::stable_bytes(*file.source);
+    if (!fits(component.offset, component.length, all.size())) {
+        return std::nullopt;
+    }
+    return all.subspan(static_cast<std::size_t>(component.offset), static_cast<std::size_t>(component.length));
+}
+
+/// The blob where it lies in memory, or nothing if the source is not mapped. For views alone: others may change the
+/// bytes of a mapped file at any time, and take them away.
 [[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file,
                                                            const component_record& component) noexcept {
     const bytes_view all = file.source->mapped();
@@ -89,7 +102,7 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     return parse_digest(file.index.text(component.digest_text));
 }
 
-/// Computes the digest of the blob as stored, piece by piece unless it is mapped, and compares.
+/// Computes the digest of the blob as stored, piece by piece unless it lies in memory, and compares.
 [[nodiscard]] inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
     if (!component.digest_text.is_present()) {
         return digest_state::absent;
@@ -99,7 +112,7 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
         return digest_state::unsupported;
     }
     digester hash(expected.algorithm);
-    if (const std::optional<bytes_view> blob = mapped_blob(file, component)) {
+    if (const std::optional<bytes_view> blob = stable_blob(file, component)) {
         if (result<void> unchanged = file.source->check_unchanged(); !unchanged) {
             return std::move(unchanged).error();
         }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// How many bytes a shape takes. SPEC.md §4.3.
+#ifndef ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
+#define ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
+
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/shape.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Of elements of `element_bytes` each, or nothing where 64 bits don't hold that. A zero among the dimensions hides no
+/// overflow of the others, times the width: [2^63, 0] of two bytes is nothing, too.
+[[nodiscard]] ZTENSOR_NOINLINE inline std::optional<std::uint64_t> dense_bytes(const shape& dimensions,
+                                                                               std::uint64_t element_bytes) noexcept {
+    element_counter counter;
+    bool is_countable = counter.multiply(element_bytes); // which is not 0
+    for (const std::uint64_t dimension : dimensions) {
+        is_countable = is_countable && counter.multiply(dimension);
+    }
+    return is_countable ? std::optional(counter.count()) : std::nullopt;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

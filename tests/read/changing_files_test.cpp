@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+//
+// Files that are cut off, rewritten and appended to under an open reader. What reads gives a value or an error, in
+// every mode; views look at the mapping, and they alone.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/openings.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+#include "support/writing.hpp"
+#include "support/zt_builder.hpp"
+
+#include <ztensor/array.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/quantized.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/sparse.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if !defined(_WIN32) // where a mapped file can't be cut off, nor one that is open be written to by others
+
+namespace {
+
+namespace changing {
+
+using support::outcome;
+using ztensor::io_mode;
+using ztensor::reader;
+
+constexpr std::size_t rows = 1000, columns = 300; // large enough for frames, pieces, and slices of many runs
+
+std::vector<float> all_numbers() {
+    std::vector<float> made(rows * columns);
+    std::uint32_t state = 1;
+    for (float& each : made) {
+        state = state * 1664525U + 1013904223U;
+        each = static_cast<float>(state >> 8);
+    }
+    return made;
+}
+
+support::bytes content(bool has_digests) {
+    const std::vector<float> floats = all_numbers();
+    const auto written = support::written(ztensor::write_options(), [&](ztensor::writer& to) {
+        const auto how = [&](bool is_zstd) {
+            const ztensor::store plain = is_zstd ? ztensor::store().zstd() : ztensor::store();
+            return has_digests ? ztensor::store(plain).digest(ztensor::digest::crc32c) : plain;
+        };
+        to.add("raw", {rows, columns}, floats, how(false)).value();
+        to.add("zstd", {rows, columns}, floats, how(true)).value();
+        std::vector<std::uint64_t> indices(rows), pointers(rows + 1), coords;
+        for (std::size_t i = 0; i < rows; ++i) {
+            indices[i] = i % columns;
+            pointers[i + 1] = i + 1;
+            coords.push_back(i);
+        }
+        const ztensor::span<const float> values = ztensor::span<const float>(floats).first(rows);
+        to.add_csr("csr", {rows, columns}, values, indices, pointers, how(false)).value();
+        to.add_coo("coo", {rows}, values, coords, how(true)).value();
+        const std::vector<std::uint32_t> words(rows, 0x76543210);
+        const std::vector<float> groups(rows, 1.0F);
+        to.add_quantized("weights", {rows, 8}, {4, 8, "8_per_u32"}, words, groups, groups).value();
+    });
+    return support::as_string(ztensor::bytes_view(written));
+}
+
+/// What every way to read "all" comes to. No view is looked at.
+std::vector<std::pair<std::string, std::string>> read_everything(const reader& file) {
+    std::vector<std::pair<std::string, std::string>> seen;
+    const auto note = [&](const char* what, const auto& answer) { seen.emplace_back(what, outcome(answer)); };
+    std::vector<float> into(rows * columns);
+    std::vector<double> wide(rows * columns);
+    for (const char* const name : {"raw", "zstd"}) {
+        note("read", file.read<float>(name));
+        note("read_as", file.read_as<double>(name));
+        note("read_into", file.read_into(name, into));
+        note("read_as_into", file.read_as_into(name, wide));
+        note("load", file.load<float>(name));
+        note("read_rows", file.read_rows<float>(name, 0, rows));
+        note("read_slice", file.read_slice<float>(name, {{0, rows}, {3, 5}}));
+        note("verify", file.find(name)->data()->verify());
+        ztensor::load_plan plan(file);
+        plan.add(name, into);
+        plan.add_as(name, wide);
+        note("plan", plan.run());
+    }
+    const auto csr = ztensor::csr_view<float>::read(*file.find("csr"));
+    note("csr", csr);
+    note("csr rows", ztensor::csr_view<std::byte>::from_rows(*file.find("csr"), 0, rows));
+    note("coo", ztensor::coo_view<float>::read(*file.find("coo")));
+    // Borrowed values are a view: whoever looks at them looks at the mapping. Checking indices does not.
+    note("csr from", ztensor::csr_view<float>::from(*file.find("csr")));
+    note("unpack",
+         ztensor::quantized_view::from(*file.find("weights")).and_then([](const auto& view) { return view.unpack(); }));
+    note("dequantize", ztensor::quantized_view::from(*file.find("weights")).and_then([](const auto& view) {
+        return view.dequantize();
+    }));
+    note("verify all", file.verify());
+    return seen;
+}
+
+void overwrite(const std::filesystem::path& path, std::size_t from, const support::bytes& with) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(from));
+    file.write(with.data(), static_cast<std::streamsize>(with.size()));
+    REQUIRE(file.good());
+}
+
+/// For a file in every mode, with and without digests: `change(path, content)` while it is open, then `check`.
+template <class Change, class Check>
+void in_every_mode(Change&& change, Check&& check) {
+    const support::temp_dir directory;
+    const std::filesystem::path path = directory / "f.zt";
+    for (const bool has_digests : {false, true}) {
+        const support::bytes original = content(has_digests);
+        for (const io_mode mode : {io_mode::mapped, io_mode::positional}) {
+            CAPTURE(has_digests, mode == io_mode::mapped);
+            support::write_file(path, original);
+            const reader file = reader::open(path, ztensor::read_options().mode(mode)).value();
+            for (const auto& [what, answer] : read_everything(file)) {
+                CAPTURE(what);
+                REQUIRE(answer == "ok"); // whatever is kept for the next time is kept now
+            }
+            change(path, original);
+            check(file, has_digests);
+        }
+    }
+}
+
+} // namespace changing
+
+} // namespace
+
+TEST_CASE("of a file that is cut off under its reader everything that reads says file_changed, in every mode") {
+    for (const std::size_t left : {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{100}}) {
+        changing::in_every_mode(
+            [&](const auto& path, const support::bytes&) { std::filesystem::resize_file(path, left); },
+            [](const ztensor::reader& file, bool has_digests) {
+                for (const auto& [what, answer] : changing::read_everything(file)) {
+                    CAPTURE(what);
+                    const bool reads_nothing = what.find("verify") == 0 && !has_digests;
+                    // Where values are borrowed, indices alone are read.
+                    CHECK(answer == (reads_nothing ? "ok" : "file_changed"));
+                }
+            });
+    }
+}
+
+TEST_CASE("what still lies before the cut is still read") {
+    changing::in_every_mode(
+        [](const auto& path, const support::bytes& original) {
+            std::filesystem::resize_file(path, original.size() - 40); // the end of the index, which readers have
+        },
+        [](const ztensor::reader& file, bool) {
+            for (const auto& [what, answer] : changing::read_everything(file)) {
+                CAPTURE(what);
+                CHECK(answer == "ok");
+            }
+            CHECK(file.read<float>("raw").value() == changing::all_numbers());
+        });
+}
+
+TEST_CASE("a file that is appended to is read as before") {
+    changing::in_every_mode(
+        [](const auto& path, const support::bytes& original) {
+            std::filesystem::resize_file(path, original.size() + 5000);
+        },
+        [](const ztensor::reader& file, bool) {
+            for (const auto& [what, answer] : changing::read_everything(file)) {
+                CAPTURE(what);
+                CHECK(answer == "ok");
+            }
+            CHECK(file.read<float>("zstd").value() == changing::all_numbers());
+            if (file.is_mapped() && support::host_is_little_endian()) {
+                CHECK(file.view<float>("raw").value()[1] == changing::all_numbers()[1]);
+            }
+        });
+}
+
+TEST_CASE("a file that is rewritten in place gives values or refusals, and wrong ones only without digests") {
+    for (const char filler : {'\0', '\x01', '\x7f', '\xff'}) {
+        changing::in_every_mode(
+            [&](const auto& path, const support::bytes& original) {
+                changing::overwrite(path, 64, support::bytes(original.size() - 64 - 16, filler));
+            },
+            [](const ztensor::reader& file, bool has_digests) {
+                const std::set<std::string> refusals = {
+                    "ok",          "decode_failed",   "decode_size",   "sparse_indptr", "sparse_index",
+                    "sparse_size", "digest_mismatch", "size_mismatch", "limit_exceeded"};
+                for (const auto& [what, answer] : changing::read_everything(file)) {
+                    CAPTURE(what, answer);
+                    CHECK(refusals.count(answer) == 1);
+                    if (has_digests && (what == "read" || what == "load" || what == "plan" || what == "read_as")) {
+                        CHECK(answer == "digest_mismatch");
+                    }
+                }
+                CHECK(file.verify().value().ok() == !has_digests);
+            });
+    }
+}
+
+TEST_CASE("indices that were checked stay what they were, whoever writes to the file") {
+    changing::in_every_mode([](const auto&, const support::bytes&) {},
+                            [](const ztensor::reader& file, bool) {
+                                const auto csr = ztensor::csr_view<float>::from(*file.find("csr")).value();
+                                const std::vector<float> before = csr.to_dense().value();
+                                for (const ztensor::component_view part : *file.find("csr")) {
+                                    if (part.role() != "values") {
+                                        changing::overwrite(
+                                            file.path(), static_cast<std::size_t>(part.offset()),
+                                            support::bytes(static_cast<std::size_t>(part.stored_bytes()), '\xff'));
+                                    }
+                                }
+                                CHECK(csr.to_dense().value() == before); // and writes nowhere else
+                                CHECK(csr.to_coo().value().to_dense().value() == before);
+                                CHECK(csr.row(3).columns[0] == 3);
+                            });
+}
+
+TEST_CASE("a file replaced by rename is read as it was") {
+    changing::in_every_mode(
+        [](const auto& path, const support::bytes&) {
+            support::write_file(path.string() + ".new", "something else");
+            std::filesystem::rename(path.string() + ".new", path);
+        },
+        [](const ztensor::reader& file, bool) {
+            CHECK(file.read<float>("raw").value() == changing::all_numbers());
+            CHECK(file.read<float>("zstd").value() == changing::all_numbers());
+        });
+}
+
+#else
+
+TEST_CASE("the system keeps open files as they are") {
+    WARN("skipped: Windows lets nobody cut off a file that is mapped");
+}
+
+#endif
