@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// inspect [--json] [--verify] FILE: what is in a .zt file, for people or for programs.
+// inspect [--json] [--verify] [--lint] FILE: what is in a .zt file, for people or for programs.
 #include "describe.hpp"
 
 #include <ztensor/ztensor.hpp>
@@ -99,15 +99,34 @@ void print_for_people(const ztensor::reader& file, bool verify) {
     }
 }
 
+/// False if there is anything to tell.
+bool print_findings(const ztensor::reader& file) {
+    const std::vector<ztensor::lint_finding> found = ztensor::lint(file).value();
+    for (const ztensor::lint_finding& each : found) {
+        std::cerr << ztensor::name(each.kind) << ": ";
+        if (!each.object.empty()) {
+            std::cerr << "object \"" << printable(each.object) << "\": ";
+        }
+        if (!each.component.empty()) {
+            std::cerr << "component \"" << printable(each.component) << "\": ";
+        }
+        std::cerr << each.sentence << '\n';
+    }
+    return found.empty();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     CLI::App app("Shows what is in a .zt file.");
     std::string path;
-    bool as_json = false, verify = false;
+    bool as_json = false, verify = false, lint = false;
     app.add_option("FILE", path, "the file")->required();
     app.add_flag("--json", as_json, "print the description for programs");
     app.add_flag("--verify", verify, "check every digest; a mismatch makes the exit status 1");
+    app.add_flag("--lint", lint,
+                 "tell on the standard error what is odd about a valid file; any finding makes the exit "
+                 "status 1");
     CLI11_PARSE(app, argc, argv);
     try {
         const auto file = ztensor::reader::open(path).value();
@@ -117,13 +136,18 @@ int main(int argc, char** argv) {
         } else {
             print_for_people(file, verify);
         }
+        if (!std::cout.flush()) {
+            std::cerr << "can't write to the standard output\n";
+            return 1;
+        }
+        const bool is_unsuspicious = !lint || print_findings(file);
         if (verify && !file.verify().value().ok()) {
             std::cerr << path << ": a digest does not match\n";
             return 1;
         }
+        return is_unsuspicious ? 0 : 1;
     } catch (const std::exception& e) { // ztensor::exception, or memory ran out
         std::cerr << e.what() << '\n';
         return 1;
     }
-    return 0;
 }

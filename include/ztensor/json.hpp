@@ -12,11 +12,13 @@
 #include <ztensor/detail/cbor/number.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,26 +34,82 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 
-/// As nlohmann::json, CBOR takes up to 176 times its size.
+/// As nlohmann::json, CBOR takes up to 80 times its size. One call turns at most so much of the one into so much of the
+/// other: an array of 16 MiB of small integers is the most that is of use.
 inline constexpr std::size_t max_json_cbor_bytes = std::size_t{16} << 20;
+inline constexpr std::size_t max_json_memory_bytes = 16 * max_json_cbor_bytes + (std::size_t{1} << 20);
 
-/// Decides whether one well-formed item is something that JSON can hold, and that nlohmann reads as what it is: it
-/// recurses, takes −2^64 + 64 for 64, and keeps the last of duplicate keys.
-class json_gate {
+/// What one call may still take in and hold.
+class json_budget {
 public:
-    explicit json_gate(bytes_view item) noexcept : item_(item), cursor_(item) {}
-
-    /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63), duplicate_key,
-    /// limit_exceeded (16 MiB), and the cbor_… codes.
-    [[nodiscard]] result<void> check() {
-        if (item_.size() > max_json_cbor_bytes) {
-            return fail(errc::limit_exceeded, "a value of {} bytes is too large to become JSON", {item_.size()});
+    /// Errors: limit_exceeded.
+    [[nodiscard]] result<void> take_cbor(std::size_t bytes) noexcept {
+        if (bytes > cbor_bytes_) {
+            return fail(errc::limit_exceeded, "more than {} bytes of CBOR are too much to become JSON at once",
+                        {max_json_cbor_bytes});
         }
-        result<void> valid = check_value();
+        cbor_bytes_ -= bytes;
+        return {};
+    }
+    /// False where it is too much.
+    [[nodiscard]] bool take_memory(std::size_t bytes) noexcept {
+        const bool fits = bytes <= memory_bytes_;
+        memory_bytes_ -= fits ? bytes : 0;
+        return fits;
+    }
+    void give_back(std::size_t bytes) noexcept { memory_bytes_ += bytes; }
+
+private:
+    std::size_t cbor_bytes_ = max_json_cbor_bytes;
+    std::size_t memory_bytes_ = max_json_memory_bytes;
+};
+
+/// JSON that is being made. What is left of it where that fails is taken apart from the leaves on: nlohmann's
+/// destructor takes memory for what is nested, and ends the program where there is none.
+class unfinished_json {
+public:
+    explicit unfinished_json(nlohmann::json start) noexcept : value_(std::move(start)) {}
+    unfinished_json(const unfinished_json&) = delete;
+    unfinished_json& operator=(const unfinished_json&) = delete;
+    ~unfinished_json() {
+        std::array<nlohmann::json*, max_cbor_depth + 2> path; // the object of all attributes, and a leaf
+        std::size_t depth = 1;
+        for (path[0] = &value_; depth != 0;) {
+            nlohmann::json& at = *path[depth - 1];
+            if (at.is_structured() && !at.empty()) {
+                path[depth++] = at.is_array() ? &at.back() : &*at.begin();
+            } else if (--depth != 0) {
+                nlohmann::json& around = *path[depth - 1];
+                around.is_array() ? static_cast<void>(around.erase(around.size() - 1))
+                                  : static_cast<void>(around.erase(around.begin()));
+            }
+        }
+    }
+
+    [[nodiscard]] nlohmann::json& value() noexcept { return value_; }
+
+private:
+    nlohmann::json value_;
+};
+
+/// One item of CBOR → JSON, looked at and made in one pass that never recurses: nlohmann's own parser does, and takes
+/// −2^64 + 64 for 64, and keeps the last of duplicate keys. Without a `target` all is looked at, and nothing made.
+class json_builder {
+public:
+    json_builder(bytes_view item, json_budget& budget) noexcept : item_(item), cursor_(item), budget_(budget) {}
+
+    /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63), duplicate_key (where
+    /// there is a target), limit_exceeded, and the cbor_… codes.
+    [[nodiscard]] result<void> build(nlohmann::json* target) {
+        result<void> valid = budget_.take_cbor(item_.size());
+        if (valid) {
+            valid = take_value(target);
+        }
         while (valid && !open_.empty() && !cursor_.failed()) {
-            valid = to_next_value();
+            nlohmann::json* place = nullptr;
+            valid = to_next_value(place);
             if (valid && !open_.empty()) {
-                valid = check_value();
+                valid = take_value(place);
             }
         }
         if (cursor_.failed()) {
@@ -64,85 +122,164 @@ public:
     }
 
 private:
+    static constexpr std::size_t heap_bytes = 16; ///< that an allocation takes besides
+
     struct container {
         cbor_sequence items;
         bool is_map = false;
-        std::vector<std::string> keys;
+        nlohmann::json* value = nullptr;
     };
 
     [[nodiscard]] static error not_json(const char* what) {
         return fail(errc::attribute_type, "the value holds {}, which JSON has no place for", {what});
     }
+    [[nodiscard]] static error too_large() {
+        return fail(errc::limit_exceeded, "as JSON the values would take more than {} bytes of memory",
+                    {max_json_memory_bytes});
+    }
 
-    /// Looks at the next value; a container is entered.
-    [[nodiscard]] result<void> check_value() {
+    /// The next value, to `place`; a container is entered.
+    [[nodiscard]] result<void> take_value(nlohmann::json* place) {
         const cbor_cursor before = cursor_;
         cbor_head head;
         if (!cursor_.read_head(head)) {
             return {};
         }
         switch (head.major) {
+        case cbor_major::unsigned_integer:
+            return put(place, head.argument);
         case cbor_major::negative_integer:
             return head.argument > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
                        ? result<void>(not_json("an integer below -2^63"))
-                       : result<void>();
+                       : put(place, -1 - static_cast<std::int64_t>(head.argument));
         case cbor_major::array:
         case cbor_major::map:
             cursor_ = before;
-            open_.emplace_back();
-            open_.back().is_map = head.major == cbor_major::map;
-            open_.back().is_map ? cursor_.enter_map(open_.back().items) : cursor_.enter_array(open_.back().items);
-            return {};
+            return enter(place, head.major == cbor_major::map);
         case cbor_major::tag:
             return not_json("a tag");
-        case cbor_major::simple:
-            return (head.info >= cbor_false && head.info <= cbor_null) || head.info >= 25
-                       ? result<void>()
-                       : result<void>(not_json("undefined or another simple value"));
         case cbor_major::bytes:
-            cursor_ = before;
-            cursor_.skip();
-            return {};
         case cbor_major::text:
             cursor_ = before;
-            pass_text();
-            return {};
+            return take_string(place, head.major);
         default:
-            return {};
+            return take_simple(place, head);
         }
     }
 
-    /// nlohmann takes any bytes for text, and throws when it is to print them.
-    bool pass_text() noexcept {
-        cbor_text text;
-        return cursor_.read_text(text);
+    template <class Value>
+    [[nodiscard]] static result<void> put(nlohmann::json* place, Value&& value) {
+        if (place != nullptr) {
+            *place = std::forward<Value>(value);
+        }
+        return {};
     }
 
-    /// Leaves the containers that end here; of a map, reads the next key.
-    [[nodiscard]] result<void> to_next_value() {
+    [[nodiscard]] static result<void> take_simple(nlohmann::json* place, const cbor_head& head) {
+        if (head.info == cbor_false || head.info == cbor_true) {
+            return put(place, head.info == cbor_true);
+        }
+        if (double number = 0; to_number(head, number)) {
+            return put(place, number);
+        }
+        return head.info == cbor_null ? put(place, nullptr)
+                                      : result<void>(not_json("undefined or another simple value"));
+    }
+
+    [[nodiscard]] result<void> take_string(nlohmann::json* place, cbor_major major) {
+        const std::size_t start = cursor_.position();
+        cbor_cursor passing = cursor_;
+        if (passing.skip() && place != nullptr) {
+            const std::size_t encoded = passing.position() - start; // no less than the string itself
+            if (!budget_.take_memory(sizeof(std::string) + encoded + heap_bytes)) {
+                return too_large();
+            }
+        }
+        std::string joined;
+        if (!cursor_.read_joined(major, joined) || place == nullptr) {
+            return {};
+        }
+        if (major == cbor_major::text) {
+            return put(place, std::move(joined));
+        }
+        // Not json::binary(), which leaves a broken value behind where memory runs out in it.
+        nlohmann::json::binary_t bytes(nlohmann::json::binary_t::container_type(joined.begin(), joined.end()));
+        return put(place, nlohmann::json(std::move(bytes)));
+    }
+
+    [[nodiscard]] result<void> enter(nlohmann::json* place, bool is_map) {
+        container entered;
+        entered.is_map = is_map;
+        entered.value = place;
+        if (!(is_map ? cursor_.enter_map(entered.items) : cursor_.enter_array(entered.items))) {
+            return {};
+        }
+        if (place != nullptr) {
+            if (!budget_.take_memory(std::max(sizeof(nlohmann::json::object_t), sizeof(nlohmann::json::array_t)) +
+                                     heap_bytes)) {
+                return too_large();
+            }
+            *place = is_map ? nlohmann::json::object() : nlohmann::json::array();
+        }
+        open_.push_back(entered);
+        return {};
+    }
+
+    /// Leaves the containers that end here, and finds where the next value goes; of a map, by its key.
+    [[nodiscard]] result<void> to_next_value(nlohmann::json*& place) {
         while (!cursor_.failed() && !open_.empty()) {
             container& innermost = open_.back();
             if (cursor_.next(innermost.items)) {
-                innermost.keys.emplace_back();
-                return !innermost.is_map || cursor_.read_joined(cbor_major::text, innermost.keys.back())
-                           ? result<void>()
-                           : result<void>(not_json("a key that is not text"));
-            }
-            if (innermost.is_map && !are_distinct(innermost.keys)) {
-                return fail(errc::duplicate_key, "a map holds a key twice");
+                return innermost.is_map ? add_member(innermost, place) : add_item(innermost, place);
             }
             open_.pop_back();
         }
         return {};
     }
 
-    [[nodiscard]] static bool are_distinct(std::vector<std::string>& keys) {
-        std::sort(keys.begin(), keys.end());
-        return std::adjacent_find(keys.begin(), keys.end()) == keys.end();
+    [[nodiscard]] result<void> add_member(container& map, nlohmann::json*& place) {
+        const std::size_t start = cursor_.position();
+        std::string key;
+        if (!cursor_.read_joined(cbor_major::text, key)) {
+            return cursor_.failed() ? result<void>() : result<void>(not_json("a key that is not text"));
+        }
+        if (map.value == nullptr) {
+            return {};
+        }
+        constexpr std::size_t node_bytes = sizeof(nlohmann::json::object_t::value_type) + 4 * sizeof(void*);
+        if (!budget_.take_memory(node_bytes + heap_bytes + (cursor_.position() - start))) {
+            return too_large();
+        }
+        const auto [member, is_new] = map.value->emplace(std::move(key), nullptr);
+        place = &*member;
+        return is_new ? result<void>() : fail(errc::duplicate_key, "a map holds a key twice");
+    }
+
+    /// Grows the array by itself, so that what growing takes is known.
+    [[nodiscard]] result<void> add_item(container& array, nlohmann::json*& place) {
+        if (array.value == nullptr) {
+            return {};
+        }
+        auto& items = array.value->get_ref<nlohmann::json::array_t&>();
+        const std::size_t before = items.capacity();
+        if (items.size() == before) {
+            const bool is_claimed = !array.items.is_indefinite && before == 0; // at most as many as bytes were left
+            const std::size_t wanted =
+                is_claimed ? static_cast<std::size_t>(array.items.remaining) + 1 : 2 * before + 4;
+            if (!budget_.take_memory(wanted * sizeof(nlohmann::json))) {
+                return too_large();
+            }
+            items.reserve(wanted);
+            budget_.give_back(before * sizeof(nlohmann::json));
+        }
+        array.value->emplace_back(nullptr);
+        place = &items.back();
+        return {};
     }
 
     bytes_view item_;
     cbor_cursor cursor_;
+    json_budget& budget_;
     std::vector<container> open_;
 };
 
@@ -193,56 +330,66 @@ private:
 
 } // namespace detail
 
-/// The value of one attribute. Byte strings become nlohmann's binary values.
+/// The value of one attribute. Byte strings become nlohmann's binary values. Never recurses.
 /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63: what JSON can't hold),
-/// duplicate_key (within the value), limit_exceeded (more than 16 MiB).
+/// duplicate_key (within the value), limit_exceeded (more than 16 MiB, or 257 MiB in memory), out_of_memory.
 [[nodiscard]] inline result<nlohmann::json> to_json(bytes_view cbor_value) {
-    if (result<void> valid = detail::json_gate(cbor_value).check(); !valid) {
-        return std::move(valid).error();
-    }
-    nlohmann::json value = nlohmann::json::from_cbor(detail::as_text(cbor_value), true, false);
-    if (value.is_discarded()) {
-        return detail::fail(errc::attribute_type, "nlohmann::json can't hold the value");
-    }
-    return value;
+    return detail::guard_memory([&]() -> result<nlohmann::json> {
+        detail::json_budget budget;
+        detail::unfinished_json made(nullptr);
+        result<void> built = detail::json_builder(cbor_value, budget).build(&made.value());
+        return built ? result<nlohmann::json>(std::move(made.value())) : std::move(built).error();
+    });
 }
 
-/// All attributes as one object. Errors: as of one value; the sentence names the attribute.
+/// All attributes as one object. Errors: as of one value, the limits being those of all together; the sentence names
+/// the attribute.
 [[nodiscard]] inline result<nlohmann::json> to_json(const attributes_view& source) {
-    nlohmann::json object = nlohmann::json::object();
-    for (const attribute& each : source) {
-        result<nlohmann::json> value = to_json(each.cbor);
-        if (!value) {
-            return detail::in_attribute(each.key, value.error());
+    return detail::guard_memory([&]() -> result<nlohmann::json> {
+        detail::json_budget budget;
+        detail::unfinished_json made(nlohmann::json::object());
+        for (const attribute& each : source) {
+            nlohmann::json& value = made.value()[std::string(each.key)];
+            if (result<void> built = detail::json_builder(each.cbor, budget).build(&value); !built) {
+                return detail::in_attribute(each.key, built.error());
+            }
         }
-        object[std::string(each.key)] = *std::move(value);
-    }
-    return object;
+        return result<nlohmann::json>(std::move(made.value()));
+    });
 }
 
-/// Attributes to write, one for each key of `object`. Errors: attribute_type if it is no object, or a value holds
-/// binary data with a subtype; cbor_depth; cbor_utf8; limit_exceeded; the sentence names the attribute.
-[[nodiscard]] inline result<attributes> to_attributes(const nlohmann::json& object) {
-    constexpr std::size_t max_value_depth = detail::max_cbor_depth - 4; // root, objects, object, attributes
+namespace detail {
+
+[[nodiscard]] inline result<attributes> made_of_json(const nlohmann::json& object) {
+    constexpr std::size_t max_value_depth = max_cbor_depth - 4; // root, objects, object, attributes
     if (!object.is_object()) {
-        return detail::fail(errc::attribute_type, "attributes are made from a JSON object, not from {}",
-                            {object.type_name()});
+        return fail(errc::attribute_type, "attributes are made from a JSON object, not from {}", {object.type_name()});
     }
     attributes out;
+    json_budget budget;
     for (const auto& [key, value] : object.items()) {
-        if (!detail::is_shallow(value, max_value_depth)) {
-            return detail::fail(errc::cbor_depth, "attribute {} is nested too deep", {detail::in_quotes(key)});
+        if (!is_shallow(value, max_value_depth)) {
+            return fail(errc::cbor_depth, "attribute {} is nested too deep", {in_quotes(key)});
         }
         const std::vector<std::uint8_t> encoded = nlohmann::json::to_cbor(value);
-        const bytes_view item = detail::as_bytes(span<const std::uint8_t>(encoded));
-        if (result<void> valid = detail::json_gate(item).check(); !valid) {
-            return detail::in_attribute(key, valid.error());
+        const bytes_view item = as_bytes(span<const std::uint8_t>(encoded));
+        if (result<void> valid = json_builder(item, budget).build(nullptr); !valid) {
+            return in_attribute(key, valid.error());
         }
-        if (result<void> set = out.set_cbor(key, detail::with_shortest_floats(item)); !set) {
+        if (result<void> set = out.set_cbor(key, with_shortest_floats(item)); !set) {
             return std::move(set).error();
         }
     }
     return out;
+}
+
+} // namespace detail
+
+/// Attributes to write, one for each key of `object`. Errors: attribute_type if it is no object, or a value holds
+/// binary data with a subtype; cbor_depth; cbor_utf8; limit_exceeded (more than 16 MiB of CBOR in all); out_of_memory;
+/// the sentence names the attribute.
+[[nodiscard]] inline result<attributes> to_attributes(const nlohmann::json& object) {
+    return detail::guard_memory([&] { return detail::made_of_json(object); });
 }
 
 } // namespace ZTENSOR_MODE

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+//
+// Looks for what is odd about a valid file: its index byte by byte, and the bytes that no blob covers. Cold: nobody
+// asks when a file is merely opened.
+#ifndef ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
+#define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
+
+#include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/lint_finding.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Who is told: false ends the search.
+struct audit_listener {
+    void* context;
+    bool (*hear)(void* context, lint_finding found);
+};
+
+class index_audit {
+public:
+    index_audit(const opened_file& file, audit_listener listener) noexcept : file_(file), listener_(listener) {}
+
+    /// Everything that strict reading refuses. Errors: what the source says.
+    [[nodiscard]] ZTENSOR_COLD result<void> run() {
+        if (result<void> looked = look_at_encoding(); !looked) {
+            return looked;
+        }
+        if (is_wanted_) {
+            look_at_order();
+        }
+        return is_wanted_ ? look_between_blobs() : result<void>();
+    }
+
+private:
+    void tell(lint_kind kind, std::string_view object, std::string_view component, std::string sentence) {
+        is_wanted_ = is_wanted_ && listener_.hear(listener_.context, {kind, std::string(object), std::string(component),
+                                                                      std::move(sentence)});
+    }
+
+    // -- heads
+
+    /// The first head that could be shorter, or is of indefinite length. The bytes were well-formed items when the file
+    /// was opened.
+    [[nodiscard]] static const char* find_odd_head(bytes_view items, std::size_t& position) noexcept {
+        for (position = 0; position < items.size();) {
+            const auto first = std::to_integer<std::uint8_t>(items[position]);
+            const auto major = static_cast<cbor_major>(first >> 5);
+            const unsigned info = first & 31U;
+            if (info == 31) {
+                return "an item of indefinite length";
+            }
+            const std::size_t more = info < 24 ? 0 : std::size_t{1} << (info - 24);
+            if (more >= items.size() - position) {
+                return nullptr; // which no valid index has
+            }
+            const std::uint64_t argument = more == 0 ? info : load_big(items.data() + position + 1, more);
+            const bool fits_in_less = more == 1 ? argument < 24 : more > 1 && argument >> (4 * more) == 0;
+            if (fits_in_less && major != cbor_major::simple) {
+                return "a head longer than need be";
+            }
+            const bool is_string = major == cbor_major::bytes || major == cbor_major::text;
+            const std::uint64_t content = is_string ? argument : 0;
+            const std::size_t left = items.size() - position - 1 - more;
+            position += 1 + more + static_cast<std::size_t>(std::min<std::uint64_t>(content, left));
+        }
+        return nullptr;
+    }
+
+    /// Behind the blobs. A file of 0.1 may have no index at all.
+    [[nodiscard]] std::uint64_t index_offset() const noexcept {
+        const bool has_footer_magic = file_.index.generation > generation::v1_0;
+        const std::uint64_t behind_blobs = file_.index.bytes().size() + (has_footer_magic ? 16 : 8);
+        const std::uint64_t size = file_.source->size();
+        return size < behind_blobs + 8 ? 8 : size - behind_blobs;
+    }
+
+    /// Reads the index again: of the one in memory, chunks of text have been joined.
+    [[nodiscard]] result<void> look_at_encoding() {
+        byte_buffer again;
+        if (!again.allocate(file_.index.bytes().size())) {
+            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {file_.index.bytes().size()});
+        }
+        result<void> read = file_.source->read_at(index_offset(), again.writable_bytes());
+        if (read) {
+            look_at_encoding_of(again.bytes());
+        }
+        return read;
+    }
+
+    void look_at_encoding_of(bytes_view index) {
+        std::size_t position = 0;
+        if (file_.index.generation != generation::v0_1) {
+            return tell_of_head(find_odd_head(index, position), position);
+        }
+        cbor_cursor cursor(index); // each tensor is a map of indefinite length there
+        cbor_sequence tensors, fields;
+        if (index.empty() || !cursor.enter_array(tensors)) {
+            return;
+        }
+        const char* odd =
+            tensors.is_indefinite ? "an item of indefinite length" : find_odd_head(cursor.passed_since(0), position);
+        while (odd == nullptr && cursor.next(tensors) && cursor.enter_map(fields)) {
+            while (odd == nullptr && cursor.next(fields)) {
+                const std::size_t start = cursor.position();
+                cursor.skip();
+                cursor.skip();
+                odd = find_odd_head(cursor.passed_since(start), position);
+                position += start;
+            }
+        }
+        tell_of_head(odd, position);
+    }
+
+    void tell_of_head(const char* odd, std::size_t position) {
+        if (odd != nullptr) {
+            tell(
+                lint_kind::non_canonical_cbor, {}, {},
+                sentence("byte {} of the index starts {}: others may encode the same file otherwise", {position, odd}));
+        }
+    }
+
+    // -- names
+
+    /// Of 0.1 the objects stand in the order of adding.
+    void look_at_order() {
+        const manifest& index = file_.index;
+        std::string_view before;
+        for (std::size_t i = 0; i < index.objects.size() && is_wanted_; ++i) {
+            const object_record& object = index.objects[i];
+            const std::string_view own = index.text(object.name);
+            if (i != 0 && own < before && index.generation != generation::v0_1) {
+                return tell(lint_kind::unsorted_names, own, {},
+                            sentence("the object {} stands behind {}", {in_quotes(own), in_quotes(before)}));
+            }
+            before = own;
+            std::string_view role_before;
+            for (const component_record& component : index.components_of(object)) {
+                const std::string_view role = role_name(index, component);
+                if (role < role_before) {
+                    return tell(
+                        lint_kind::unsorted_names, own, role,
+                        sentence("the component {} stands behind {}", {in_quotes(role), in_quotes(role_before)}));
+                }
+                role_before = role;
+            }
+            if (index.generation != generation::v0_1 && are_unsorted(own, attributes_of(index, object))) {
+                return;
+            }
+        }
+        if (index.has_attributes) {
+            static_cast<void>(are_unsorted({}, attributes_view(index.from(index.attributes))));
+        }
+    }
+
+    [[nodiscard]] bool are_unsorted(std::string_view object, const attributes_view& attributes) {
+        std::string_view before;
+        for (const attribute& each : attributes) {
+            if (each.key < before) {
+                tell(lint_kind::unsorted_names, object, {},
+                     sentence("the attribute {} stands behind {}", {in_quotes(each.key), in_quotes(before)}));
+                return true;
+            }
+            before = each.key;
+        }
+        return false;
+    }
+
+    // -- blobs
+
+    struct blob {
+        std::uint64_t offset;
+        std::uint64_t length;
+        std::uint32_t object;
+        std::uint32_t component; ///< in its object
+    };
+
+    [[nodiscard]] std::vector<blob> blobs_in_order() const {
+        std::vector<blob> all;
+        const manifest& index = file_.index;
+        for (std::uint32_t i = 0; i < index.objects.size(); ++i) {
+            std::uint32_t position = 0;
+            for (const component_record& each : index.components_of(index.objects[i])) {
+                if (each.length != 0) {
+                    all.push_back({each.offset, each.length, i, position});
+                }
+                ++position;
+            }
+        }
+        const auto is_before = [](const blob& a, const blob& b) {
+            return a.offset != b.offset   ? a.offset < b.offset
+                   : a.object != b.object ? a.object < b.object
+                                          : a.component < b.component;
+        };
+        std::sort(all.begin(), all.end(), is_before);
+        return all;
+    }
+
+    [[nodiscard]] std::string_view name_of(const blob& of) const noexcept { return file_.index.name_of(of.object); }
+    [[nodiscard]] std::string_view role_of(const blob& of) const noexcept {
+        return role_name(file_.index, file_.index.components_of(file_.index.objects[of.object])[of.component]);
+    }
+
+    [[nodiscard]] result<void> look_between_blobs() {
+        const std::uint64_t blobs_end = index_offset();
+        std::uint64_t end = 8; // behind the magic
+        const std::vector<blob> all = blobs_in_order();
+        for (std::size_t i = 0; i < all.size() && is_wanted_; ++i) {
+            if (i != 0 && all[i].offset == all[i - 1].offset) {
+                tell(lint_kind::shared_blob, name_of(all[i]), role_of(all[i]),
+                     sentence("its bytes are those of the object {}, component {}",
+                              {in_quotes(name_of(all[i - 1])), in_quotes(role_of(all[i - 1]))}));
+                continue;
+            }
+            const std::uint64_t alignment = all[i].offset & (~all[i].offset + 1); // any that a writer may have chosen
+            if (result<void> looked = look_at_gap(end, all[i].offset, alignment); !looked) {
+                return looked;
+            }
+            end = all[i].offset + all[i].length;
+        }
+        // A file without blobs may have the first place of one before its index.
+        return is_wanted_ ? look_at_gap(end, blobs_end, blob_alignment) : result<void>();
+    }
+
+    [[nodiscard]] result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
+        if (begin >= end) {
+            return {};
+        }
+        if (end - begin >= alignment) {
+            tell(lint_kind::unreferenced_bytes, {}, {},
+                 sentence("{} bytes from byte {} on belong to no blob, more than padding takes", {end - begin, begin}));
+            return {};
+        }
+        std::byte piece[4096];
+        for (std::uint64_t at = begin; at < end;) {
+            const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof piece, end - at));
+            if (result<void> read = file_.source->read_at(at, {piece, bytes}); !read) {
+                return read;
+            }
+            const std::byte* const odd =
+                std::find_if(piece, piece + bytes, [](std::byte b) { return b != std::byte{}; });
+            if (odd != piece + bytes) {
+                tell(lint_kind::nonzero_padding, {}, {},
+                     sentence("byte {} is padding, and not zero", {at + static_cast<std::uint64_t>(odd - piece)}));
+                return {};
+            }
+            at += bytes;
+        }
+        return {};
+    }
+
+    const opened_file& file_;
+    audit_listener listener_;
+    bool is_wanted_ = true;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

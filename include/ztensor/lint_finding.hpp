@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// What may be odd about a file that is valid: the words of lint.hpp.
+#ifndef ZTENSOR_LINT_FINDING_HPP
+#define ZTENSOR_LINT_FINDING_HPP
+
+#include <ztensor/fwd.hpp>
+#include <ztensor/version.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+/// What lint() finds. Those marked strict are refused by read_options::strict(), each with its code.
+enum class lint_kind : std::uint8_t {
+    non_canonical_cbor, ///< strict_encoding: a head longer than need be, or an indefinite length
+    unsorted_names,     ///< strict_order: objects, components or attribute keys, not sorted by their bytes
+    unreferenced_bytes, ///< strict_gap: more bytes than padding takes that no blob covers: an old state, or hidden data
+    nonzero_padding,    ///< strict_gap: padding that is not zero
+    shared_blob,        ///< strict_alias: two components with the same bytes
+    zip_end_record,     ///< a ZIP end record near the end: ZIP tools and PyTorch take the file for an archive
+    lookalike_names,    ///< names that differ only in case, spaces, invisible or alike characters, or hold such
+    missing_digest,     ///< components that nobody can verify
+};
+
+struct lint_finding {
+    lint_kind kind;
+    std::string object;    ///< name of the object concerned, as it stands in the file (hostile text); "" for none
+    std::string component; ///< role of the component concerned, likewise
+    std::string sentence;  ///< in one line, safe to print: text from the file is escaped and cut
+};
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
