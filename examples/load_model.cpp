@@ -72,6 +72,10 @@ int main(int argc, char** argv) {
         std::cout << "\nwrote " << copy_path << " and read it back: " << copy.size() << " objects, "
                   << copy.verify().value().verified << " digests verified, made by "
                   << copy.attributes().text("made_by").value() << '\n';
+        if (!std::cout.flush()) { // a full disk shows no earlier
+            std::cerr << "can't write to the standard output\n";
+            return 1;
+        }
         return digests.ok() ? 0 : 1;
     } catch (const ztensor::exception& e) {
         std::cerr << e.what() << '\n';

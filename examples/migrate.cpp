@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,17 @@
 
 namespace {
 
-/// "OLD=NEW" → its parts; names may hold further signs of equality after the first.
+/// "OLD=NEW" → its parts; names may hold further signs of equality after the first. No object has two new names.
 std::map<std::string, std::string> parse_renames(const std::vector<std::string>& pairs) {
     std::map<std::string, std::string> renames;
     for (const std::string& pair : pairs) {
         const std::size_t equals = pair.find('=');
-        renames[pair.substr(0, equals)] = equals == std::string::npos ? "" : pair.substr(equals + 1);
+        if (equals == std::string::npos) {
+            throw std::invalid_argument("--rename takes OLD=NEW, not \"" + pair + '"');
+        }
+        if (!renames.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second) {
+            throw std::invalid_argument("--rename is given twice for \"" + pair.substr(0, equals) + '"');
+        }
     }
     return renames;
 }

@@ -30,6 +30,10 @@ int main(int argc, char** argv) {
         ztensor::copy(from, to, ztensor::copy_options().reencode()).value();
         to.finish().value();
         std::cout << out << ": " << from.size() << " objects\n";
+        if (!std::cout.flush()) {
+            std::cerr << "can't write to the standard output\n";
+            return 1;
+        }
     } catch (const std::exception& e) { // ztensor::exception, or memory ran out
         std::cerr << e.what() << '\n';
         return 1;

@@ -65,6 +65,10 @@ int main(int argc, char** argv) {
         std::cout << path << ": " << model.size() << " objects; row 7 of the embedding starts with "
                   << model.read_rows<float>("embedding", 7, 8).value().front() << ", the last quantized weight is "
                   << q_proj.dequantize().value().back() << ", the mask has " << mask.entry_count() << " entries\n";
+        if (!std::cout.flush()) { // a full disk shows no earlier
+            std::cerr << "can't write to the standard output\n";
+            return 1;
+        }
     } catch (const ztensor::exception& e) {
         std::cerr << e.what() << '\n';
         return 1;

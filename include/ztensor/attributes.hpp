@@ -60,7 +60,8 @@ public:
         bool is_utf8 = true; ///< false for text that was set and is not UTF-8: no writer takes it
     };
     /// Sorted bytewise by their keys.
-    [[nodiscard]] const std::vector<entry>& values() const noexcept { return values_; }
+    [[nodiscard]] const std::vector<entry>& values() const& noexcept { return values_; }
+    const std::vector<entry>& values() const&& = delete; // borrowing from attributes that are about to die
 
 private:
     attributes& set_integer(std::string_view key, std::int64_t value);

@@ -16,6 +16,13 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
+class attributes_view;
+
+namespace detail {
+template <>
+inline constexpr bool is_handle_v<attributes_view> = true;
+} // namespace detail
+
 /// One attribute of an open file: both views live as long as what the attributes were taken from.
 struct attribute {
     std::string_view key;
@@ -31,11 +38,15 @@ public:
         using iterator_category = std::input_iterator_tag;
         using value_type = attribute;
         using difference_type = std::ptrdiff_t;
-        using pointer = const attribute*;
-        using reference = const attribute&;
+        /// Keeps what `->` shows for as long as the expression takes.
+        struct pointer {
+            attribute current;
+            [[nodiscard]] const attribute* operator->() const noexcept { return &current; }
+        };
+        using reference = attribute; ///< its key and value are borrowed from the reader, not from the iterator
 
         reference operator*() const noexcept { return current_; }
-        pointer operator->() const noexcept { return &current_; }
+        pointer operator->() const noexcept { return {current_}; }
         iterator& operator++() noexcept {
             advance();
             return *this;

@@ -42,6 +42,8 @@ private:
     [[nodiscard]] virtual result<std::uint64_t> append_file(const detail::file&, std::uint64_t, std::uint64_t) {
         return std::uint64_t{0};
     }
+    /// Likewise: whether writing on would destroy that file, from which bytes are to be copied.
+    [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
     /// Likewise: so many bytes, or a few less, are about to come.
     virtual void expect(std::uint64_t) {}
 };

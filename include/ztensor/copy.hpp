@@ -63,7 +63,9 @@ struct copy_options {
 /// Bytes that are copied as they are stored are not looked at: bools among them may hold other bytes than 0 and 1.
 ///
 /// Errors: not_expressible, before anything of the object is written; cancelled; those of reading and of
-/// writer::add_object. After an error the objects before it are in `to`.
+/// writer::add_object. After an error the objects before it are in `to`, which goes on; unless it came while a blob was
+/// being copied, from the source (io_error, file_changed) or the sink: then `to` is closed, as after any failure to
+/// write, and nothing of it will be seen.
 [[nodiscard]] result<void> copy(const reader& from, writer& to, const copy_options& options = {});
 
 } // namespace ZTENSOR_MODE

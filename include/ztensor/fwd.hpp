@@ -23,6 +23,9 @@ enum class generation : std::uint8_t;
 enum class io_mode : std::uint8_t;
 enum class format_version : std::uint8_t;
 enum class publish_mode : std::uint8_t;
+enum class lint_kind : std::uint8_t;
+enum class sync_level : std::uint8_t;
+enum class recovery : std::uint8_t;
 
 class error;
 class exception;
@@ -53,6 +56,7 @@ class executor;
 
 class writer;
 class tensor_stream;
+class editor;
 class object_draft;
 
 struct read_options;
@@ -63,6 +67,7 @@ struct load_options;
 struct load_report;
 struct quantization;
 struct verification;
+struct lint_finding;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

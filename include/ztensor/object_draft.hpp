@@ -74,11 +74,15 @@ public:
         return *this;
     }
 
-    [[nodiscard]] const std::string& format() const noexcept { return format_; }
-    [[nodiscard]] const ztensor::shape& shape() const noexcept { return shape_; }
-    [[nodiscard]] const std::optional<ztensor::attributes>& attributes() const noexcept { return attributes_; }
+    [[nodiscard]] const std::string& format() const& noexcept { return format_; }
+    [[nodiscard]] const ztensor::shape& shape() const& noexcept { return shape_; }
+    [[nodiscard]] const std::optional<ztensor::attributes>& attributes() const& noexcept { return attributes_; }
     /// In the order in which the blobs will be written.
-    [[nodiscard]] const std::vector<detail::component_source>& components() const noexcept { return components_; }
+    [[nodiscard]] const std::vector<detail::component_source>& components() const& noexcept { return components_; }
+    const std::string& format() const&& = delete; // these borrow from a draft that is about to die
+    const ztensor::shape& shape() const&& = delete;
+    const std::optional<ztensor::attributes>& attributes() const&& = delete;
+    const std::vector<detail::component_source>& components() const&& = delete;
 
 private:
     friend struct detail::draft_access;
@@ -91,7 +95,21 @@ private:
     ztensor::shape shape_;
     std::optional<ztensor::attributes> attributes_;
     std::vector<detail::component_source> components_;
+    bool keeps_word_ = false; ///< the format's: see object_entry
 };
+
+namespace detail {
+
+/// For the rooms that make drafts of what has lost its type, or has no meaning.
+struct draft_access {
+    static void add(object_draft& draft, std::string_view role, const typed_bytes& elements, const store& how) {
+        draft.add_elements(role, elements, how);
+    }
+    static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
+    [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
+};
+
+} // namespace detail
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -11,11 +11,26 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// How a file's bytes are reached.
+template <class T>
+class result;
+
+namespace detail {
+struct opened_file;
+struct strict_check; // in lint.hpp
+} // namespace detail
+
+/// How a file's bytes are reached. What reads, decodes or verifies does so by positional reads into memory of its own,
+/// in every mode: a file that becomes shorter meanwhile is errc::file_changed, one that is rewritten is read as it is
+/// then (digest_mismatch, where it has digests and they are checked), and one that grows is read as before. Only views
+/// look at a mapping, and slices of raw data in runs below 4 KiB, after a look at the file's length.
 enum class io_mode : std::uint8_t {
-    automatic,  ///< mapped where the system can, else positional reads; reader::is_mapped() says which
-    mapped,     ///< mapped, or errc::unmappable. A file truncated while mapped faults the process when viewed
-    positional, ///< positional reads only: no views, but I/O errors and truncation are ordinary errors
+    /// Mapped where the system can, else positional reads; reader::is_mapped() says which.
+    automatic,
+    /// Mapped, or errc::unmappable. Of a file that others change, views show the change, and touching bytes of a view
+    /// that the file has lost ends the process (SIGBUS, or an access violation).
+    mapped,
+    /// Positional reads only: no views, and nothing that others do to the file is more than an error.
+    positional,
 };
 
 /// Options of reader::open and its siblings.
@@ -27,6 +42,7 @@ struct read_options {
     std::uint64_t max_objects_ = std::uint64_t{1} << 24;
     std::uint64_t max_components_per_object_ = 4096;
     std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
+    result<void> (*strict_)(const detail::opened_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
     /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
@@ -42,35 +58,67 @@ struct read_options {
     read_options& max_components_per_object(std::uint64_t value) noexcept {
         return max_components_per_object_ = value, *this;
     }
-    /// Bytes that one component may decode to, 32 GiB unless changed. Stops an honest decompression bomb (4 KiB can
-    /// hold 128 MiB of zeros) and a sparse file that claims exabytes. Checked before anything is allocated.
+    /// Bytes that one component may decode to, and that one call may make of an object in all, 32 GiB unless changed:
+    /// numbers converted to wider ones, indices widened, weights unpacked. Stops an honest decompression bomb (4 KiB
+    /// can hold 128 MiB of zeros), one of quantized weights (1 bit becomes 8 bytes), and a sparse file that claims
+    /// exabytes. Checked before anything is allocated.
     read_options& max_decoded_bytes(std::uint64_t value) noexcept { return max_decoded_bytes_ = value, *this; }
+    /// Refuses what a valid file may be and no careful writer makes, for gates that files of strangers pass. When the
+    /// file is opened: an index in another form than writers give it (strict_encoding), names that are not sorted
+    /// (strict_order), bytes between the blobs that are no padding of zeros (strict_gap), two components with the same
+    /// bytes (strict_alias). When sparse objects are read: columns of a row, or coordinates, that do not rise
+    /// (strict_order). Include <ztensor/lint.hpp>.
+    template <class Check = detail::strict_check>
+    read_options& strict(bool value = true) noexcept {
+        return strict_ = value ? &Check::run : nullptr, *this;
+    }
 };
 
 /// The format version to write. What a version can't express is refused by name, before anything of it is written.
 enum class format_version : std::uint8_t { v0_1, v1_1, v1_2 };
 
+/// What a power cut may do to a file that is written. A process that ends, however it ends, harms nothing at any level.
+enum class sync_level : std::uint8_t {
+    /// Nothing waits for the disk. After a power cut soon after finish() the target may be the old file, the new one,
+    /// an empty one, or one with holes of zeros: XFS and others may store the rename before the bytes.
+    none,
+    /// The bytes are on the disk before the file gets its name: after a power cut the target is the complete old file
+    /// or the complete new one, nobody knows which.
+    atomic,
+    /// Besides, finish() waits for the directory: once it has returned, a power cut leaves the new file.
+    durable,
+};
+
 /// How the target of a writer comes to be.
 ///
 /// On NFS a rename whose answer gets lost may be reported as failed although it happened. Over quota, full disks and
-/// lost servers may only show when the file is synced or closed, which is why sync(false) doesn't skip the close.
+/// lost servers may only show when the file is synced or closed, which is why no sync_level skips the close.
 /// A file larger than the process may write (RLIMIT_FSIZE) is the error EFBIG only where the program ignores SIGXFSZ.
+///
+/// A file that is being written is locked (flock; on Windows LockFileEx and share modes). The lock is the process's and
+/// ends with it. Where a file system knows no locks, there are none. A process that was forked off writes and removes
+/// nothing of its parent's file.
 enum class publish_mode : std::uint8_t {
-    /// Everything goes to a new file `.ztensor-<16 hex digits>.tmp` in the target's directory. finish() syncs that
-    /// file,
-    /// closes it, renames it over the target and syncs the directory; with sync(false) it only closes and renames. At
-    /// every moment, and after a crash at any moment, the target is the complete old file or the complete new one. The
-    /// temporary is removed when anything fails or the writer is dropped; only a crash leaves one behind, and nothing
-    /// ever reads it. A target that is a symbolic link stays one: the file it leads to is replaced. Permission bits are
-    /// those of the file replaced; owner, ACL, extended attributes and other hard links are not kept.
+    /// Everything goes to a new file in the target's directory: one without a name where the system has such
+    /// (O_TMPFILE), which vanishes if the process dies, else `.ztensor-<16 hex digits>.tmp`. finish() syncs that file,
+    /// closes it, renames it over the target and syncs the directory, as far as sync_level says. At every moment, and
+    /// after the end of the process at any moment, the target is the complete old file or the complete new one. What
+    /// was written is removed when anything fails or the writer is dropped; only a process that is killed may leave a
+    /// temporary file behind, which nothing ever reads, and which remove_abandoned() (recover.hpp) sweeps away.
+    ///
+    /// Of the file replaced, as it is when finish() is called, are kept: permission bits, owner, group and the access
+    /// control list (POSIX ACL, macOS ACL), as far as the process may set them; what it may not set costs permissions,
+    /// so that nobody can read the new file who could not read the old one. On Windows the directory's ACL applies. A
+    /// target that is a symbolic link stays one: the file it leads to is replaced. Not kept: set-user-ID and its like,
+    /// other extended attributes, times, and other hard links, which go on leading to the old file.
     replace,
 
-    /// Written under its own name, for places where files can't be renamed, such as some FUSE and SMB mounts. Weaker:
-    /// an
-    /// existing file loses its content when the writer is made, readers see an unfinished file, and a crash leaves one.
+    /// Written under its own name, for places where files can't be renamed, such as some FUSE and SMB mounts.
+    /// Everything about the file but its content stays: owner, permissions, links. Weaker: an existing file loses its
+    /// content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves one.
     /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
-    /// is
-    /// emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new.
+    /// is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new. A
+    /// second writer in place of the same file is refused: errc::busy.
     in_place,
 };
 
@@ -79,17 +127,21 @@ struct write_options {
     format_version version_ = format_version::v1_2;
     std::uint64_t alignment_bytes_ = blob_alignment;
     publish_mode publish_ = publish_mode::replace;
-    bool sync_ = true;
+    sync_level sync_ = sync_level::durable;
     unsigned threads_ = 0;
     bool direct_ = false;
+    std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
+    std::uint64_t max_components_per_object_ = 4096;
 
     write_options& version(format_version value) noexcept { return version_ = value, *this; }
     /// Alignment of every blob: a power of two, 64 (the format's own) to 1 GiB. 4096 lets consumers map or advise
     /// single tensors.
     write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }
     write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
-    /// Whether finish() waits until file and directory are on the disk. Off: atomic, but not yet durable.
-    write_options& sync(bool value) noexcept { return sync_ = value, *this; }
+    /// What finish() waits for; durable unless told otherwise.
+    write_options& sync(sync_level value) noexcept { return sync_ = value, *this; }
+    /// The same in short: durable, or none.
+    write_options& sync(bool value) noexcept { return sync(value ? sync_level::durable : sync_level::none); }
     /// How many threads compress at once, the caller's among them: 0 means as many as the host runs, 1 starts none.
     /// What is written does not depend on it; memory for each is about 6 MiB.
     write_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
@@ -97,6 +149,14 @@ struct write_options {
     /// and with sync() it may be faster, with sync(false) it is slower. Takes a buffer of 8 MiB, through which all goes
     /// that is not aligned to 4 KiB in memory. Without effect where the system or the file system can't.
     write_options& direct(bool value) noexcept { return direct_ = value, *this; }
+    /// Bytes of the index, 1 GiB unless lowered: no reader takes more, so that larger values count as 1 GiB. An object
+    /// that might not fit any more, by a few hundred bytes, is refused before anything of it is written.
+    write_options& max_manifest_bytes(std::uint64_t value) noexcept { return max_manifest_bytes_ = value, *this; }
+    /// Components of one object: as many as a reader takes unless it is told otherwise. Where this is raised,
+    /// read_options::max_components_per_object has to be.
+    write_options& max_components_per_object(std::uint64_t value) noexcept {
+        return max_components_per_object_ = value, *this;
+    }
 };
 
 } // namespace ZTENSOR_MODE

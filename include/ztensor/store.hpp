@@ -33,7 +33,8 @@ struct store {
     detail::blob_encoder* (*make_encoder_)(unsigned threads) = nullptr;
     detail::blob_digester* (*make_digester_)() = nullptr;
 
-    /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default. What
+    /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default, and
+    /// negative ones, down to libzstd's own least, are faster and leave dense weights as large as they were. What
     /// takes more than 1 MiB becomes independent frames of 1 MiB each, which several threads can read and write.
     store& zstd(int level = 1) noexcept;
     /// The same where that pays: the first MiB, at most, is compressed on trial, and where that takes more than

@@ -45,20 +45,26 @@ struct writer_deleter {
 } // namespace detail
 
 /// A dense tensor that is written in pieces of any size; writer::stream() makes one. It belongs to its writer, which
-/// must outlive it and writes nothing else meanwhile. Dropped before finish(), it takes the whole file with it.
+/// must outlive it until it is over (finished, or failed with the writer) and writes nothing else meanwhile. Dropped
+/// before finish(), it takes the whole file with it. Once it is over or moved from, all it says is writer_closed.
 class tensor_stream {
 public:
     /// The next elements in row-major order; borrowed for the length of the call.
-    /// Errors: type_mismatch if T's storage type is not the stream's; size_mismatch for more elements than are
-    /// missing (nothing of them is written); writer_closed; what the sink says.
+    /// Errors: type_mismatch if T's storage type is not the stream's, or T takes more bytes than its elements do;
+    /// size_mismatch for more elements than are missing (nothing of them is written); writer_closed; what the sink
+    /// says.
     template <class Elements>
     [[nodiscard]] result<void> append(const Elements& elements) {
-        return append_elements(detail::typed_bytes_of(elements));
+        return append_elements(detail::typed_bytes_of(elements), sizeof(detail::element_of_t<Elements>));
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
     [[nodiscard]] result<void> append_bytes(bytes_view little_endian);
+
+    /// The attributes of the object, in place of those given before. Errors: name_invalid, cbor_utf8, not_expressible
+    /// (0.1 has fields of that name), manifest_too_large, writer_closed.
+    [[nodiscard]] result<void> attributes(ztensor::attributes values);
 
     /// Bytes of the decoded tensor that are still to come.
     [[nodiscard]] std::uint64_t missing_bytes() const noexcept;
@@ -76,17 +82,20 @@ private:
 
     tensor_stream(detail::writer_core& core, std::uint64_t number) noexcept : core_(&core, abandon{number}) {}
 
-    [[nodiscard]] result<void> append_elements(const detail::typed_bytes& elements);
+    [[nodiscard]] result<void> append_elements(const detail::typed_bytes& elements, std::size_t element_bytes);
+    template <class Work>
+    [[nodiscard]] result<void> unless_over(const Work& work);
     [[nodiscard]] std::uint64_t number() const noexcept { return core_.get_deleter().number; }
 
-    std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own
+    std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own; null once the stream is over
 };
 
 /// Writes one .zt file. Belongs to one thread at a time. Nothing is visible under the target's name before finish();
 /// a writer that is dropped, or that failed, leaves nothing behind.
 ///
 /// A call whose arguments are refused (a bad name, shape, size, type or option) has written nothing, and the writer
-/// goes on. A call that fails while writing ends the writer: every later one is errc::writer_closed.
+/// goes on. A call that fails while writing ends the writer: every later one is errc::writer_closed. So it is for one
+/// that was moved from.
 class writer {
 public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,
@@ -96,10 +105,14 @@ public:
     /// Starts a file in memory, which take_bytes() gives after finish().
     [[nodiscard]] static result<writer> to_memory(const write_options& options = {});
 
-    /// Starts a file in a sink of the caller's making.
+    /// Starts a file in a sink of the caller's making. Errors: invalid_argument for none.
     [[nodiscard]] static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {});
 
-    /// The version being written.
+    /// Goes on with the file at `path`: what is added comes after all that it holds. Include append.hpp, which has the
+    /// whole text.
+    [[nodiscard]] static result<writer> append(const file_path& path, const write_options& options = {});
+
+    /// The version being written; of a writer that was moved from, 1.2.
     [[nodiscard]] format_version version() const noexcept;
 
     /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none),
@@ -112,8 +125,8 @@ public:
 
     /// Adds a dense tensor: a span, vector or array of any type that element_traits describes, in row-major order.
     /// Errors: name_invalid, duplicate_key, size_mismatch (elements and shape differ), shape_overflow, limit_exceeded
-    /// (more than 64 dimensions), type_mismatch, not_expressible, invalid_argument (zstd level), writer_closed; what
-    /// the sink says.
+    /// (more than 64 dimensions), type_mismatch, not_expressible, invalid_argument (zstd level), manifest_too_large
+    /// (write_options::max_manifest_bytes), writer_closed; what the sink says.
     template <class Elements>
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
                                    const store& how = {}) {
@@ -130,8 +143,8 @@ public:
 
     /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
     /// that is known, roles and sizes must fit.
-    /// Errors: as add(); cbor_utf8 (attributes), schema_missing (no components), layout_components, sparse_shape,
-    /// sparse_size, sparse_dtype.
+    /// Errors: as add(); limit_exceeded (write_options::max_components_per_object), cbor_utf8 (attributes),
+    /// schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
     [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft);
 
     /// Adds a sparse matrix by rows: the column and the value of every entry, row after row, and rows + 1 positions
@@ -142,12 +155,21 @@ public:
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
                                        const Indices& indices, const Pointers& indptr, const store& how = {}) {
         using T = detail::element_of_t<Values>;
-        static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
         static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
                       "indices and indptr are of one type");
         static_assert(detail::is_integer_element_v<detail::element_of_t<Indices>>, "an index type is an integer");
         return add_csr_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
                              detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr), how);
+    }
+    /// Bools of a std::vector, which has no bool in memory to borrow.
+    template <class Indices, class Pointers>
+    [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
+                                       const Indices& indices, const Pointers& indptr, const store& how = {}) {
+        static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
+                      "indices and indptr are of one type");
+        static_assert(detail::is_integer_element_v<detail::element_of_t<Indices>>, "an index type is an integer");
+        return add_csr_bools(name, dimensions, values, detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr),
+                             how);
     }
 
     /// Adds a sparse tensor by coordinates: all coordinates of dimension 0, then of dimension 1, and so on.
@@ -156,10 +178,16 @@ public:
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
                                        const Coords& coords, const store& how = {}) {
         using T = detail::element_of_t<Values>;
-        static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
         static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
         return add_coo_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
                              detail::typed_bytes_of(coords), how);
+    }
+    /// Bools of a std::vector.
+    template <class Coords>
+    [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
+                                       const Coords& coords, const store& how = {}) {
+        static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
+        return add_coo_bools(name, dimensions, values, detail::typed_bytes_of(coords), how);
     }
 
     /// Adds weights quantized in groups along the last dimension: the packed integers, and a scale and a zero point for
@@ -173,9 +201,24 @@ public:
                                    detail::typed_bytes_of(scales), detail::typed_bytes_of(zeros), how);
     }
 
-    /// Starts a dense tensor that is written in pieces, for what is larger than memory. Errors: as add().
+    /// Starts a dense tensor of elements of T that is written in pieces, for what is larger than memory. Errors: as
+    /// add().
+    template <class T>
+    [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions,
+                                               const store& how = {}) & {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
+        return start_stream(name, dimensions, element_traits<T>::storage, typed, sizeof(T));
+    }
+    template <class T>
+    result<tensor_stream> stream(std::string_view, const shape&, const store& = {}) && = delete;
+
+    /// The same of a type that is told at run time: elements of the storage type, or of the logical type that `how`
+    /// names, if that is one of the specification's.
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
-                                               const store& how = {}) &;
+                                               const store& how = {}) & {
+        return start_stream(name, dimensions, storage, how, 0);
+    }
     result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {}) && = delete;
 
     /// Writes manifest and footer and publishes the file. Errors: writer_closed (finished before, failed before, or a
@@ -192,6 +235,8 @@ private:
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                               const write_options& options);
+    [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                                     const store& how, std::size_t element_bytes);
     [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,
                                             const detail::typed_bytes& elements, const store& how);
     [[nodiscard]] result<void> add_csr_parts(std::string_view name, const shape& dimensions,
@@ -201,6 +246,12 @@ private:
     [[nodiscard]] result<void> add_coo_parts(std::string_view name, const shape& dimensions,
                                              const detail::typed_bytes& values, std::size_t value_bytes,
                                              const detail::typed_bytes& coords, const store& how);
+    [[nodiscard]] result<void> add_csr_bools(std::string_view name, const shape& dimensions,
+                                             const std::vector<bool>& values, const detail::typed_bytes& indices,
+                                             const detail::typed_bytes& indptr, const store& how);
+    [[nodiscard]] result<void> add_coo_bools(std::string_view name, const shape& dimensions,
+                                             const std::vector<bool>& values, const detail::typed_bytes& coords,
+                                             const store& how);
     [[nodiscard]] result<void> add_quantized_parts(std::string_view name, const shape& dimensions,
                                                    const quantization& parameters,
                                                    const detail::typed_bytes& packed_weight,
@@ -212,9 +263,11 @@ private:
 
 namespace detail {
 
-/// For the room that copies whole files.
+/// For the rooms that copy whole files and go on with them.
 struct writer_access {
-    [[nodiscard]] static writer_core& core_of(writer& to) noexcept { return *to.core_; }
+    /// Null where it was moved from.
+    [[nodiscard]] static writer_core* core_of(writer& to) noexcept { return to.core_.get(); }
+    [[nodiscard]] static writer make(writer_core* core) noexcept { return writer(core); }
 };
 
 } // namespace detail

@@ -6,6 +6,7 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 
@@ -54,6 +55,12 @@ result<std::string> text_at(const detail::file& source, std::uint64_t offset) {
 
 constexpr std::uint32_t permissions_of_new_files = 0666;
 
+result<detail::output_file> create_output(const temp_dir& directory, const std::filesystem::path& name,
+                                          detail::os_calls& os = detail::operating_system()) {
+    return detail::output_file::create(detail::directory::open(directory.path().native(), false, os).value(),
+                                       name.native(), permissions_of_new_files);
+}
+
 } // namespace
 
 TEST_CASE("a regular file opens with its size and reads at any place") {
@@ -87,7 +94,9 @@ TEST_CASE("a directory is not a regular file") {
     const result<detail::file> opened = detail::file::open(directory.path());
     REQUIRE(!opened);
     CHECK(opened.error().code() == errc::not_regular_file);
-    const result<detail::output_file> overwritten = detail::output_file::overwrite(directory.path());
+    const result<detail::output_file> overwritten =
+        detail::output_file::open(detail::directory::open(directory.path().parent_path().native(), false).value(),
+                                  directory.path().filename().native());
     REQUIRE(!overwritten);
     CHECK(overwritten.error().code() == errc::not_regular_file);
 }
@@ -99,7 +108,9 @@ TEST_CASE("a FIFO is refused and does not block") {
     const std::filesystem::path fifo = directory / "fifo";
     REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
     CHECK(detail::file::open(fifo).error().code() == errc::not_regular_file);
-    CHECK(detail::output_file::overwrite(fifo).error().code() == errc::not_regular_file);
+    CHECK(detail::output_file::open(detail::directory::open(directory.path(), false).value(), fifo.filename())
+              .error()
+              .code() == errc::not_regular_file);
 }
 
 TEST_CASE("a device and a socket are refused") {
@@ -145,13 +156,20 @@ TEST_CASE("children inherit no handle") {
     const temp_dir directory;
     write_file(directory / "f", "abc");
     detail::os_calls& os = detail::operating_system();
+    const detail::os_directory in = os.open_directory(directory.path(), true).value;
+    CHECK((::fcntl(in.handle, F_GETFD) & FD_CLOEXEC) != 0);
+    const detail::os_answer<int> existing = os.open_existing(directory / "f");
     for (const detail::os_answer<int>& answer :
-         {os.open_existing(directory / "f"), os.open_for_overwriting(directory / "f"),
-          os.create_new(directory / "g", permissions_of_new_files)}) {
+         {existing, os.open_in(in, "f", true), os.create_in(in, "g", permissions_of_new_files),
+          os.create_unnamed_in(in, permissions_of_new_files), os.duplicate(existing.value)}) {
+        if (answer.failure == std::errc::operation_not_supported) {
+            continue; // no file without a name here
+        }
         REQUIRE(!answer.failure);
         CHECK((::fcntl(answer.value, F_GETFD) & FD_CLOEXEC) != 0);
-        CHECK(!os.close(answer.value));
     }
+    CHECK(!os.close(existing.value));
+    os.release_directory(in);
 }
 
 #endif
@@ -159,24 +177,25 @@ TEST_CASE("children inherit no handle") {
 TEST_CASE("failures while opening are reported and leak no handle") {
     const temp_dir directory;
     write_file(directory / "f", "abc");
-    for (const char* const name : {"open_existing", "open_for_overwriting", "create_new", "status of handle"}) {
+    for (const char* const name : {"open_existing", "open_in", "create_in", "status of handle"}) {
         CAPTURE(name);
         faulty_os os;
         os.failing_name = name;
         const std::string_view failing = name;
-        if (failing != "open_for_overwriting" && failing != "create_new") {
+        const detail::directory in = detail::directory::open(directory.path().native(), false, os).value();
+        if (failing != "open_in" && failing != "create_in") {
             CHECK(detail::file::open(directory / "f", os).error().code() == errc::io_error);
         }
-        if (failing != "open_existing" && failing != "create_new") {
-            const result<detail::output_file> overwritten = detail::output_file::overwrite(directory / "f", os);
-            REQUIRE(!overwritten);
-            CHECK(overwritten.error().os_error() == std::errc::io_error);
+        if (failing != "open_existing" && failing != "create_in") {
+            const auto opened = detail::output_file::open(in, std::filesystem::path("f").native());
+            REQUIRE(!opened);
+            CHECK(opened.error().os_error() == std::errc::io_error);
         }
-        if (failing == "create_new") {
-            CHECK(detail::output_file::create(directory / "g", permissions_of_new_files, os).error().code() ==
-                  errc::io_error);
+        if (failing == "create_in") {
+            CHECK(create_output(directory, "g", os).error().code() == errc::io_error);
         }
-        CHECK(os.open_handles == 0);
+        CHECK(os.open_handles == 1); // the directory
+        continue;
         CHECK(read_file(directory / "f") == "abc");
     }
 }
@@ -220,8 +239,8 @@ TEST_CASE("a file that ends early has changed") {
     CHECK(read.error().offset() == std::uint64_t{4});
     CHECK(text_at<4>(source, 0).value() == "0123");
     CHECK(source.check_size().error().code() == errc::file_changed);
-    std::filesystem::resize_file(directory / "f", 11);
-    CHECK(source.check_size().error().code() == errc::file_changed);
+    std::filesystem::resize_file(directory / "f", 11); // somebody appends: what was there is still there
+    CHECK(source.check_size().has_value());
 }
 
 TEST_CASE("a size that can't be asked for again is an I/O error") {
@@ -263,7 +282,7 @@ TEST_CASE("bytes beyond 4 GiB are found") {
 
 TEST_CASE("a new file takes what is appended, in order") {
     const temp_dir directory;
-    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files).value();
+    detail::output_file target = create_output(directory, "f").value();
     CHECK(target.append(bytes_of("one ")).has_value());
     CHECK(target.append({}).has_value());
     CHECK(target.append(bytes_of("two")).has_value());
@@ -275,27 +294,73 @@ TEST_CASE("a new file takes what is appended, in order") {
 TEST_CASE("nothing that exists is created again") {
     const temp_dir directory;
     write_file(directory / "f", "abc");
-    const result<detail::output_file> created = detail::output_file::create(directory / "f", permissions_of_new_files);
+    const result<detail::output_file> created = create_output(directory, "f");
     REQUIRE(!created);
     CHECK(created.error().os_error() == std::errc::file_exists);
     CHECK(read_file(directory / "f") == "abc");
 }
 
-TEST_CASE("an overwritten file has no old byte") {
+TEST_CASE("an existing file is opened as it is, and written from where it is told") {
     const temp_dir directory;
     write_file(directory / "f", "0123456789");
-    detail::output_file target = detail::output_file::overwrite(directory / "f").value();
-    CHECK(read_file(directory / "f").empty());
+    const detail::directory in = detail::directory::open(directory.path().native(), true).value();
+    const detail::native_path name = std::filesystem::path("f").native();
+    detail::output_file target = detail::output_file::open(in, name).value();
+    CHECK(read_file(directory / "f") == "0123456789");
     CHECK(target.append(bytes_of("ab")).has_value());
+    CHECK(target.seek(7).has_value());
+    CHECK(target.append(bytes_of("x")).has_value());
+    CHECK(target.truncate(9).has_value());
     CHECK(target.close().has_value());
-    CHECK(read_file(directory / "f") == "ab");
-    CHECK(detail::output_file::overwrite(directory / "nothing").error().code() == errc::file_not_found);
+    CHECK(read_file(directory / "f") == "ab23456x8");
+    const detail::native_path nothing = std::filesystem::path("nothing").native();
+    CHECK(detail::output_file::open(in, nothing).error().code() == errc::file_not_found);
+    std::filesystem::create_directory(directory / "d");
+    const detail::native_path folder = std::filesystem::path("d").native();
+    CHECK(detail::output_file::open(in, folder).error().code() == errc::not_regular_file);
+}
+
+TEST_CASE("a file is locked until its last handle is closed") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    const detail::directory in = detail::directory::open(directory.path().native(), false).value();
+    const detail::native_path name = std::filesystem::path("f").native();
+    {
+        detail::output_file first = detail::open_locked(in, name, true).value();
+        CHECK(first.has_lock());
+        CHECK(detail::open_locked(in, name, false).error().code() == errc::busy);
+        const result<detail::output_file> second = first.duplicate();
+        CHECK(first.close().has_value());
+        CHECK((!second || detail::open_locked(in, name, false).error().code() == errc::busy));
+    }
+    CHECK(detail::open_locked(in, name, true).has_value());
+}
+
+TEST_CASE("where there are no locks, nothing is refused") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    faulty_os os;
+    os.failing_name = "lock";
+    os.failure = std::make_error_code(std::errc::no_lock_available);
+    const detail::directory in = detail::directory::open(directory.path().native(), false, os).value();
+    const detail::output_file file = detail::open_locked(in, std::filesystem::path("f").native(), true).value();
+    CHECK(!file.has_lock());
+}
+
+TEST_CASE("a path with U+0000 is refused, where the system would cut it") {
+    const temp_dir directory;
+    write_file(directory / "a.zt", "abc");
+    const detail::native_path cut = (directory / "a.zt").native() +
+                                    detail::native_path(1, detail::native_path::value_type{}) +
+                                    std::filesystem::path(".b").native();
+    CHECK(detail::file::open(cut).error().code() == errc::invalid_argument);
+    CHECK(detail::locate(cut, false, detail::operating_system()).error().code() == errc::invalid_argument);
 }
 
 TEST_CASE("a write goes on after short writes and interruptions") {
     const temp_dir directory;
     faulty_os os;
-    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files, os).value();
+    detail::output_file target = create_output(directory, "f", os).value();
     os.most_moved = 3;
     os.failing_name = "write";
     os.failing_times = 2;
@@ -309,7 +374,7 @@ TEST_CASE("a write goes on after short writes and interruptions") {
 TEST_CASE("a write that makes no progress fails instead of going on for ever") {
     const temp_dir directory;
     faulty_os os;
-    detail::output_file target = detail::output_file::create(directory / "f", permissions_of_new_files, os).value();
+    detail::output_file target = create_output(directory, "f", os).value();
     os.most_moved = 0;
     CHECK(target.append(bytes_of("abc")).error().code() == errc::io_error);
     CHECK(os.count("write") == 1);
@@ -325,7 +390,7 @@ TEST_CASE("more than a gigabyte moves in pieces below a gigabyte") {
     const temp_dir directory;
     write_file(directory / "f", "abc");
     faulty_os os;
-    detail::output_file target = detail::output_file::create(directory / "g", permissions_of_new_files, os).value();
+    detail::output_file target = create_output(directory, "g", os).value();
     const detail::file source = detail::file::open(directory / "f", os).value();
     os.most_moved = 0;
     CHECK(!target.append(ztensor::bytes_view(memory.get(), size)));
@@ -337,19 +402,23 @@ TEST_CASE("more than a gigabyte moves in pieces below a gigabyte") {
     CHECK(os.largest_transfer_asked < (std::size_t{1} << 30));
 }
 
-TEST_CASE("sync, close, truncate and permissions report their failure") {
+TEST_CASE("sync, close, truncate, seek and permissions report their failure") {
     const temp_dir directory;
-    for (const char* const name : {"sync", "close", "truncate", "set_permissions"}) {
+    for (const char* const name : {"sync", "close", "truncate", "seek", "set_permissions"}) {
         CAPTURE(name);
         faulty_os os;
-        detail::output_file target =
-            detail::output_file::create(directory / name, permissions_of_new_files, os).value();
+        const detail::directory in = detail::directory::open(directory.path().native(), false, os).value();
+        detail::output_file target = create_output(directory, name, os).value();
+        detail::file_status old = target.status().value();
+        old.permissions ^= 0020u;
         os.failing_name = name;
         const std::string_view failing = name;
         const result<void> done = failing == "sync"       ? target.sync()
                                   : failing == "close"    ? target.close()
                                   : failing == "truncate" ? target.truncate(0)
-                                                          : target.set_permissions(permissions_of_new_files);
+                                  : failing == "seek"
+                                      ? target.seek(0)
+                                      : target.take_after(old, in, std::filesystem::path(name).native());
         REQUIRE(!done);
         CHECK(done.error().code() == errc::io_error);
         CHECK(done.error().os_error() == std::errc::io_error);
@@ -385,8 +454,8 @@ TEST_CASE("a file to write to is closed exactly once, whoever holds it last") {
     const temp_dir directory;
     faulty_os os;
     {
-        output_file first = output_file::create(directory / "f", permissions_of_new_files, os).value();
-        output_file second = output_file::create(directory / "g", permissions_of_new_files, os).value();
+        output_file first = create_output(directory, "f", os).value();
+        output_file second = create_output(directory, "g", os).value();
         CHECK(os.open_handles == 2);
         second = std::move(first);
         CHECK(os.open_handles == 1);
@@ -500,33 +569,32 @@ TEST_CASE("links are followed to the file they mean, there or not") {
 
 #endif
 
-TEST_CASE("an absolute path means the same file wherever the process goes") {
+TEST_CASE("a directory that is held means the same wherever the process goes, and whatever it is called by then") {
     const temp_dir directory;
-    detail::os_calls& os = detail::operating_system();
-    const auto absolute = [&](const std::filesystem::path& path) {
-        const detail::os_answer<detail::native_path> answer = os.absolute(path.native());
-        CHECK(!answer.failure);
-        return std::filesystem::path(answer.value);
-    };
-    CHECK(absolute(directory / "f") == directory / "f");
+    std::filesystem::create_directory(directory / "a");
+    write_file(directory / "a/f", "abc");
     const std::filesystem::path before = std::filesystem::current_path();
-    std::filesystem::current_path(directory.path());
-    write_file("f", "abc");
-    const std::filesystem::path found = absolute("f");
-    const std::filesystem::path by_dots = absolute(std::filesystem::path("..") / directory.path().filename() / "f");
+    std::filesystem::current_path(directory / "a");
+    result<detail::directory> here = detail::directory::open({}, true);
     std::filesystem::current_path(before);
-    CHECK(found.is_absolute());
-    CHECK(by_dots.is_absolute());
-    CHECK(std::filesystem::equivalent(found, directory / "f"));
-    CHECK(std::filesystem::equivalent(by_dots, directory / "f"));
+    REQUIRE(here);
+#if !defined(_WIN32)
+    std::filesystem::rename(directory / "a", directory / "b");
+#endif
+    CHECK(here->status(std::filesystem::path("f").native()).value().size_bytes == 3);
+    CHECK(here->status(std::filesystem::path("g").native()).value().kind == detail::file_kind::absent);
+    CHECK(detail::operating_system().list(here->place()).value ==
+          std::vector<detail::native_path>{std::filesystem::path("f").native()});
+    CHECK(here->remove(std::filesystem::path("f").native()));
+    CHECK(here->remove(std::filesystem::path("f").native())); // nothing there is tidy, too
 }
 
-TEST_CASE("a directory syncs, and one that is not there does not") {
+TEST_CASE("a directory syncs, and one that is not there does not open") {
     const temp_dir directory;
-    CHECK(!detail::operating_system().sync_directory(directory.path()));
-#if !defined(_WIN32)
-    CHECK(detail::operating_system().sync_directory(directory / "nothing") == std::errc::no_such_file_or_directory);
-#endif
+    CHECK(!detail::directory::open(directory.path().native(), true).value().sync());
+    const result<detail::directory> nothing = detail::directory::open((directory / "nothing").native(), true);
+    REQUIRE(!nothing);
+    CHECK(nothing.error().os_error() == std::errc::no_such_file_or_directory);
 }
 
 TEST_CASE("suffixes are 16 hexadecimal digits and don't repeat") {

@@ -4,6 +4,7 @@
 #include <ztensor/detail/os/system.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace support {
 
@@ -60,15 +61,6 @@ void faulty_os::unmap(bytes_view mapped) noexcept {
     --open_mappings;
 }
 
-faulty_os::os_answer<faulty_os::os_handle> faulty_os::create_new(const native_path& path, std::uint32_t permissions) {
-    return fails("create_new") ? os_answer<os_handle>{{}, failure} : opened(real().create_new(path, permissions));
-}
-
-faulty_os::os_answer<faulty_os::os_handle> faulty_os::open_for_overwriting(const native_path& path) {
-    return fails("open_for_overwriting") ? os_answer<os_handle>{{}, failure}
-                                         : opened(real().open_for_overwriting(path));
-}
-
 faulty_os::os_answer<std::size_t> faulty_os::write(os_handle file, bytes_view content) {
     largest_transfer_asked = std::max<std::size_t>(largest_transfer_asked, content.size());
     if (fails("write")) {
@@ -119,27 +111,91 @@ faulty_os::os_answer<std::size_t> faulty_os::copy(os_handle from, std::uint64_t 
 }
 
 std::error_code faulty_os::sync(os_handle file) {
-    return fails("sync") ? failure : real().sync(file);
+    return fails("sync") ? failure : syncs ? real().sync(file) : std::error_code();
 }
 
-std::error_code faulty_os::rename(const native_path& from, const native_path& to) {
-    return fails("rename") ? failure : real().rename(from, to);
+faulty_os::os_answer<faulty_os::os_directory> faulty_os::open_directory(const native_path& path, bool will_sync) {
+    if (fails("open_directory")) {
+        return {{}, failure};
+    }
+    os_answer<os_directory> answer = real().open_directory(path, will_sync);
+    open_handles += answer.failure ? 0 : 1;
+    return answer;
 }
 
-std::error_code faulty_os::remove(const native_path& path) {
-    return fails("remove") ? failure : real().remove(path);
+void faulty_os::release_directory(const os_directory& directory) noexcept {
+    real().release_directory(directory);
+    --open_handles;
 }
 
-std::error_code faulty_os::sync_directory(const native_path& directory) {
-    return fails("sync_directory") ? failure : real().sync_directory(directory);
+faulty_os::os_answer<faulty_os::file_status> faulty_os::status_in(const os_directory& directory,
+                                                                  const native_path& name) {
+    return fails("status_in") ? os_answer<file_status>{{}, failure} : real().status_in(directory, name);
+}
+
+faulty_os::os_answer<std::vector<faulty_os::native_path>> faulty_os::list(const os_directory& directory) {
+    return fails("list") ? os_answer<std::vector<native_path>>{{}, failure} : real().list(directory);
+}
+
+faulty_os::os_answer<faulty_os::os_handle> faulty_os::create_in(const os_directory& directory, const native_path& name,
+                                                                std::uint32_t permissions) {
+    return fails("create_in") ? os_answer<os_handle>{{}, failure}
+                              : opened(real().create_in(directory, name, permissions));
+}
+
+faulty_os::os_answer<faulty_os::os_handle> faulty_os::create_unnamed_in(const os_directory& directory,
+                                                                        std::uint32_t permissions) {
+    return fails("create_unnamed_in") ? os_answer<os_handle>{{}, failure}
+                                      : opened(real().create_unnamed_in(directory, permissions));
+}
+
+std::error_code faulty_os::link_in(os_handle file, const os_directory& directory, const native_path& name) {
+    return fails("link_in") ? failure : real().link_in(file, directory, name);
+}
+
+faulty_os::os_answer<faulty_os::os_handle> faulty_os::open_in(const os_directory& directory, const native_path& name,
+                                                              bool writes) {
+    return fails("open_in") ? os_answer<os_handle>{{}, failure} : opened(real().open_in(directory, name, writes));
+}
+
+std::error_code faulty_os::lock(os_handle file) {
+    return fails("lock") ? failure : real().lock(file);
+}
+
+faulty_os::os_answer<faulty_os::os_handle> faulty_os::duplicate(os_handle file) {
+    return fails("duplicate") ? os_answer<os_handle>{{}, failure} : opened(real().duplicate(file));
+}
+
+std::error_code faulty_os::seek(os_handle file, std::uint64_t offset) {
+    return fails("seek") ? failure : real().seek(file, offset);
+}
+
+std::error_code faulty_os::set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) {
+    return fails("set_owner") ? failure : real().set_owner(file, owner, group);
+}
+
+faulty_os::os_answer<std::string> faulty_os::access_list_in(const os_directory& directory, const native_path& name) {
+    return fails("access_list_in") ? os_answer<std::string>{{}, failure} : real().access_list_in(directory, name);
+}
+
+std::error_code faulty_os::set_access_list(os_handle file, const std::string& list) {
+    return fails("set_access_list") ? failure : real().set_access_list(file, list);
+}
+
+std::error_code faulty_os::rename_in(const os_directory& directory, const native_path& from, const native_path& to) {
+    return fails("rename_in") ? failure : real().rename_in(directory, from, to);
+}
+
+std::error_code faulty_os::remove_in(const os_directory& directory, const native_path& name) {
+    return fails("remove_in") ? failure : real().remove_in(directory, name);
+}
+
+std::error_code faulty_os::sync_directory(const os_directory& directory) {
+    return fails("sync_directory") ? failure : syncs ? real().sync_directory(directory) : std::error_code();
 }
 
 faulty_os::os_answer<faulty_os::native_path> faulty_os::resolve_links(const native_path& path) {
     return fails("resolve_links") ? os_answer<native_path>{{}, failure} : real().resolve_links(path);
-}
-
-faulty_os::os_answer<faulty_os::native_path> faulty_os::absolute(const native_path& path) {
-    return fails("absolute") ? os_answer<native_path>{{}, failure} : real().absolute(path);
 }
 
 bool faulty_os::fails(const char* name) {
@@ -149,7 +205,11 @@ bool faulty_os::fails(const char* name) {
         ++failed_by_name_;
         return true;
     }
-    return call >= first_failing_call && call - first_failing_call < failing_calls;
+    const bool failing = call >= first_failing_call && call - first_failing_call < failing_calls;
+    if (failing && dies) {
+        std::_Exit(42);
+    }
+    return failing;
 }
 
 faulty_os::os_answer<faulty_os::os_handle> faulty_os::opened(const os_answer<os_handle>& answer) {

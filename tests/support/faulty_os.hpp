@@ -23,6 +23,7 @@ class faulty_os final : public ztensor::detail::os_calls {
     using os_answer = ztensor::detail::os_answer<T>;
     using os_handle = ztensor::detail::os_handle;
     using file_status = ztensor::detail::file_status;
+    using os_directory = ztensor::detail::os_directory;
     using native_path = ztensor::detail::native_path;
     using bytes_view = ztensor::bytes_view;
 
@@ -34,9 +35,12 @@ public:
     std::size_t failing_calls = 1;          ///< how many fail from there on
     std::string failing_name;               ///< besides, every call of that name fails …
     std::size_t failing_times = never;      ///< … but no more often than this
+    bool dies = false;                      ///< instead of failing, the process ends there, with exit code 42
     std::error_code failure = std::make_error_code(std::errc::io_error);
     std::size_t most_moved = never; ///< no read or write moves more bytes; 0 makes them stand still
     std::size_t room_bytes = never; ///< the disk is full after that many
+
+    bool syncs = true; ///< else nothing waits for the disk, which thousands of runs do not need
 
     // What was seen.
     std::vector<std::string> calls;
@@ -55,8 +59,6 @@ public:
     std::error_code close(os_handle file) override;
     os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override;
     void unmap(bytes_view mapped) noexcept override;
-    os_answer<os_handle> create_new(const native_path& path, std::uint32_t permissions) override;
-    os_answer<os_handle> open_for_overwriting(const native_path& path) override;
     os_answer<std::size_t> write(os_handle file, bytes_view content) override;
     std::error_code set_permissions(os_handle file, std::uint32_t permissions) override;
     std::error_code truncate(os_handle file, std::uint64_t size_bytes) override;
@@ -65,11 +67,25 @@ public:
     std::error_code set_direct(os_handle file, bool is_direct) override;
     os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override;
     std::error_code sync(os_handle file) override;
-    std::error_code rename(const native_path& from, const native_path& to) override;
-    std::error_code remove(const native_path& path) override;
-    std::error_code sync_directory(const native_path& directory) override;
+    os_answer<os_directory> open_directory(const native_path& path, bool will_sync) override;
+    void release_directory(const os_directory& directory) noexcept override;
+    os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override;
+    os_answer<std::vector<native_path>> list(const os_directory& directory) override;
+    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
+                                   std::uint32_t permissions) override;
+    os_answer<os_handle> create_unnamed_in(const os_directory& directory, std::uint32_t permissions) override;
+    std::error_code link_in(os_handle file, const os_directory& directory, const native_path& name) override;
+    os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override;
+    std::error_code lock(os_handle file) override;
+    os_answer<os_handle> duplicate(os_handle file) override;
+    std::error_code seek(os_handle file, std::uint64_t offset) override;
+    std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) override;
+    os_answer<std::string> access_list_in(const os_directory& directory, const native_path& name) override;
+    std::error_code set_access_list(os_handle file, const std::string& list) override;
+    std::error_code rename_in(const os_directory& directory, const native_path& from, const native_path& to) override;
+    std::error_code remove_in(const os_directory& directory, const native_path& name) override;
+    std::error_code sync_directory(const os_directory& directory) override;
     os_answer<native_path> resolve_links(const native_path& path) override;
-    os_answer<native_path> absolute(const native_path& path) override;
 
 private:
     bool fails(const char* name);

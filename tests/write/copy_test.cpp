@@ -185,6 +185,20 @@ TEST_CASE("bools of later versions are not touched, whatever their bytes") {
     }
 }
 
+TEST_CASE("an attribute of 0.1 that later versions would nest too deep is refused when it is copied") {
+    for (const std::size_t levels :
+         {60U, 61U, 62U}) { // 64 in all, with those around it: 2 in 0.1, 4 in an object of 1.2
+        CAPTURE(levels);
+        const bytes deep = support::repeated(levels, "\x81") + "\x01";
+        const reader from = opened(sample(generation::v0_1).object("custom", deep).file());
+        const bool is_refused = levels > 60;
+        writer to = to_memory(format_version::v1_2);
+        CHECK(support::outcome(ztensor::copy(from, to)) == (is_refused ? "cbor_depth" : "ok"));
+        writer same = to_memory(format_version::v0_1);
+        CHECK(support::outcome(ztensor::copy(from, same)) == "ok");
+    }
+}
+
 TEST_CASE("sparse tensors of 0.1 become parts, stored as the blob was, and one blob again") {
     const bytes csr_blob = u64({0, 1, 2}) + u64({0, 2}) + f32_bits({0x40a00000, 0x40e00000});
     const bytes coo_blob = u64({0, 0}) + f32_bits({0x40a00000}) + u64({1, 2}) + f32_bits({0x40e00000});
@@ -294,15 +308,15 @@ TEST_CASE("narrow indices of 1.1 become u64 in 1.2, and stay what they are in 1.
             const bytes values = f32_bits({0x40a00000, 0x40e00000});
             const bytes file =
                 file_of_things(generation::v1_1,
-                        {{"csr",
-                          "sparse_csr",
-                          {2, 3},
-                          {one("indices", dtype, numbers({0, 2}, width)),
-                           one("indptr", dtype, numbers({0, 1, 2}, width)), one("values", "f32", values)}},
-                         {"coo",
-                          "sparse_coo",
-                          {2, 3},
-                          {one("coords", dtype, numbers({0, 1, 0, 2}, width)), one("values", "f32", values)}}});
+                               {{"csr",
+                                 "sparse_csr",
+                                 {2, 3},
+                                 {one("indices", dtype, numbers({0, 2}, width)),
+                                  one("indptr", dtype, numbers({0, 1, 2}, width)), one("values", "f32", values)}},
+                                {"coo",
+                                 "sparse_coo",
+                                 {2, 3},
+                                 {one("coords", dtype, numbers({0, 1, 0, 2}, width)), one("values", "f32", values)}}});
             const reader wide = opened(copied(file, format_version::v1_2));
             CHECK(decoded_of(wide.find("csr").value().component("indices").value()) == u64({0, 2}));
             CHECK(decoded_of(wide.find("csr").value().component("indptr").value()) == u64({0, 1, 2}));
@@ -465,8 +479,8 @@ namespace {
 /// Three objects whose blobs lie in another order than their names.
 bytes three() {
     return file_of_things(generation::v1_2, {{"c", "dense", {3}, {{"data", "u8", "ccc"}}},
-                                      {"a", "dense", {1}, {{"data", "u8", "a"}}},
-                                      {"b", "own", {2}, {{"one", "u8", "bb"}, {"two", "u8", "bbbb"}}}});
+                                             {"a", "dense", {1}, {{"data", "u8", "a"}}},
+                                             {"b", "own", {2}, {{"one", "u8", "bb"}, {"two", "u8", "bbbb"}}}});
 }
 
 std::vector<std::string> names_in(const bytes& file) {

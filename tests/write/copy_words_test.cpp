@@ -88,7 +88,8 @@ TEST_CASE("attributes of any value survive byte for byte, through every version 
         check_odd_attributes(by_way_of_0_1.find("w").value().attributes());
         CHECK_FALSE(by_way_of_0_1.has_attributes());
     }
-    const bytes in_1_0 = file_of_things(generation::v1_0, {{"w", "dense", {2}, {{"data", "uint8", "ab"}}}}, odd_attributes());
+    const bytes in_1_0 =
+        file_of_things(generation::v1_0, {{"w", "dense", {2}, {{"data", "uint8", "ab"}}}}, odd_attributes());
     const reader from_1_0 = opened(copied(in_1_0, format_version::v1_2));
     check_odd_attributes(from_1_0.attributes());
 }
@@ -111,7 +112,8 @@ TEST_CASE("no attributes and no attributes at all stay two things") {
     thing with_none = small;
     with_none.attributes = cbor::map().encoded();
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
-        const reader empty = opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), target));
+        const reader empty =
+            opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), target));
         CHECK(empty.has_attributes());
         CHECK(empty.attributes().empty());
         CHECK(empty.find("w").value().has_attributes());
@@ -119,8 +121,8 @@ TEST_CASE("no attributes and no attributes at all stay two things") {
         CHECK_FALSE(none.has_attributes());
         CHECK_FALSE(none.find("w").value().has_attributes());
     }
-    CHECK(opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), format_version::v0_1)).size() ==
-          1);
+    CHECK(opened(copied(file_of_things(generation::v1_2, {with_none}, cbor::map().encoded()), format_version::v0_1))
+              .size() == 1);
 }
 
 TEST_CASE("attributes of the file are left out where that is asked for") {
@@ -172,8 +174,8 @@ TEST_CASE("unknown words survive a copy to the same version, and their blobs are
 }
 
 TEST_CASE("bools in an unknown encoding are copied as they are stored") {
-    const bytes file =
-        file_of_things(generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}}}}}});
+    const bytes file = file_of_things(
+        generation::v1_2, {{"w", "dense", {4}, {{"data", "bool", "any", {{"encoding", cbor::text("lz4")}}}}}});
     for (const format_version target : {format_version::v1_1, format_version::v1_2}) {
         const result<void> done = [&] {
             const reader from = opened(file);
@@ -374,9 +376,11 @@ TEST_CASE("a layout of 0.1 that is spelled as later versions do is unknown, and 
         file.object("layout", cbor::text(spelling));
         for (const format_version target : versions) {
             CAPTURE(spelling, name_of(target));
-            if (target == format_version::v0_1 && spelling == "quantized_group"s) { // unknown there, and so in the copy
+            if (target == format_version::v0_1) { // unknown there, and so in the copy
                 const reader copy = opened(copied(file.file(), target));
                 CHECK(copy.find("w")->format() == spelling);
+                CHECK_FALSE(copy.find("w")->known_format());
+                CHECK(copy.find("w")->component("data")->stored_bytes() == 8);
             } else {
                 CHECK(failed_copy(file.file(), target).code() == errc::not_expressible);
             }
@@ -387,10 +391,11 @@ TEST_CASE("a layout of 0.1 that is spelled as later versions do is unknown, and 
 TEST_CASE("a sparse object whose data is damaged is not given a new digest") {
     const cbor::map wrong = {{"digest", cbor::text("crc32c:0x00000000")}};
     const auto damaged = [&](generation from, const char* index_dtype, const bytes& indices) {
-        return file_of_things(from, {{"m",
-                               "sparse_coo",
-                               {3},
-                               {{"values", "f32", bytes(4, 'c'), wrong}, {"coords", index_dtype, indices, wrong}}}});
+        return file_of_things(from,
+                              {{"m",
+                                "sparse_coo",
+                                {3},
+                                {{"values", "f32", bytes(4, 'c'), wrong}, {"coords", index_dtype, indices, wrong}}}});
     };
     sample in_0_1(generation::v0_1);
     in_0_1.shape({3})
@@ -428,10 +433,11 @@ TEST_CASE("a copy that is made while another one goes on mixes no blobs up") {
 
 TEST_CASE("an unknown logical type does not become none where data is encoded anew") {
     const auto typed = [](const char* type) { return cbor::map{{"type", cbor::text(type)}}; };
-    const bytes dense = file_of_things(generation::v1_2, {{"w", "dense", {1}, {{"data", "f32", bytes(4, 'c'), typed("")}}}});
-    const bytes sparse =
-        file_of_things(generation::v1_2,
-                {{"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c'), typed("")}, {"coords", "u64", u64({1})}}}});
+    const bytes dense =
+        file_of_things(generation::v1_2, {{"w", "dense", {1}, {{"data", "f32", bytes(4, 'c'), typed("")}}}});
+    const bytes sparse = file_of_things(
+        generation::v1_2,
+        {{"m", "sparse_coo", {3}, {{"values", "f32", bytes(4, 'c'), typed("")}, {"coords", "u64", u64({1})}}}});
     for (const format_version target : {format_version::v0_1, format_version::v1_1}) {
         CHECK(failed_copy(dense, target, copy_options().reencode()).code() == errc::not_expressible);
         CHECK(failed_copy(sparse, target, copy_options().reencode()).code() == errc::not_expressible);
@@ -458,8 +464,8 @@ TEST_CASE("a dtype of no letters is as unknown in the copy") {
 }
 
 TEST_CASE("attributes of the file are added to those that the target has") {
-    const reader from =
-        opened(file_of_things(generation::v1_2, {small}, cbor::map{{"a", cbor::number(1)}, {"b", cbor::number(2)}}.encoded()));
+    const reader from = opened(
+        file_of_things(generation::v1_2, {small}, cbor::map{{"a", cbor::number(1)}, {"b", cbor::number(2)}}.encoded()));
     writer to = to_memory(format_version::v1_2);
     to.attributes(ztensor::attributes().set("b", 7).set("c", 3)).value();
     copy(from, to).value();
@@ -480,7 +486,8 @@ TEST_CASE("an unknown dtype does not become a known one in another version") {
             CHECK_FALSE(copy.begin().operator*().begin().operator*().dtype().has_value());
         }
     };
-    check(file_of_things(generation::v1_2, {{"w", "dense", {2}, {{"data", "float32", bytes(8, 'x')}}}}), format_version::v0_1);
+    check(file_of_things(generation::v1_2, {{"w", "dense", {2}, {{"data", "float32", bytes(8, 'x')}}}}),
+          format_version::v0_1);
     check(file_of_things(generation::v1_2, {{"w", "dense", {1}, {{"data", "complex64", bytes(8, 'x')}}}}),
           format_version::v1_1);
     sample in_0_1(generation::v0_1);
@@ -495,8 +502,8 @@ TEST_CASE("attributes of the file are not expressible in 0.1") {
 
 TEST_CASE("after an error the objects before it are in the file") {
     const bytes file = file_of_things(generation::v1_2, {{"z", "dense", {2}, {{"data", "u8", "ab"}}},
-                                                  with_type(small, "q4.4"),
-                                                  {"a", "dense", {2}, {{"data", "u8", "cd"}}}});
+                                                         with_type(small, "q4.4"),
+                                                         {"a", "dense", {2}, {{"data", "u8", "cd"}}}});
     const reader from = opened(file);
     writer to = to_memory(format_version::v1_1);
     CHECK(refusal(copy(from, to)) == errc::not_expressible);

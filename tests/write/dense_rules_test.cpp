@@ -53,6 +53,7 @@ std::vector<shape> shapes_to_try() {
             {support::largest / 4},
             {support::two_to_63, 2},
             {0, support::two_to_63, 2},
+            {0, support::two_to_63},
             longest,
             too_long};
 }

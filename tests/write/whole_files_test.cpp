@@ -253,6 +253,25 @@ TEST_CASE("names of every kind are sorted by their bytes") {
     }
 }
 
+TEST_CASE("names that start alike are sorted by what follows, of any length") {
+    const std::string start = GENERATE("a", "model.layers.");
+    const std::string eight = start + "12345678";
+    std::vector<std::string> names = {start,       eight,       eight + "\x01",     start + "\x01",
+                                      start + "1", eight + "b", start + "\xc3\xbc", eight + "a"};
+    std::sort(names.begin(), names.end(), std::greater<>());
+    const reader file = reopened({}, [&](writer& out) {
+        for (const std::string& name : names) {
+            out.add(name, {1}, std::vector<std::uint8_t>{1}).value();
+        }
+    });
+    std::vector<std::string> found;
+    for (const ztensor::object_view object : file) {
+        found.emplace_back(object.name());
+    }
+    std::reverse(names.begin(), names.end());
+    CHECK(found == names);
+}
+
 TEST_CASE("the same calls give the same bytes") {
     for (const format_version version : {format_version::v1_2, format_version::v1_1, format_version::v0_1}) {
         const auto fill = [&](writer& out) {

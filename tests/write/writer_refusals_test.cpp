@@ -116,6 +116,20 @@ std::vector<refused_call> refused_by_all() {
                  shape(span<const std::uint64_t>(std::vector<std::uint64_t>(65, 1))));
     all.push_back({"2^64 bytes", "shape_overflow",
                    [](writer& out) { return out.add("x", {std::uint64_t{1} << 62}, four_floats); }});
+    all.push_back({"2^64 bytes beside a zero", "shape_overflow", [](writer& out) {
+                       return out.add("x", {std::uint64_t{1} << 63, 0}, std::vector<std::uint32_t>());
+                   }});
+    all.push_back({"2^64 bytes beside a zero, in an object", "shape_overflow", [](writer& out) {
+                       const std::vector<std::uint32_t> no_words;
+                       return out.add_object(
+                           "x", object_draft(format::dense, {0, std::uint64_t{1} << 63}).component("data", no_words));
+                   }});
+    all.push_back(
+        {"2^64 bytes beside a zero, in a stream", "shape_overflow", [](writer& out) {
+             return out.stream("x", {std::uint64_t{1} << 62, 0}, dtype::f32).and_then([](const tensor_stream&) {
+                 return result<void>();
+             });
+         }});
     all.push_back({"2^64 bytes in a stream", "shape_overflow", [](writer& out) {
                        return out.stream("x", {std::uint64_t{1} << 62}, dtype::f32).and_then([](const tensor_stream&) {
                            return result<void>();

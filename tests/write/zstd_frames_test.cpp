@@ -160,6 +160,37 @@ TEST_CASE("encoders are kept from blob to blob, and a blob that failed spoils no
     CHECK((decoded_by_libzstd(taken, content.size()) == content));
 }
 
+TEST_CASE("a thread keeps an encoder from writer to writer, unless it takes much memory") {
+    const auto kept = [] { return ztensor::detail::kept_encoder::of_this_thread().context; };
+    const byte_vector content = halves(3000);
+    const auto write = [&](writer& out, int level) {
+        out.add_bytes(std::to_string(level), {content.size()}, dtype::u8, content, store().zstd(level)).value();
+    };
+    const void* first = nullptr;
+    {
+        writer out = writer::to_memory().value();
+        write(out, 1);
+        CHECK(kept() == nullptr); // it has what there was
+    }
+    first = kept();
+    REQUIRE(first != nullptr);
+    {
+        writer out = writer::to_memory().value();
+        writer other = writer::to_memory().value();
+        CHECK(kept() == first);
+        write(out, 1);
+        write(other, 1);
+        CHECK(kept() == nullptr);
+    }
+    CHECK(kept() != nullptr);
+    const byte_vector large = halves(2 * frame_bytes);
+    {
+        writer out = writer::to_memory(write_options().threads(1)).value();
+        out.add_bytes("w", {large.size()}, dtype::u8, large, store().zstd(19)).value();
+    }
+    CHECK(kept() == nullptr);
+}
+
 TEST_CASE("whichever frame can't be stored, the writer is closed and nothing is published") {
     const byte_vector content = halves(6 * frame_bytes);
     support::sink_log whole;

@@ -67,7 +67,7 @@ struct object_place {
 class blob_memory {
 public:
     explicit blob_memory(writer& to)
-        : file_(writer_access::core_of(to).file()), of_outer_copy_(file_.begin_copying(copied_)) {}
+        : file_(writer_access::core_of(to)->file()), of_outer_copy_(file_.begin_copying(copied_)) {}
     blob_memory(const blob_memory&) = delete;
     blob_memory& operator=(const blob_memory&) = delete;
     ~blob_memory() { file_.end_copying(of_outer_copy_); }
@@ -77,6 +77,15 @@ private:
     blob_area& file_;
     copied_blobs* of_outer_copy_; ///< which may call this one, from its progress for one
 };
+
+/// Whether `to` is written in place of the file that is read.
+[[nodiscard]] inline bool destroys(const reader& from, writer& to) {
+    if (from.empty()) {
+        return false;
+    }
+    const object_view any = *from.begin(); // all of them are of one source
+    return writer_access::core_of(to)->file().would_destroy(*object_access::file_of(any).source);
+}
 
 [[nodiscard]] inline std::uint64_t stored_bytes_of(const object_view& object) noexcept {
     std::uint64_t sum = 0;
@@ -122,6 +131,12 @@ private:
 
 ZTENSOR_INLINE result<void> copy(const reader& from, writer& to, const copy_options& options) {
     return detail::guard_memory([&]() -> result<void> {
+        if (detail::writer_access::core_of(to) == nullptr) {
+            return detail::writer_core::closed();
+        }
+        if (detail::destroys(from, to)) {
+            return detail::fail(errc::invalid_argument, "a file can't be written in place while it is copied from");
+        }
         if (options.file_attributes_) {
             if (result<void> added = detail::copy_file_attributes(from, to); !added) {
                 return added;

@@ -65,7 +65,9 @@ public:
         }
         const std::optional<format> same_word = find_format(object_.format());
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
-        if (!object_.known_format() && same_word && has_word_in_target) { // 0.1 has other words for these
+        if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
+            draft_access::keep_word(out_.draft);
+        } else if (!object_.known_format() && same_word && has_word_in_target) {
             return not_expressible(version_,
                                    sentence("format {} of a meaning that is not known", {in_quotes(object_.format())}));
         }
@@ -96,6 +98,10 @@ public:
     }
 
 private:
+    [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
+        return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == generation::v0_1;
+    }
+
     /// The one component of a tensor of 0.1.
     [[nodiscard]] const component_record& blob_record() const noexcept {
         return object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0];
@@ -148,8 +154,10 @@ private:
     }
 
     [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
-        const result<shared_bytes> indices = load_indices(
-            component_access::file_of(component), component_access::record_of(component), dtype::u64, loading::reads);
+        const opened_file& file = component_access::file_of(component);
+        call_budget budget(file.options);
+        const result<shared_bytes> indices =
+            load_indices(file, component_access::record_of(component), dtype::u64, loading::reads, budget);
         if (!indices) {
             return indices.error();
         }

@@ -10,7 +10,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <system_error>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -42,14 +44,29 @@ struct file_status {
     file_kind kind = file_kind::absent;
     std::uint64_t size_bytes = 0;
     std::uint32_t permissions = 0; ///< the nine bits of chmod; none on Windows
+    std::uint32_t owner = 0;       ///< likewise, and the group
+    std::uint32_t group = 0;
+    std::uint64_t device = 0; ///< with file_id what no other file has at the same time
+    std::uint64_t file_id = 0;
+    std::uint64_t links = 1; ///< names; 0 of a file that has none any more
+
+    [[nodiscard]] bool is_same_file(const file_status& other) const noexcept {
+        return device == other.device && file_id == other.file_id;
+    }
+};
+
+/// A directory held open, so that names in it mean the same whatever becomes of the paths that lead to it.
+struct os_directory {
+    os_handle handle = no_handle; ///< none on Windows
+    native_path path;             ///< by which it was found; on Windows absolute
 };
 
 /// What reading asks. One member per system call, or per few calls that only make sense together. No call blocks on a
 /// FIFO, follows a short transfer with another, or retries what failed, but for an open that a signal interrupted.
 /// Apart from os_calls, so that a program that only reads files holds no code that writes them.
 ///
-/// Three failures are recognised by what they compare equal to, on every system: std::errc::interrupted,
-/// std::errc::file_exists and std::errc::no_such_file_or_directory.
+/// Some failures are recognised by what they compare equal to, on every system: std::errc::interrupted,
+/// std::errc::file_exists, std::errc::no_such_file_or_directory and std::errc::device_or_resource_busy.
 class os_reading {
 public:
     /// Opens for reading. Not inherited by child processes, like every handle opened here.
@@ -80,14 +97,39 @@ class os_calls : public os_reading {
 public:
     using os_reading::status;
 
+    /// Opens a directory to work in. Where it may be searched but not read, it opens all the same unless it is to be
+    /// synced. "" is the current directory. release_directory() closes it.
+    virtual os_answer<os_directory> open_directory(const native_path& path, bool will_sync) = 0;
+    virtual void release_directory(const os_directory& directory) noexcept = 0;
+    /// What has this name there, without following a symbolic link (file_kind::other).
+    virtual os_answer<file_status> status_in(const os_directory& directory, const native_path& name) = 0;
+    /// Every name in it but "." and "..", in any order.
+    virtual os_answer<std::vector<native_path>> list(const os_directory& directory) = 0;
     /// Creates and opens for writing; fails with file_exists on any existing name, a symbolic link included.
     /// The file gets `permissions` less those that the process withholds from new files (umask).
-    virtual os_answer<os_handle> create_new(const native_path& path, std::uint32_t permissions) = 0;
-    /// Opens an existing file for writing from its first byte, and leaves its content alone.
-    virtual os_answer<os_handle> open_for_overwriting(const native_path& path) = 0;
+    virtual os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
+                                           std::uint32_t permissions) = 0;
+    /// Likewise, a file without a name, which is gone when it is closed without one. Fails where the file system can't.
+    virtual os_answer<os_handle> create_unnamed_in(const os_directory& directory, std::uint32_t permissions) = 0;
+    /// Gives a file without a name its name, which nothing has.
+    virtual std::error_code link_in(os_handle file, const os_directory& directory, const native_path& name) = 0;
+    /// Opens an existing file, no symbolic link, from its first byte, and leaves its content alone.
+    virtual os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) = 0;
+    /// Locks the file against every other handle until this one and its duplicates are closed, and waits for nothing:
+    /// device_or_resource_busy where another one has the lock. Other failures mean that there are no locks here.
+    virtual std::error_code lock(os_handle file) = 0;
+    /// Another handle of the same open file.
+    virtual os_answer<os_handle> duplicate(os_handle file) = 0;
+    /// Where the next write() starts.
+    virtual std::error_code seek(os_handle file, std::uint64_t offset) = 0;
     /// Bytes moved, written after those of the last call.
     virtual os_answer<std::size_t> write(os_handle file, bytes_view bytes) = 0;
     virtual std::error_code set_permissions(os_handle file, std::uint32_t permissions) = 0;
+    virtual std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) = 0;
+    /// The access control list of a file beyond its permission bits, in the system's own form; "" for none.
+    virtual os_answer<std::string> access_list_in(const os_directory& directory, const native_path& name) = 0;
+    /// Gives the file such a list, or with "" takes away what it inherited.
+    virtual std::error_code set_access_list(os_handle file, const std::string& list) = 0;
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
     virtual std::error_code truncate(os_handle file, std::uint64_t size_bytes) = 0;
     /// Reserves room on the disk for `size_bytes` bytes at `offset`, which may lie behind the file's end, and leaves
@@ -102,15 +144,14 @@ public:
     virtual os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) = 0;
     /// Waits until the content has reached the disk.
     virtual std::error_code sync(os_handle file) = 0;
-    /// Gives `from` the name `to`, replacing what had it in one step. Both lie in one directory.
-    virtual std::error_code rename(const native_path& from, const native_path& to) = 0;
-    virtual std::error_code remove(const native_path& path) = 0;
+    /// Gives `from` the name `to`, replacing what had it in one step.
+    virtual std::error_code rename_in(const os_directory& directory, const native_path& from,
+                                      const native_path& to) = 0;
+    virtual std::error_code remove_in(const os_directory& directory, const native_path& name) = 0;
     /// Waits until the names in the directory have reached the disk.
-    virtual std::error_code sync_directory(const native_path& directory) = 0;
+    virtual std::error_code sync_directory(const os_directory& directory) = 0;
     /// The path of the file that `path` leads to through symbolic links; the file itself need not exist.
     virtual os_answer<native_path> resolve_links(const native_path& path) = 0;
-    /// The same path, meaning the same file wherever the process goes.
-    virtual os_answer<native_path> absolute(const native_path& path) = 0;
 
 protected:
     ~os_calls() = default;

@@ -85,13 +85,22 @@ private:
 class file {
 public:
     /// Doesn't block on a FIFO.
-    /// Fails with errc::file_not_found, errc::not_regular_file or errc::io_error.
+    /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::invalid_argument for a path
+    /// that holds U+0000.
     [[nodiscard]] ZTENSOR_COLD static result<file> open(const native_path& path,
                                                         os_reading& os = operating_system_for_reading()) {
+        if (path.find(native_path::value_type()) != native_path::npos) { // where the system would take it for the end
+            return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
+        }
         const auto [handle, failure] = os.open_existing(path);
         if (failure) {
             return why_not_opened(path, failure, os);
         }
+        return regular(file(os, handle));
+    }
+
+    /// An open handle, which becomes the file's. Fails likewise.
+    [[nodiscard]] ZTENSOR_COLD static result<file> of_handle(os_handle handle, os_reading& os) {
         return regular(file(os, handle));
     }
 
@@ -116,13 +125,14 @@ public:
     /// Length when it was opened.
     [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
-    /// Fails with errc::file_changed if the file no longer has the length it was opened with.
+    /// Fails with errc::file_changed if the file is shorter than it was when it was opened. More bytes behind those are
+    /// no harm: somebody appends to it.
     [[nodiscard]] ZTENSOR_COLD result<void> check_size() const {
         const auto [now, failure] = os_->status(handle_);
         if (failure) {
             return os_failure("can't find out how long the file is", failure);
         }
-        if (now.size_bytes != size_bytes_) {
+        if (now.size_bytes < size_bytes_) {
             return fail(errc::file_changed, "the file was {} bytes long when it was opened, and is now {}",
                         {size_bytes_, now.size_bytes});
         }

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/result.hpp>
@@ -32,49 +33,88 @@ inline constexpr std::uint32_t default_permissions = 0666;
 class output_file {
 public:
     /// Under a name that nothing has: else the error's os_error() is std::errc::file_exists.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> create(const native_path& path, std::uint32_t permissions,
-                                                                 os_calls& os = operating_system()) {
-        const auto [handle, failure] = os.create_new(path, permissions);
-        if (failure) {
-            return os_failure("can't create the file", failure);
-        }
-        return output_file(os, handle);
+    [[nodiscard]] ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
+                                                                 std::uint32_t permissions) {
+        return opened(in, in.os().create_in(in.place(), name, permissions), "can't create the file");
     }
 
-    /// An existing file whose content is given up.
+    /// Under no name: it is gone when it is closed, unless link() gives it one. Fails where that can't be had.
+    [[nodiscard]] ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in,
+                                                                         std::uint32_t permissions) {
+        return opened(in, in.os().create_unnamed_in(in.place(), permissions), "can't create the file");
+    }
+
+    /// An existing file, its content as it is; `writes` is false for one that is only to be locked.
     /// Fails with errc::file_not_found, errc::not_regular_file or errc::io_error.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> overwrite(const native_path& path,
-                                                                    os_calls& os = operating_system()) {
-        const auto [handle, failure] = os.open_for_overwriting(path);
-        if (failure) {
-            return why_not_opened(path, failure, os);
-        }
-        output_file opened(os, handle);
-        const auto [found, unknown] = os.status(handle); // of the handle, so that nobody can put something in between
-        if (unknown) {
-            return os_failure("can't find out what kind of file this is", unknown);
-        }
-        if (found.kind != file_kind::regular) {
+    [[nodiscard]] ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name,
+                                                               bool writes = true) {
+        result<output_file> file = opened(in, in.os().open_in(in.place(), name, writes), "can't open the file");
+        const result<file_status> found = file ? file->status() : in.status(name);
+        if (found && found->kind == file_kind::other) {
             return irregular_file();
         }
-        if (result<void> emptied = opened.truncate(0); !emptied) {
-            return std::move(emptied).error();
+        if (!file && file.error().os_error() == std::errc::no_such_file_or_directory) {
+            return fail(errc::file_not_found, "can't open the file").because(file.error().os_error());
         }
-        return result<output_file>(std::move(opened));
+        if (file && !found) {
+            return found.error();
+        }
+        return file;
     }
 
-    output_file(output_file&& other) noexcept : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)) {}
+    output_file(output_file&& other) noexcept
+        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), has_lock_(other.has_lock_) {}
     output_file& operator=(output_file&& other) noexcept {
         if (this != &other) {
             release();
             os_ = other.os_;
             handle_ = std::exchange(other.handle_, no_handle);
+            has_lock_ = other.has_lock_;
         }
         return *this;
     }
     ~output_file() { release(); }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
+
+    [[nodiscard]] result<file_status> status() const {
+        const auto [found, failure] = os_->status(handle_);
+        if (failure) {
+            return os_failure("can't find out what kind of file this is", failure);
+        }
+        return found;
+    }
+
+    /// Keeps other writers away until this file and its duplicates are closed. Fails with errc::busy if one is there;
+    /// where the system has no locks, nothing is said.
+    [[nodiscard]] ZTENSOR_COLD result<void> lock() {
+        const std::error_code failure = os_->lock(handle_);
+        if (failure == std::errc::device_or_resource_busy) {
+            return fail(errc::busy, "another writer is at work on the file").because(failure);
+        }
+        has_lock_ = !failure;
+        return {};
+    }
+    [[nodiscard]] bool has_lock() const noexcept { return has_lock_; }
+
+    /// A second handle, which keeps the lock. Fails where the system can't.
+    [[nodiscard]] ZTENSOR_COLD result<output_file> duplicate() const {
+        const auto [handle, failure] = os_->duplicate(handle_);
+        if (failure) {
+            return os_failure("can't hold on to the file", failure);
+        }
+        return output_file(*os_, handle);
+    }
+
+    /// Gives a file without a name its name.
+    [[nodiscard]] ZTENSOR_COLD result<void> link(const directory& in, const native_path& name) {
+        return done(os_->link_in(handle_, in.place(), name), "can't give the finished file its name");
+    }
+
+    /// Where the next append() writes.
+    [[nodiscard]] ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
+        return done(os_->seek(handle_, offset), "can't move within the file");
+    }
 
     /// Writes all of `bytes` after what was written before.
     [[nodiscard]] result<void> append(bytes_view bytes) {
@@ -95,8 +135,37 @@ public:
         return {};
     }
 
-    [[nodiscard]] result<void> set_permissions(std::uint32_t permissions) {
-        return done(os_->set_permissions(handle_, permissions), "can't give the file the permissions of the old one");
+    /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
+    /// replace and which is called `name`. What the process may not give, or the file system does not know, is made up
+    /// for by fewer permissions: nobody who could not read the old file reads the new one.
+    [[nodiscard]] ZTENSOR_COLD result<void> take_after(const file_status& old, const directory& in,
+                                                       const native_path& name) {
+        const result<file_status> mine = status();
+        if (!mine) {
+            return mine.error();
+        }
+        std::uint32_t permissions = old.permissions;
+        const bool is_owners = mine->owner == old.owner && mine->group == old.group;
+        const bool has_group = is_owners || !os_->set_owner(handle_, old.owner, old.group) ||
+                               mine->group == old.group || !os_->set_owner(handle_, mine->owner, old.group);
+        if (!has_group) { // the bits would count for another group, and the old group is among all others now
+            permissions &= 0700u | (permissions >> 3 & 07u);
+        }
+        const os_answer<std::string> list = os_->access_list_in(in.place(), name);
+        const bool has_list = !list.failure && !os_->set_access_list(handle_, list.value);
+        if (!has_list) { // it may keep people out that the bits let in, and the group bits are its mask
+            permissions &= 0700u;
+        }
+        if (is_owners && has_list && list.value.empty() && mine->permissions == permissions) {
+            return {};
+        }
+        const std::error_code failure = os_->set_permissions(handle_, permissions);
+        const bool knows_none = failure == std::errc::operation_not_permitted || failure == std::errc::not_supported ||
+                                failure == std::errc::operation_not_supported ||
+                                failure == std::errc::function_not_supported;
+        // It was created with no more than the old file has. Where the creator does not own what it creates, or there
+        // are no permissions, a file is as good as it can be.
+        return done(knows_none ? std::error_code() : failure, "can't give the file the permissions of the old one");
     }
 
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
@@ -151,6 +220,14 @@ private:
 
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
+    [[nodiscard]] ZTENSOR_COLD static result<output_file> opened(const directory& in, os_answer<os_handle> answer,
+                                                                 const char* sentence) {
+        if (answer.failure) {
+            return os_failure(sentence, answer.failure);
+        }
+        return output_file(in.os(), answer.value);
+    }
+
     void release() noexcept {
         if (is_open()) {
             os_->close(handle_);
@@ -163,7 +240,37 @@ private:
 
     os_calls* os_;
     os_handle handle_;
+    bool has_lock_ = false;
 };
+
+/// The existing file of that name, locked, and still of that name: nobody has put another one in its place before the
+/// lock was had. `must_write`: not only to be locked.
+/// Fails as output_file::open(), or with errc::busy.
+[[nodiscard]] ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const native_path& name,
+                                                                  bool must_write) {
+    constexpr int most_tries = 16;
+    for (int tries = 0; tries < most_tries; ++tries) {
+        result<output_file> opened = output_file::open(in, name, true);
+        if (!opened && !must_write && opened.error().code() == errc::io_error) {
+            opened = output_file::open(in, name, false); // it may be read alone; some file systems lock it so
+        }
+        if (!opened) {
+            return opened;
+        }
+        if (result<void> locked = opened->lock(); !locked) {
+            return std::move(locked).error();
+        }
+        const result<file_status> mine = opened->status();
+        const result<file_status> named = in.status(name);
+        if (!mine || !named) {
+            return mine ? named.error() : mine.error();
+        }
+        if (mine->is_same_file(*named)) {
+            return opened;
+        }
+    }
+    return fail(errc::busy, "other writers replace the file again and again");
+}
 
 /// 16 hexadecimal digits that hardly any other call gives, here or in another process. Whoever guesses them gains
 /// nothing: the file they name is created only if there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Linux, macOS and the BSDs. With windows.hpp the only place of OS headers.
+// Linux, macOS and the BSDs: what reading asks. With windows.hpp the only place of OS headers.
 #ifndef ZTENSOR_DETAIL_OS_POSIX_HPP
 #define ZTENSOR_DETAIL_OS_POSIX_HPP
 
@@ -16,15 +16,20 @@
 #include <string_view>
 #include <system_error>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #if defined(__linux__)
 #include <sys/vfs.h>
+#include <sys/xattr.h>
+#elif defined(__APPLE__)
+#include <sys/acl.h>
 #endif
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +61,15 @@ inline void* posix_map(int file, std::size_t size) {
 inline int posix_truncate(int file, posix_offset size) {
     return ::ftruncate64(file, size);
 }
+inline int posix_open_at(int directory, const char* name, int flags, ::mode_t mode) {
+    return ::openat64(directory, name, flags, mode);
+}
+inline int posix_status_at(int directory, const char* name, posix_status& status) {
+    return ::fstatat64(directory, name, &status, AT_SYMLINK_NOFOLLOW);
+}
+inline posix_offset posix_seek(int file, posix_offset offset) {
+    return ::lseek64(file, offset, SEEK_SET);
+}
 #else
 using posix_offset = ::off_t;
 using posix_status = struct ::stat;
@@ -76,6 +90,15 @@ inline void* posix_map(int file, std::size_t size) {
 }
 inline int posix_truncate(int file, posix_offset size) {
     return ::ftruncate(file, size);
+}
+inline int posix_open_at(int directory, const char* name, int flags, ::mode_t mode) {
+    return ::openat(directory, name, flags, mode);
+}
+inline int posix_status_at(int directory, const char* name, posix_status& status) {
+    return ::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW);
+}
+inline posix_offset posix_seek(int file, posix_offset offset) {
+    return ::lseek(file, offset, SEEK_SET);
 }
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
@@ -221,28 +244,19 @@ inline constexpr std::uint32_t permission_bits = 0777;
 }
 
 [[nodiscard]] inline file_status portable_status(const posix_status& found) noexcept {
-    return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other, static_cast<std::uint64_t>(found.st_size),
-            static_cast<std::uint32_t>(found.st_mode) & permission_bits};
+    return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other,
+            static_cast<std::uint64_t>(found.st_size),
+            static_cast<std::uint32_t>(found.st_mode) & permission_bits,
+            static_cast<std::uint32_t>(found.st_uid),
+            static_cast<std::uint32_t>(found.st_gid),
+            static_cast<std::uint64_t>(found.st_dev),
+            static_cast<std::uint64_t>(found.st_ino),
+            static_cast<std::uint64_t>(found.st_nlink)};
 }
 
 [[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {
     return count < 0 ? os_answer<std::size_t>{0, last_error()}
                      : os_answer<std::size_t>{static_cast<std::size_t>(count), {}};
-}
-
-[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(const native_path& path) {
-    std::string target(256, '\0');
-    for (;;) {
-        const ::ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
-        if (length < 0) {
-            return {{}, last_error()};
-        }
-        if (static_cast<std::size_t>(length) < target.size()) {
-            target.resize(static_cast<std::size_t>(length));
-            return {target, {}};
-        }
-        target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
-    }
 }
 
 /// The real calls that read.
@@ -297,133 +311,6 @@ public:
                                           is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED));
     }
 #endif
-};
-
-/// The real calls.
-class system_calls final : public system_reading<os_calls> {
-public:
-    os_answer<os_handle> create_new(const native_path& path, std::uint32_t permissions) override {
-        return open_handle(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
-    }
-
-    os_answer<os_handle> open_for_overwriting(const native_path& path) override {
-        return open_handle(path, O_WRONLY | O_NONBLOCK | O_NOCTTY);
-    }
-
-    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
-        return bytes_moved(::write(file, bytes.data(), bytes.size()));
-    }
-
-    std::error_code set_permissions(os_handle file, std::uint32_t permissions) override {
-        return failed_if(::fchmod(file, static_cast<::mode_t>(permissions)) != 0);
-    }
-
-    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
-        return failed_if(posix_truncate(file, static_cast<posix_offset>(size_bytes)) != 0);
-    }
-
-    ZTENSOR_COLD std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
-#if defined(__linux__) && defined(FALLOC_FL_KEEP_SIZE)
-        constexpr long tmpfs_magic = 0x01021994; // where it takes memory page by page, twice
-        struct ::statfs found = {};
-        if (::fstatfs(file, &found) == 0 && static_cast<long>(found.f_type) != tmpfs_magic) {
-            return failed_if(
-                posix_reserve(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(size_bytes)) != 0);
-        }
-#endif
-        return not_supported(file, offset, size_bytes);
-    }
-
-    std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
-#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
-        return failed_if(::sync_file_range(file, static_cast<::off64_t>(offset), static_cast<::off64_t>(size_bytes),
-                                           SYNC_FILE_RANGE_WRITE) != 0);
-#else
-        return not_supported(file, offset, size_bytes);
-#endif
-    }
-
-    ZTENSOR_COLD std::error_code set_direct(os_handle file, bool is_direct) override {
-#if defined(F_NOCACHE)
-        return failed_if(::fcntl(file, F_NOCACHE, is_direct ? 1 : 0) == -1);
-#elif defined(O_DIRECT)
-        const int flags = ::fcntl(file, F_GETFL);
-        return failed_if(flags == -1 || ::fcntl(file, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT) == -1);
-#else
-        return not_supported(file, is_direct);
-#endif
-    }
-
-    os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override {
-#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE) && defined(__GLIBC__)
-        auto place = static_cast<::off64_t>(offset);
-        return bytes_moved(::copy_file_range(from, &place, to, nullptr, size_bytes, 0));
-#else
-        return {0, not_supported(from, offset, to, size_bytes)};
-#endif
-    }
-
-    std::error_code sync(os_handle file) override {
-#if defined(F_FULLFSYNC)
-        // fsync of macOS stops at the drive's cache. This goes through it, on the file systems that know the request.
-        if (::fcntl(file, F_FULLFSYNC) == 0) {
-            return {};
-        }
-        if (errno != ENOTSUP && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOTTY) {
-            return last_error();
-        }
-#endif
-        return failed_if(::fsync(file) != 0);
-    }
-
-    std::error_code rename(const native_path& from, const native_path& to) override {
-        return failed_if(::rename(from.c_str(), to.c_str()) != 0);
-    }
-
-    std::error_code remove(const native_path& path) override {
-        return failed_if(::unlink(path.c_str()) != 0);
-    }
-
-    ZTENSOR_COLD std::error_code sync_directory(const native_path& directory) override {
-        const auto [handle, failure] = open_handle(directory, O_RDONLY | O_DIRECTORY);
-        if (failure) {
-            return failure;
-        }
-        const std::error_code synced = sync(handle);
-        ::close(handle); // nothing was written through this handle that closing it could lose
-        return synced;
-    }
-
-    ZTENSOR_COLD os_answer<native_path> resolve_links(const native_path& path) override {
-        constexpr int most_links = 40; // as many as Linux follows
-        native_path reached = path;
-        for (int links = 0; links < most_links; ++links) {
-            const auto [target, failure] = read_link(reached);
-            if (failure == std::errc::invalid_argument || failure == std::errc::no_such_file_or_directory) {
-                return {reached, {}}; // not a link, or not there yet
-            }
-            if (failure) {
-                return {{}, failure};
-            }
-            reached = joined_path(directory_of(reached), target); // an absolute target replaces all of it
-        }
-        return {{}, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
-    }
-
-    ZTENSOR_COLD os_answer<native_path> absolute(const native_path& path) override {
-        if (is_absolute(path)) {
-            return {path, {}};
-        }
-        std::string here(256, '\0');
-        while (::getcwd(here.data(), here.size()) == nullptr) {
-            if (errno != ERANGE) {
-                return {{}, last_error()};
-            }
-            here.resize(2 * here.size());
-        }
-        here.resize(here.find('\0'));
-        return {joined_path(here, path), {}};
-    }
 };
 
 } // namespace detail

@@ -5,9 +5,9 @@
 #define ZTENSOR_DETAIL_OS_SYSTEM_HPP
 
 #if defined(_WIN32)
-#include <ztensor/detail/os/windows.hpp>
+#include <ztensor/detail/os/windows_writing.hpp>
 #else
-#include <ztensor/detail/os/posix.hpp>
+#include <ztensor/detail/os/posix_writing.hpp>
 #endif
 
 namespace ztensor {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Windows, with wide paths throughout. With posix.hpp the only place of OS headers.
+// Windows, with wide paths throughout: what reading asks. With posix.hpp the only place of OS headers.
 //
 // Weaker than POSIX in two ways: replacing a file that another program holds open may be refused, and there is no call
 // that waits until a directory is on the disk (NTFS journals names by itself).
@@ -46,6 +46,9 @@ namespace detail {
     case ERROR_FILE_EXISTS:
     case ERROR_ALREADY_EXISTS:
         return std::make_error_code(std::errc::file_exists);
+    case ERROR_LOCK_VIOLATION:
+    case ERROR_SHARING_VIOLATION:
+        return std::make_error_code(std::errc::device_or_resource_busy);
     default:
         return {static_cast<int>(code), std::system_category()};
     }
@@ -178,38 +181,19 @@ inline void pause_thread(unsigned rounds) noexcept {
 
 [[nodiscard]] inline file_status portable_status(DWORD attributes, DWORD size_high, DWORD size_low) noexcept {
     const bool is_regular = (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) == 0;
-    return {is_regular ? file_kind::regular : file_kind::other,
-            (static_cast<std::uint64_t>(size_high) << 32) | size_low, 0};
+    file_status status;
+    status.kind = is_regular ? file_kind::regular : file_kind::other;
+    status.size_bytes = (static_cast<std::uint64_t>(size_high) << 32) | size_low;
+    return status;
 }
 
-/// FILE_RENAME_INFO as Windows 10 1607 and later read it; older SDKs lack the flags.
-struct rename_request {
-    DWORD flags;
-    HANDLE root;
-    DWORD name_bytes;
-    wchar_t name[1];
-};
-
-/// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
-[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& to) {
-    constexpr DWORD replace_if_exists = 1;
-    constexpr DWORD posix_semantics = 2;
-    constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
-
-    const auto [file, failure] =
-        open_handle(from, DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
-    if (failure) {
-        return false;
-    }
-    const std::size_t name_bytes = to.size() * sizeof(wchar_t);
-    const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
-    std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
-    std::memcpy(request.data(), &head, sizeof head);
-    std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
-    const bool renamed = ::SetFileInformationByHandle(file, file_rename_info_ex, request.data(),
-                                                      static_cast<DWORD>(request.size())) != 0;
-    ::CloseHandle(file);
-    return renamed;
+/// Of an open file, who it is besides.
+[[nodiscard]] inline file_status portable_status(const BY_HANDLE_FILE_INFORMATION& found) noexcept {
+    file_status status = portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow);
+    status.device = found.dwVolumeSerialNumber;
+    status.file_id = (static_cast<std::uint64_t>(found.nFileIndexHigh) << 32) | found.nFileIndexLow;
+    status.links = found.nNumberOfLinks;
+    return status;
 }
 
 /// The real calls that read.
@@ -225,13 +209,15 @@ public:
 
     os_answer<file_status> status(os_handle file) override {
         if (::GetFileType(file) != FILE_TYPE_DISK) {
-            return {{file_kind::other}, {}};
+            file_status no_file;
+            no_file.kind = file_kind::other;
+            return {no_file, {}};
         }
         BY_HANDLE_FILE_INFORMATION found = {};
         if (!::GetFileInformationByHandle(file, &found)) {
             return {{}, last_error()};
         }
-        return {portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow), {}};
+        return {portable_status(found), {}};
     }
 
     os_answer<file_status> status(const native_path& path) override {
@@ -273,90 +259,6 @@ public:
     }
 
     void unmap(bytes_view mapped) noexcept override { ::UnmapViewOfFile(mapped.data()); }
-};
-
-/// The real calls.
-class system_calls final : public system_reading<os_calls> {
-public:
-    os_answer<os_handle> create_new(const native_path& path, std::uint32_t) override {
-        return open_handle(path, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, CREATE_NEW);
-    }
-
-    os_answer<os_handle> open_for_overwriting(const native_path& path) override {
-        return open_handle(path, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE, OPEN_EXISTING);
-    }
-
-    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
-        DWORD moved = 0;
-        if (!::WriteFile(file, bytes.data(), static_cast<DWORD>(bytes.size()), &moved, nullptr)) {
-            return {0, last_error()};
-        }
-        return {moved, {}};
-    }
-
-    std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
-
-    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
-        LARGE_INTEGER size = {};
-        size.QuadPart = static_cast<LONGLONG>(size_bytes);
-        return failed_if(!::SetFilePointerEx(file, size, nullptr, FILE_BEGIN) || !::SetEndOfFile(file));
-    }
-
-    std::error_code reserve(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
-    std::error_code begin_sync(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
-    std::error_code set_direct(os_handle, bool) override { return not_supported(); }
-    os_answer<std::size_t> copy(os_handle, std::uint64_t, os_handle, std::size_t) override {
-        return {0, not_supported()};
-    }
-
-    std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }
-
-    std::error_code rename(const native_path& from, const native_path& to) override {
-        if (rename_like_posix(from, to)) {
-            return {};
-        }
-        // Virus scanners and indexers open new files for a moment, and then the rename is refused.
-        constexpr int most_tries = 8;
-        DWORD pause_milliseconds = 1;
-        for (int tries = 1;; ++tries) {
-            if (::MoveFileExW(from.c_str(), to.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
-                return {};
-            }
-            const DWORD code = ::GetLastError();
-            if (tries == most_tries || (code != ERROR_ACCESS_DENIED && code != ERROR_SHARING_VIOLATION)) {
-                return windows_error(code);
-            }
-            ::Sleep(pause_milliseconds);
-            pause_milliseconds *= 2;
-        }
-    }
-
-    std::error_code remove(const native_path& path) override { return failed_if(!::DeleteFileW(path.c_str())); }
-
-    std::error_code sync_directory(const native_path&) override { return {}; }
-
-    os_answer<native_path> resolve_links(const native_path& path) override {
-        const DWORD attributes = ::GetFileAttributesW(path.c_str());
-        if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
-            return {path, {}};
-        }
-        const auto [file, failure] =
-            open_handle(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
-        if (failure) {
-            return {{}, failure};
-        }
-        std::wstring reached(32768, L'\0'); // the longest path there is
-        const DWORD length = ::GetFinalPathNameByHandleW(file, reached.data(), static_cast<DWORD>(reached.size()), 0);
-        const std::error_code unnamed = failed_if(length == 0);
-        ::CloseHandle(file);
-        reached.resize(length);
-        return {native_path(reached), unnamed};
-    }
-
-    os_answer<native_path> absolute(const native_path& path) override {
-        std::error_code failure;
-        return {std::filesystem::absolute(path, failure).native(), failure};
-    }
 };
 
 } // namespace detail

@@ -81,7 +81,7 @@ public:
     /// Whatever stands next: magic, blob, manifest.
     [[nodiscard]] result<void> write(bytes_view bytes) {
         position_ += bytes.size();
-        return sink_->write(bytes);
+        return bytes.empty() ? result<void>() : sink_->write(bytes);
     }
 
     /// Pads to where the next blob starts, and returns that.
@@ -160,6 +160,26 @@ public:
             copied_blobs_->add(place, *offset);
         }
         return {};
+    }
+
+    /// What is written next is to stand at that place of the file.
+    void go_on_at(std::uint64_t position) noexcept { position_ = position; }
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+    /// A range of bytes as they are, where the last one ended.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
+                                                       std::uint64_t length) {
+        stored_component range;
+        range.source = &source;
+        range.offset = offset;
+        range.length = length;
+        return copy_bytes(range);
+    }
+
+    /// Whether what is copied from that source would be lost by writing on.
+    [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
+        const file* const in_file = source.as_file();
+        return in_file != nullptr && sink_ != nullptr && sink_->would_destroy(*in_file);
     }
 
     /// From here on, what is one blob in a file that is copied stays one. Gives what an outer copy had remembered, for

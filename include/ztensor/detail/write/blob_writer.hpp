@@ -100,7 +100,7 @@ private:
             return store_digested(bytes);
         }
         stored_bytes_ += bytes.size();
-        return sink_->write(bytes);
+        return bytes.empty() ? result<void>() : sink_->write(bytes);
     }
 
     /// In pieces that end at whole MiB of the file: each is still in the cache when it is written, and goes straight

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
@@ -64,7 +65,7 @@ struct dense_tensor {
 
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
 /// too_large_for_host, type_mismatch, size_mismatch.
-[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(const dense_tensor& tensor, std::uint64_t elements,
+[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(const dense_tensor& tensor,
                                                                     std::uint64_t found_bytes) {
     const std::string_view word = tensor.type.value_or(name(tensor.storage));
     if (!is_utf8(word)) {
@@ -84,7 +85,7 @@ struct dense_tensor {
     }
     const std::uint64_t element_bytes =
         width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
-    const std::optional<std::uint64_t> expected = checked_multiply(elements, element_bytes);
+    const std::optional<std::uint64_t> expected = dense_bytes(tensor.dimensions, element_bytes);
     if (!expected) {
         return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
                     {to_string(tensor.dimensions), element_bytes});
@@ -107,11 +108,10 @@ struct dense_tensor {
     if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
         return std::move(valid).error().in_component(data.role);
     }
-    const std::optional<std::uint64_t> elements = tensor.dimensions.element_count();
-    if (!elements) {
+    if (!tensor.dimensions.element_count()) {
         return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
     }
-    result<void> valid = check_dense_data(tensor, *elements, data.length);
+    result<void> valid = check_dense_data(tensor, data.length);
     return valid ? valid : std::move(valid).error().in_component(data.role);
 }
 

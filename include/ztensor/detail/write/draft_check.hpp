@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
@@ -84,6 +85,7 @@ namespace detail {
     object.format = draft.format();
     object.attributes = draft.attributes() ? &*draft.attributes() : nullptr;
     object.components = components;
+    object.keeps_word = draft_access::keeps_word(draft);
     for (const component_source& source : draft.components()) {
         object.is_copy = object.is_copy || source.stored;
         object.is_copy_of_0_1 =
@@ -142,9 +144,20 @@ namespace detail {
     return error(why.code(), why.sentence()).in_object(why.object()).in_component(why.component());
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(const attributes& values) {
+/// How many arrays and maps enclose the value of an attribute. Those of 0.1 are fields of its tensor.
+inline constexpr std::size_t depth_around_file_attributes = 2;
+[[nodiscard]] inline std::size_t depth_around_object_attributes(format_version version) noexcept {
+    return version == format_version::v0_1 ? 2 : 4;
+}
+
+/// Values from another file may be nested deeper than they can be here: `depth` arrays and maps will enclose them.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(const attributes& values, std::size_t depth) {
     const std::string* not_utf8 = nullptr;
     for (const attributes::entry& each : values.values()) {
+        if (cbor_cursor value(each.cbor, depth); !value.skip()) {
+            return fail(value.fault().code, "the value of attribute {} would be {}",
+                        {in_quotes(each.key), value.fault().sentence});
+        }
         if (const char* const problem = name_problem(each.key)) {
             return fail(errc::name_invalid, "of attribute {}, {}", {in_quotes(each.key), problem});
         }
@@ -183,7 +196,8 @@ namespace detail {
         return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
     }
     if (object.attributes != nullptr) {
-        if (result<void> valid = check_attributes(*object.attributes); !valid) {
+        if (result<void> valid = check_attributes(*object.attributes, depth_around_object_attributes(version));
+            !valid) {
             return valid;
         }
     }

@@ -29,15 +29,11 @@ namespace detail {
 class draft_model {
 public:
     /// Fills `into` with `object`, its blobs one after the other. Gives where they end.
-    /// Errors: schema_missing (no components), limit_exceeded, shape_overflow, cbor_utf8, too_large_for_host.
+    /// Errors: schema_missing (no components), shape_overflow, cbor_utf8, too_large_for_host.
     [[nodiscard]] ZTENSOR_COLD static result<std::uint64_t> make(format_version version, const object_entry& object,
                                                                  manifest& into) {
         if (object.components.empty()) {
             return fail(errc::schema_missing, "an object has no components");
-        }
-        if (object.components.size() > read_options().max_components_per_object_) {
-            return fail(errc::limit_exceeded, "{} components, more than the {} that a reader takes",
-                        {object.components.size(), read_options().max_components_per_object_});
         }
         if (!object.shape->element_count()) {
             return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
@@ -67,7 +63,9 @@ private:
         object_record record;
         record.name = put(object.name);
         record.format_word = put(object.format);
-        record.format = find_format(object.format);
+        if (!object.keeps_word) {
+            record.format = find_format(object.format);
+        }
         record.shape = here();
         encode_shape(text_, *object.shape);
         record.has_attributes = object.attributes != nullptr;

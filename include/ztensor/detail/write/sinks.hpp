@@ -8,7 +8,11 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/target_file.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -18,7 +22,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -79,16 +82,38 @@ class file_sink final : public byte_sink {
 public:
     /// Touches no file; open() does.
     file_sink(const file_path& target, const write_options& options, os_calls& os)
-        : os_(os), path_(path_text(target.native())), target_(target.native()), publish_(options.publish_),
-          sync_(options.sync_), is_direct_(options.direct_),
-          buffer_bytes_(options.direct_ ? direct_buffer_bytes : whole_bytes) {}
-    ~file_sink() override { abandon(); }
+        : path_(path_text(target.native())), native_(target.native()), options_(options), target_(os),
+          is_direct_(options.direct_), buffer_bytes_(options.direct_ ? direct_buffer_bytes : whole_bytes) {}
+    ~file_sink() override = default;
 
     /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
-    /// or device, errc::invalid_argument if it names no file, errc::out_of_memory, or errc::io_error.
-    [[nodiscard]] result<void> open() { return ended_if_failed(prepare()); }
+    /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
+    /// errc::out_of_memory, or errc::io_error.
+    [[nodiscard]] result<void> open() {
+        return ended_if_failed(prepare([&] { return target_.open(native_, options_.publish_, options_.sync_); }));
+    }
+    /// Likewise, for what comes after an old file: to take its place …
+    [[nodiscard]] ZTENSOR_COLD result<void> open_successor(located_file place, output_file lock) {
+        return ended_if_failed(
+            prepare([&] { return target_.open_successor(std::move(place), std::move(lock), options_.sync_); }));
+    }
+    /// … or behind its `old_bytes`; `make_way_back() → result<std::unique_ptr<way_back>>` is called last.
+    template <class MakeWayBack>
+    [[nodiscard]] ZTENSOR_COLD result<void> open_extended(located_file place, output_file old, std::uint64_t old_bytes,
+                                                          const MakeWayBack& make_way_back) {
+        position_ = begun_sync_ = old_bytes;
+        is_direct_ = false; // the old end is no whole block
+        return ended_if_failed(prepare([&]() -> result<void> {
+            result<std::unique_ptr<way_back>> back = make_way_back(place);
+            if (!back) {
+                return std::move(back).error();
+            }
+            return target_.open_extended(std::move(place), std::move(old), *std::move(back), options_.sync_);
+        }));
+    }
 
-    /// Fails with errc::io_error (the disk is full, over quota, …), or errc::writer_closed after finish() or a failure.
+    /// Fails with errc::io_error (the disk is full, over quota, …), or errc::writer_closed after finish() or a failure,
+    /// and in another process than the one that opened it.
     [[nodiscard]] result<void> write(bytes_view bytes) override {
         return is_open() ? ended_if_failed(append(bytes)) : sink_closed().in_file(path_);
     }
@@ -97,14 +122,14 @@ public:
     /// errc::not_durable if all is in place but the directory could not be synced: the new file is what everyone
     /// reads, and a power cut may still bring the old one back. Fails with errc::writer_closed the second time.
     [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
-        if (!is_open()) {
+        if (!is_open() || !target_.is_ours()) {
             return sink_closed().in_file(path_);
         }
         if (result<void> published = ended_if_failed(publish()); !published) {
             return published;
         }
-        written_.clear();
-        return sync_name();
+        result<void> synced = target_.sync_name();
+        return synced ? synced : std::move(synced).error().in_file(path_);
     }
 
 private:
@@ -114,86 +139,23 @@ private:
     static constexpr std::uint64_t reserved_step = std::uint64_t{256} << 20;
     static constexpr std::uint64_t least_reserved = std::uint64_t{16} << 20; ///< smaller files gain nothing
     static constexpr std::uint64_t early_sync_bytes = std::uint64_t{8} << 20;
-    static constexpr int most_names_tried = 16;
+    static constexpr std::size_t most_footer_bytes = 16;
 
-    [[nodiscard]] bool is_open() const noexcept { return !written_.empty(); }
+    [[nodiscard]] bool is_open() const noexcept { return target_.is_open(); }
+    [[nodiscard]] bool syncs() const noexcept { return options_.sync_ != sync_level::none; }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> prepare() {
+    template <class Open>
+    [[nodiscard]] ZTENSOR_COLD result<void> prepare(const Open& open) {
         if (!buffer_.allocate(buffer_bytes_ + (is_direct_ ? direct_alignment : 0))) {
             return fail(errc::out_of_memory, "no memory for a buffer of {} bytes", {buffer_bytes_});
         }
         const std::uint64_t beyond = address_of(buffer_.data()) % direct_alignment;
         room_ = buffer_.data() + (is_direct_ && beyond != 0 ? direct_alignment - beyond : 0);
-        const auto [old, unknown] = os_.status(target_);
-        if (unknown) {
-            return os_failure("can't find out what the file would replace", unknown);
-        }
-        if (old.kind == file_kind::other) {
-            return irregular_file();
-        }
-        if (result<void> found = locate(); !found) {
-            return found;
-        }
-        result<void> opened = publish_ == publish_mode::replace ? open_temporary(old) : open_in_place();
+        result<void> opened = open();
         if (opened && is_direct_) {
-            is_direct_ = file_->set_direct(true);
+            is_direct_ = target_.file().set_direct(true);
         }
         return opened;
-    }
-
-    /// Makes target_ a path that means the same file for as long as the sink lives.
-    [[nodiscard]] ZTENSOR_COLD result<void> locate() {
-        if (file_name_of(target_).empty()) {
-            return fail(errc::invalid_argument, "the path names no file");
-        }
-        if (!is_absolute(target_)) {
-            os_answer<native_path> fixed = os_.absolute(target_);
-            if (fixed.failure) {
-                return os_failure("can't find out the current directory", fixed.failure);
-            }
-            target_ = std::move(fixed.value);
-        }
-        os_answer<native_path> reached = os_.resolve_links(target_);
-        if (reached.failure) {
-            return os_failure("can't follow the symbolic link", reached.failure);
-        }
-        target_ = std::move(reached.value);
-        directory_ = directory_of(target_);
-        return {};
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> open_temporary(const file_status& old) {
-        const bool replaces = old.kind == file_kind::regular;
-        // Created with no more permissions than the old file has, so that at no time more people can read the new one.
-        const std::uint32_t permissions = replaces ? old.permissions : default_permissions;
-        for (int tried = 1;; ++tried) {
-            native_path name = joined_path(directory_, temporary_name());
-            result<output_file> created = output_file::create(name, permissions, os_);
-            if (created) {
-                file_.emplace(*std::move(created));
-                written_ = std::move(name);
-                break;
-            }
-            if (created.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
-                return os_failure("can't create a temporary file beside it", created.error().os_error());
-            }
-        }
-        return replaces ? file_->set_permissions(permissions) : result<void>();
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> open_in_place() {
-        native_path name = target_;
-        result<output_file> opened = output_file::create(name, default_permissions, os_);
-        is_new_name_ = opened.has_value();
-        if (!opened && opened.error().os_error() == std::errc::file_exists) {
-            opened = output_file::overwrite(name, os_);
-        }
-        if (!opened) {
-            return std::move(opened).error();
-        }
-        file_.emplace(*std::move(opened));
-        written_ = std::move(name);
-        return {};
     }
 
     /// Every write starts at a multiple of 1 MiB in the file, and all but the last are whole MiB: the page cache then
@@ -202,8 +164,10 @@ private:
     [[nodiscard]] ZTENSOR_NOINLINE result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
             result<void> written;
-            if (buffered_ == 0 && bytes.size() >= buffer_bytes_ && goes_straight(bytes)) {
-                const std::size_t most = sync_ ? early_sync_bytes : bytes.size();
+            if (buffered_ != 0 && buffered_ == room_bytes()) {
+                written = flush();
+            } else if (buffered_ == 0 && bytes.size() >= buffer_bytes_ && goes_straight(bytes)) {
+                const std::size_t most = syncs() ? early_sync_bytes : bytes.size();
                 const std::size_t whole = std::min(most, bytes.size() - bytes.size() % whole_bytes);
                 written = write_out(bytes.first(whole));
                 bytes = bytes.subspan(whole);
@@ -212,7 +176,8 @@ private:
                 std::memcpy(room_ + buffered_, bytes.data(), taken);
                 buffered_ += taken;
                 bytes = bytes.subspan(taken);
-                written = buffered_ == room_bytes() ? flush() : result<void>();
+                // Of a file that is extended, the footer comes after all else: it is always left for the end.
+                written = buffered_ == room_bytes() && !target_.extends() ? flush() : result<void>();
             }
             if (!written) {
                 return written;
@@ -230,13 +195,22 @@ private:
         if (buffered_ != 0 || size_bytes < whole_bytes || position_ % whole_bytes != 0 || is_direct_ || !copies_) {
             return std::uint64_t{0};
         }
-        const std::uint64_t most = sync_ ? early_sync_bytes : reserved_step;
+        const std::uint64_t most = syncs() ? early_sync_bytes : reserved_step;
         const std::uint64_t wanted = std::min(most, size_bytes - size_bytes % whole_bytes);
+        if (result<void> begun = begin_writing(); !begun) {
+            return std::move(ended_if_failed(std::move(begun))).error();
+        }
         reserve(wanted);
-        const std::uint64_t copied = file_->append_from(from, offset, wanted);
+        const std::uint64_t copied = target_.file().append_from(from, offset, wanted);
         copies_ = copied == wanted;
         advance(copied);
         return copied;
+    }
+
+    [[nodiscard]] bool would_destroy(const file& source) const override { return target_.would_destroy(source); }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> begin_writing() {
+        return target_.is_ours() ? target_.begin() : result<void>(sink_closed());
     }
 
     [[nodiscard]] bool goes_straight(bytes_view bytes) const noexcept {
@@ -253,14 +227,17 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
+        if (result<void> begun = begin_writing(); !begun) {
+            return begun;
+        }
         reserve(bytes.size());
         if (is_direct_ && bytes.size() % direct_alignment != 0) {
             stop_direct(); // for the end of the file
         }
-        result<void> written = file_->append(bytes);
+        result<void> written = target_.file().append(bytes);
         if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
             stop_direct(); // some file systems say only now that they can't
-            written = file_->append(bytes);
+            written = target_.file().append(bytes);
         }
         if (written) {
             advance(bytes.size());
@@ -269,7 +246,7 @@ private:
     }
 
     void stop_direct() {
-        static_cast<void>(file_->set_direct(false));
+        static_cast<void>(target_.file().set_direct(false));
         is_direct_ = false;
     }
 
@@ -280,57 +257,40 @@ private:
             return;
         }
         const std::uint64_t wanted = size_bytes + std::max(reserved_step, end / 8);
-        reserves_ = file_->reserve(position_, wanted);
+        reserves_ = target_.file().reserve(position_, wanted);
         reserved_ = reserves_ ? position_ + wanted : reserved_;
     }
 
     /// What is to be synced in the end had better be on its way.
     void advance(std::uint64_t size_bytes) {
         position_ += size_bytes;
-        if (sync_ && !is_direct_ && syncs_early_ && position_ - begun_sync_ >= early_sync_bytes) {
-            syncs_early_ = file_->begin_sync(begun_sync_, position_ - begun_sync_);
+        if (syncs() && !is_direct_ && syncs_early_ && position_ - begun_sync_ >= early_sync_bytes) {
+            syncs_early_ = target_.file().begin_sync(begun_sync_, position_ - begun_sync_);
             begun_sync_ = position_;
         }
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> publish() {
-        if (result<void> flushed = flush(); !flushed) {
+        if (result<void> flushed = target_.extends() ? flush_extension() : flush(); !flushed) {
             return flushed;
         }
         if (reserved_ > position_) {
-            if (result<void> cut = file_->truncate(position_); !cut) {
+            if (result<void> cut = target_.file().truncate(position_); !cut) {
                 return cut;
             }
         }
-        if (sync_) {
-            if (result<void> synced = file_->sync(); !synced) {
-                return synced;
-            }
-        }
-        if (result<void> closed = file_->close(); !closed) {
-            return closed;
-        }
-        return publish_ == publish_mode::replace ? rename_over_target() : result<void>();
+        return target_.publish();
     }
 
-    [[nodiscard]] result<void> rename_over_target() {
-        if (const std::error_code failure = os_.rename(written_, target_)) {
-            return os_failure("can't rename the finished temporary file over it", failure);
+    /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
+    [[nodiscard]] ZTENSOR_COLD result<void> flush_extension() {
+        const std::size_t last = std::min(buffered_, most_footer_bytes);
+        const std::size_t first = std::exchange(buffered_, std::size_t{0}) - last;
+        result<void> done = first != 0 ? write_out(bytes_view(room_, first)) : result<void>();
+        if (done) {
+            done = target_.commit(position_ + last);
         }
-        return {};
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> sync_name() {
-        if (!sync_ || !is_new_name_) {
-            return {};
-        }
-        if (const std::error_code failure = os_.sync_directory(directory_)) {
-            return fail(errc::not_durable, "the new file is in place, but its directory could not be synced: a power "
-                                           "cut may still undo that")
-                .because(failure)
-                .in_file(path_);
-        }
-        return {};
+        return done ? write_out(bytes_view(room_ + first, last)) : done;
     }
 
     /// After a failure the sink is over; a file that could not be removed is told of.
@@ -338,41 +298,18 @@ private:
         if (outcome) {
             return outcome;
         }
-        const native_path unfinished = written_;
         error why = std::move(outcome).error();
-        if (!abandon()) {
-            why = fail(why.code(), "{} ({} is left behind)", {why.sentence(), path_text(unfinished)})
+        if (const native_path left = target_.abandon(); !left.empty()) {
+            why = fail(why.code(), "{} ({} is left behind)", {why.sentence(), path_text(target_.path_of(left))})
                       .because(why.os_error());
         }
         return std::move(why).in_file(path_);
     }
 
-    /// Leaves nothing behind of what was not finished; false if the system would not have it.
-    ZTENSOR_COLD bool abandon() noexcept {
-        if (!is_open()) {
-            return true;
-        }
-        bool is_tidy = false;
-        if (is_new_name_) {
-            file_.reset(); // closed first, because Windows removes no open file
-            is_tidy = !os_.remove(written_);
-        } else {
-            is_tidy = file_->is_open() && file_->truncate(0).has_value();
-            file_.reset();
-        }
-        written_.clear();
-        return is_tidy;
-    }
-
-    os_calls& os_;
     const std::string path_; ///< as it was given, for messages
-    native_path target_;
-    native_path directory_; ///< of target_: had beforehand, so that nothing fails for memory after the rename
-    const publish_mode publish_;
-    const bool sync_;
-    bool is_new_name_ = true; ///< false where an existing file is written in place
-    native_path written_;     ///< what finish() still has to publish; empty before, and once all is over
-    std::optional<output_file> file_;
+    const native_path native_;
+    const write_options options_;
+    target_file target_;
     bool is_direct_;
     bool reserves_ = true; ///< these are requests that the system has taken so far
     bool syncs_early_ = true;

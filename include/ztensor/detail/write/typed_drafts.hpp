@@ -26,13 +26,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// For rooms whose elements have lost their type.
-struct draft_access {
-    static void add(object_draft& draft, std::string_view role, const typed_bytes& elements, const store& how) {
-        draft.add_elements(role, elements, how);
-    }
-};
-
 /// A draft, and the one blob in which 0.1 keeps its parts.
 struct typed_draft {
     object_draft draft;

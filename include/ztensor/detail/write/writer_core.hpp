@@ -7,7 +7,9 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
@@ -37,7 +39,9 @@ class writer_core {
 public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
-        : file_(std::move(sink), options), memory_(memory), options_(options) {}
+        : file_(std::move(sink), options), memory_(memory), options_(options) {
+        options_.max_manifest_bytes_ = std::min(options.max_manifest_bytes_, max_manifest_bytes);
+    }
     writer_core(const writer_core&) = delete;
     writer_core& operator=(const writer_core&) = delete;
     ~writer_core() { drop_stream(); }
@@ -49,12 +53,27 @@ public:
             return fail(errc::invalid_argument, "an alignment of {} bytes is not a power of two from 64 to 1 GiB",
                         {options.alignment_bytes_});
         }
+        if (options.version_ > format_version::v1_2) { // made of a number
+            return fail(errc::invalid_argument, "there is no format version of number {}",
+                        {static_cast<unsigned>(options.version_)});
+        }
         return {};
     }
 
     /// Writes what stands before the first blob.
     [[nodiscard]] result<void> begin() {
         return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
+    }
+
+    /// Instead of begin(): what follows an old file, whose manifest has these fields besides attributes and objects,
+    /// encoded, and of 1.x.
+    ZTENSOR_COLD void go_on(std::vector<std::byte> fields, std::size_t field_count) {
+        old_fields_ = std::move(fields);
+        old_field_count_ = field_count;
+    }
+    /// An object of the old file, which stands as `value` in its manifest. Its name is new.
+    ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) {
+        objects_.add_encoded(options_.version_, name, value);
     }
 
     /// To those that there are; of a key that is there already the value is replaced.
@@ -68,13 +87,17 @@ public:
         if (result<void> open = check_open(); !open) {
             return open;
         }
-        if (result<void> valid = check_attributes(values); !valid) {
+        if (result<void> valid = check_attributes(values, depth_around_file_attributes); !valid) {
             return valid;
         }
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
         }
+        if (result<void> valid = check_room(most_encoded_bytes(values)); !valid) {
+            return valid;
+        }
         attributes_ = std::move(values);
+        attributes_bytes_ = most_encoded_bytes(*attributes_);
         return {};
     }
 
@@ -97,6 +120,13 @@ public:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
+        return add_object(name, draft, [this](const object_entry& object) { keep(object); });
+    }
+
+    /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
+    template <class Keep>
+    [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft,
+                                                       const Keep& keep_it) {
         std::vector<component_entry> entries = entries_of(draft);
         const object_entry object = entry_of(name, draft, entries);
         for (const component_source& source : draft.components()) {
@@ -110,13 +140,20 @@ public:
         }
         result<void> valid = check_next(name);
         if (valid) {
+            valid = check_bounds(object);
+        }
+        if (valid) {
             valid = check_entry(options_.version_, object);
         }
         if (!valid) {
             return std::move(valid).error().in_object(name);
         }
         const breaking_unless_done writing(*this);
-        return writing.done(write_object(draft, entries, object));
+        result<void> written = write_components(draft, entries, name);
+        if (written) {
+            keep_it(object);
+        }
+        return writing.done(std::move(written));
     }
 
     /// Around whatever puts bytes into the file: if it fails, nothing more can come of the writer, and what was written
@@ -182,7 +219,31 @@ public:
         if (valid) {
             valid = check_dense(options_.version_, tensor, data);
         }
+        if (valid) {
+            valid = check_bounds(entry_of(tensor, data));
+        }
         return valid ? valid : std::move(valid).error().in_object(tensor.name);
+    }
+
+    /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
+    [[nodiscard]] result<void> check_bounds(const object_entry& object) const {
+        if (object.components.size() > options_.max_components_per_object_) {
+            return fail(errc::limit_exceeded,
+                        "{} components, more than the {} of write_options::max_components_per_object",
+                        {object.components.size(), options_.max_components_per_object_});
+        }
+        return check_room(attributes_bytes_ + most_encoded_bytes(object));
+    }
+
+    /// So many bytes more still fit the manifest. Errors: manifest_too_large.
+    [[nodiscard]] result<void> check_room(std::uint64_t more_bytes) const {
+        const std::uint64_t bytes = manifest_frame_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
+        if (bytes <= options_.max_manifest_bytes_) {
+            return {};
+        }
+        return fail(errc::manifest_too_large,
+                    "the manifest could take {} bytes, more than the {} of write_options::max_manifest_bytes",
+                    {bytes, options_.max_manifest_bytes_});
     }
 
     /// Takes a written object into the manifest.
@@ -205,56 +266,17 @@ public:
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
-    // -- a dense tensor in pieces
+    // -- a dense tensor in pieces: see writer_streams.hpp
 
     /// Until finish_stream() nothing else may be written. Gives the number of the stream, by which the other calls know
-    /// it: those about any other stream than the open one are of one that is over.
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> begin_stream(std::string_view name, const shape& dimensions,
-                                                                  dtype storage, const store& how) {
-        if (result<void> valid = check_store(how); !valid) {
-            return std::move(valid).error().in_object(name);
-        }
-        const logical_type_facts* const type = find_logical_type(how.type_);
-        const std::uint64_t element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
-        // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
-        const std::uint64_t bytes = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
-        const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how};
-        if (result<void> valid = check_new(tensor, entry_of(tensor, bytes)); !valid) {
-            return std::move(valid).error();
-        }
-        const breaking_unless_done writing(*this);
-        return writing.done(start_stream(tensor, bytes));
-    }
-
+    /// it: those about any other stream than the open one are of one that is over. Elements of `element_bytes` each, or
+    /// if that is 0 of as many as their types take.
+    [[nodiscard]] result<std::uint64_t> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                                     const store& how, std::uint64_t element_bytes);
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    [[nodiscard]] result<void> append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width) {
-        if (!is_open(number)) {
-            return closed();
-        }
-        if (piece.size() > stream_missing_bytes(number)) {
-            return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing",
-                        {piece.size(), stream_missing_bytes(number)})
-                .in_object(stream_->name);
-        }
-        if (result<void> valid = stream_->storage == dtype::boolean ? check_bools(piece) : result<void>(); !valid) {
-            return std::move(valid).error().in_object(stream_->name);
-        }
-        const breaking_unless_done writing(*this);
-        return writing.done(stream_->blob.append({piece, width}, false));
-    }
-
-    [[nodiscard]] result<void> finish_stream(std::uint64_t number) {
-        if (!is_open(number)) {
-            return closed();
-        }
-        if (stream_missing_bytes(number) != 0) {
-            return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
-                        {stream_->decoded_bytes, stream_missing_bytes(number)})
-                .in_object(stream_->name);
-        }
-        const breaking_unless_done writing(*this);
-        return writing.done(complete_stream());
-    }
+    [[nodiscard]] result<void> append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width);
+    [[nodiscard]] result<void> set_stream_attributes(std::uint64_t number, attributes values);
+    [[nodiscard]] result<void> finish_stream(std::uint64_t number);
 
     /// A stream that is dropped leaves half a tensor behind: the file is lost.
     void abandon_stream(std::uint64_t number) noexcept {
@@ -264,12 +286,13 @@ public:
         }
     }
 
-    [[nodiscard]] std::uint64_t stream_missing_bytes(std::uint64_t number) const noexcept {
-        return is_open(number) ? stream_->decoded_bytes - stream_->blob.decoded_bytes() : 0;
+    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept {
+        return stream_ != nullptr && number == stream_number_;
     }
-    [[nodiscard]] std::optional<dtype> stream_dtype(std::uint64_t number) const noexcept {
-        return is_open(number) ? std::optional(stream_->storage) : std::nullopt;
-    }
+    [[nodiscard]] std::uint64_t stream_missing_bytes(std::uint64_t number) const noexcept;
+    /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
+    [[nodiscard]] result<void> check_stream_type(std::uint64_t number, const typed_bytes& elements,
+                                                 std::size_t element_bytes) const;
 
     [[nodiscard]] static error closed() {
         return fail(errc::writer_closed, "nothing more can be written: it has been finished, or failed before");
@@ -291,52 +314,11 @@ public:
     }
 
 private:
-    /// The tensor's words and shape, owned, and its blob.
-    struct open_stream {
-        std::string name;
-        shape dimensions;
-        dtype storage;
-        std::string type;
-        store how; ///< its type is the one above
-        std::uint64_t decoded_bytes;
-        std::uint64_t offset;
-        blob_writer blob;
+    struct open_stream; ///< in writer_streams.hpp: programs that write none hold no code of it
 
-        [[nodiscard]] dense_tensor tensor() const noexcept {
-            return {name, dimensions, storage, how.has_type_ ? std::optional<std::string_view>(type) : std::nullopt,
-                    how};
-        }
-    };
-
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> start_stream(const dense_tensor& tensor, std::uint64_t bytes) {
-        const result<std::uint64_t> offset = file_.begin_blob();
-        if (!offset) {
-            return offset.error();
-        }
-        stream_ = new open_stream{std::string(tensor.name),
-                                  tensor.dimensions,
-                                  tensor.storage,
-                                  std::string(tensor.how.type_),
-                                  tensor.how,
-                                  bytes,
-                                  *offset,
-                                  file_.writer_at(*offset, tensor.how)};
-        stream_->how.type_ = {}; // borrowed by the caller's store
-        delete_stream_ = [](open_stream* stream) noexcept { delete stream; };
-        return ++stream_number_;
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> complete_stream() {
-        if (result<void> ended = stream_->blob.append({}, true); !ended) {
-            return ended;
-        }
-        const dense_tensor tensor = stream_->tensor();
-        component_entry data = entry_of(tensor, stream_->decoded_bytes);
-        file_.complete(data, stream_->offset, stream_->blob);
-        keep(entry_of(tensor, data));
-        drop_stream();
-        return {};
-    }
+    [[nodiscard]] result<std::uint64_t> start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
+                                                     std::uint64_t bytes);
+    [[nodiscard]] result<void> complete_stream();
 
     void drop_stream() noexcept {
         if (stream_ != nullptr) {
@@ -344,12 +326,9 @@ private:
         }
     }
 
-    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept {
-        return stream_ != nullptr && number == stream_number_;
-    }
-
     static constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
+    static constexpr std::uint64_t manifest_frame_bytes = 64; ///< around attributes and objects, at most
 
     [[nodiscard]] result<void> write_dense(const dense_tensor& tensor, const blob_content& content,
                                            component_entry& data) {
@@ -366,24 +345,24 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void>
-    write_object(const object_draft& draft, std::vector<component_entry>& entries, const object_entry& object) {
+    write_components(const object_draft& draft, std::vector<component_entry>& entries, std::string_view name) {
         for (std::size_t i = 0; i < entries.size(); ++i) {
             if (result<void> written = write_component(draft.components()[i], entries[i]); !written) {
-                return std::move(written).error().in_object(object.name).in_component(entries[i].role);
+                return std::move(written).error().in_object(name).in_component(entries[i].role);
             }
         }
-        keep(object);
         return {};
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
         cbor_encoder text;
-        encode_manifest_start(text, options_.version_, attributes_ ? &*attributes_ : nullptr, objects_.size());
-        const std::uint64_t manifest_bytes = text.size() + objects_.encoded_bytes(options_.version_);
-        if (manifest_bytes > max_manifest_bytes) {
-            return fail(errc::manifest_too_large,
-                        "the manifest takes {} bytes, more than the 1 GiB that a reader takes", {manifest_bytes});
+        const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
+        if (old_field_count_ != 0) {
+            encode_manifest_start(text, old_fields_, old_field_count_, of_file, objects_.size());
+        } else {
+            encode_manifest_start(text, options_.version_, of_file, objects_.size());
         }
+        const std::uint64_t manifest_bytes = text.size() + objects_.encoded_bytes();
         result<void> written = file_.write(text.bytes());
         if (written) {
             written = objects_.hand_over(options_.version_, [&](bytes_view bytes) { return file_.write(bytes); });
@@ -401,7 +380,10 @@ private:
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;
     std::optional<attributes> attributes_;
+    std::uint64_t attributes_bytes_ = 0; ///< that they take in the manifest, at most
     encoded_objects objects_;
+    std::vector<std::byte> old_fields_; ///< of the manifest of a file that is gone on with
+    std::size_t old_field_count_ = 0;
     open_stream* stream_ = nullptr; ///< owned
     void (*delete_stream_)(open_stream* stream) noexcept = nullptr;
     std::uint64_t stream_number_ = 0; ///< of the latest stream

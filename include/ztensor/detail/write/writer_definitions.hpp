@@ -10,6 +10,7 @@
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/detail/write/writer_streams.hpp>
 #include <ztensor/writer.hpp>
 
 namespace ztensor {
@@ -25,27 +26,49 @@ ZTENSOR_INLINE void tensor_stream::abandon::operator()(detail::writer_core* core
     core->abandon_stream(number);
 }
 
-ZTENSOR_INLINE result<void> tensor_stream::append_elements(const detail::typed_bytes& elements) {
+/// A stream that is over, or was moved from, has nothing to do with its writer any more: it may outlive it.
+template <class Work>
+result<void> tensor_stream::unless_over(const Work& work) {
     return detail::guard_memory([&]() -> result<void> {
-        const std::optional<dtype> expected = core_->stream_dtype(number());
-        if (expected && *expected != elements.storage) {
-            return detail::fail(errc::type_mismatch, "the tensor is of {}, not of {}",
-                                {name(*expected), name(elements.storage)});
+        if (core_ == nullptr) {
+            return detail::writer_core::closed();
         }
-        return core_->append_to_stream(number(), elements.bytes, width_bytes(elements.storage));
+        struct let_go_once_over {
+            tensor_stream& stream;
+            ~let_go_once_over() {
+                if (!stream.core_->is_open(stream.number())) {
+                    static_cast<void>(stream.core_.release()); // the writer's own
+                }
+            }
+        };
+        const let_go_once_over guard{*this};
+        return work(*core_);
+    });
+}
+
+ZTENSOR_INLINE result<void> tensor_stream::append_elements(const detail::typed_bytes& elements,
+                                                           std::size_t element_bytes) {
+    return unless_over([&](detail::writer_core& core) {
+        result<void> valid = core.check_stream_type(number(), elements, element_bytes);
+        return valid ? core.append_to_stream(number(), elements.bytes, width_bytes(elements.storage)) : valid;
     });
 }
 
 ZTENSOR_INLINE result<void> tensor_stream::append_bytes(bytes_view little_endian) {
-    return detail::guard_memory([&] { return core_->append_to_stream(number(), little_endian, 1); });
+    return unless_over([&](detail::writer_core& core) { return core.append_to_stream(number(), little_endian, 1); });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<void> tensor_stream::attributes(ztensor::attributes values) {
+    return unless_over(
+        [&](detail::writer_core& core) { return core.set_stream_attributes(number(), std::move(values)); });
 }
 
 ZTENSOR_INLINE std::uint64_t tensor_stream::missing_bytes() const noexcept {
-    return core_->stream_missing_bytes(number());
+    return core_ != nullptr ? core_->stream_missing_bytes(number()) : 0;
 }
 
 ZTENSOR_INLINE result<void> tensor_stream::finish() {
-    return detail::guard_memory([&] { return core_->finish_stream(number()); });
+    return unless_over([&](detail::writer_core& core) { return core.finish_stream(number()); });
 }
 
 // -- making writers
@@ -54,6 +77,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_si
                                                          const write_options& options) {
     if (result<void> valid = detail::writer_core::check(options); !valid) {
         return std::move(valid).error();
+    }
+    if (sink == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no sink");
     }
     writer made(new detail::writer_core(std::move(sink), memory, options));
     if (result<void> begun = made.core_->begin(); !begun) {
@@ -89,25 +115,36 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_
 
 // -- writing
 
+namespace detail {
+
+/// Runs `work(writer_core&) → result<T>`, unless the writer was moved from.
+template <class Core, class Work>
+[[nodiscard]] auto with_core(const Core& core, const Work& work) {
+    using outcome = std::invoke_result_t<const Work&, writer_core&>;
+    return guard_memory([&]() -> outcome { return core != nullptr ? work(*core) : outcome(writer_core::closed()); });
+}
+
+} // namespace detail
+
 ZTENSOR_INLINE format_version writer::version() const noexcept {
-    return core_->version();
+    return core_ != nullptr ? core_->version() : format_version::v1_2;
 }
 
 ZTENSOR_INLINE result<void> writer::attributes(ztensor::attributes values) {
-    return detail::guard_memory([&] { return core_->set_attributes(std::move(values)); });
+    return detail::with_core(core_, [&](detail::writer_core& core) { return core.set_attributes(std::move(values)); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_attributes(const attributes_view& more) {
-    return detail::guard_memory([&] { return core_->add_attributes(more); });
+    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_attributes(more); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const shape& dimensions,
                                                  const detail::typed_bytes& elements, const store& how) {
-    return detail::guard_memory([&] {
+    return detail::with_core(core_, [&](detail::writer_core& core) {
         const std::string_view type = how.has_type_ ? how.type_ : elements.type;
         const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
-        return core_->add_dense({name, dimensions, elements.storage, word, how},
-                                {elements.bytes, width_bytes(elements.storage)});
+        return core.add_dense({name, dimensions, elements.storage, word, how},
+                              {elements.bytes, width_bytes(elements.storage)});
     });
 }
 
@@ -121,32 +158,53 @@ ZTENSOR_INLINE result<void> writer::add(std::string_view name, const shape& dime
 
 ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                               bytes_view little_endian, const store& how) {
-    return detail::guard_memory([&] {
+    return detail::with_core(core_, [&](detail::writer_core& core) {
         const auto word = detail::writer_core::word_of_type(how);
-        return core_->add_dense({name, dimensions, storage, word, how}, {little_endian, 1});
+        return core.add_dense({name, dimensions, storage, word, how}, {little_endian, 1});
     });
 }
 
 ZTENSOR_INLINE result<void> writer::add_object(std::string_view name, const object_draft& draft) {
-    return detail::guard_memory([&] { return core_->add_object(name, draft); });
+    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_object(name, draft); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_csr_parts(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
                                                   const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
                                                   const store& how) {
-    return detail::guard_memory([&]() -> result<void> {
-        const auto made = detail::draft_csr(core_->version(), dimensions, values, value_bytes, indices, indptr, how);
-        return made ? core_->add_object(name, made->draft) : error(made.error()).in_object(name);
+    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+        const auto made = detail::draft_csr(core.version(), dimensions, values, value_bytes, indices, indptr, how);
+        return made ? core.add_object(name, made->draft) : error(made.error()).in_object(name);
     });
 }
 
 ZTENSOR_INLINE result<void> writer::add_coo_parts(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
                                                   const detail::typed_bytes& coords, const store& how) {
-    return detail::guard_memory([&]() -> result<void> {
-        const auto made = detail::draft_coo(core_->version(), dimensions, values, value_bytes, coords, how);
-        return made ? core_->add_object(name, made->draft) : error(made.error()).in_object(name);
+    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+        const auto made = detail::draft_coo(core.version(), dimensions, values, value_bytes, coords, how);
+        return made ? core.add_object(name, made->draft) : error(made.error()).in_object(name);
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<void> writer::add_csr_bools(std::string_view name, const shape& dimensions,
+                                                               const std::vector<bool>& values,
+                                                               const detail::typed_bytes& indices,
+                                                               const detail::typed_bytes& indptr, const store& how) {
+    return detail::guard_memory([&] {
+        const std::vector<unsigned char> bytes(values.begin(), values.end());
+        return add_csr_parts(name, dimensions, {dtype::boolean, {}, detail::as_bytes(span<const unsigned char>(bytes))},
+                             1, indices, indptr, how);
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<void> writer::add_coo_bools(std::string_view name, const shape& dimensions,
+                                                               const std::vector<bool>& values,
+                                                               const detail::typed_bytes& coords, const store& how) {
+    return detail::guard_memory([&] {
+        const std::vector<unsigned char> bytes(values.begin(), values.end());
+        return add_coo_parts(name, dimensions, {dtype::boolean, {}, detail::as_bytes(span<const unsigned char>(bytes))},
+                             1, coords, how);
     });
 }
 
@@ -155,29 +213,29 @@ ZTENSOR_INLINE result<void> writer::add_quantized_parts(std::string_view name, c
                                                         const detail::typed_bytes& packed_weight,
                                                         const detail::typed_bytes& scales,
                                                         const detail::typed_bytes& zeros, const store& how) {
-    return detail::guard_memory([&]() -> result<void> {
+    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
         const auto draft = detail::draft_quantized(dimensions, parameters, packed_weight, scales, zeros, how);
-        return draft ? core_->add_object(name, *draft) : error(draft.error()).in_object(name);
+        return draft ? core.add_object(name, *draft) : error(draft.error()).in_object(name);
     });
 }
 
-ZTENSOR_INLINE result<tensor_stream> writer::stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                    const store& how) & {
-    return detail::guard_memory([&]() -> result<tensor_stream> {
-        const result<std::uint64_t> number = core_->begin_stream(name, dimensions, storage, how);
+ZTENSOR_INLINE result<tensor_stream> writer::start_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                                          const store& how, std::size_t element_bytes) {
+    return detail::with_core(core_, [&](detail::writer_core& core) -> result<tensor_stream> {
+        const result<std::uint64_t> number = core.begin_stream(name, dimensions, storage, how, element_bytes);
         if (!number) {
             return number.error();
         }
-        return tensor_stream(*core_, *number);
+        return tensor_stream(core, *number);
     });
 }
 
 ZTENSOR_INLINE result<void> writer::finish() {
-    return detail::guard_memory([&] { return core_->finish(); });
+    return detail::with_core(core_, [&](detail::writer_core& core) { return core.finish(); });
 }
 
 ZTENSOR_INLINE std::vector<std::byte> writer::take_bytes() noexcept {
-    return core_->take_bytes();
+    return core_ != nullptr ? core_->take_bytes() : std::vector<std::byte>();
 }
 
 } // namespace ZTENSOR_MODE

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+//
+// Linux, macOS and the BSDs: what writing asks besides.
+#ifndef ZTENSOR_DETAIL_OS_POSIX_WRITING_HPP
+#define ZTENSOR_DETAIL_OS_POSIX_WRITING_HPP
+
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/posix.hpp>
+#include <ztensor/span.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+[[nodiscard]] ZTENSOR_COLD inline os_answer<os_handle>
+open_handle_in(const os_directory& directory, const native_path& name, int flags, std::uint32_t permissions = 0) {
+    os_answer<os_handle> answer;
+    do {
+        answer.value =
+            posix_open_at(directory.handle, name.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
+        answer.failure = failed_if(answer.value < 0);
+    } while (answer.failure == std::errc::interrupted);
+    return answer;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(const native_path& path) {
+    std::string target(256, '\0');
+    for (;;) {
+        const ::ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+        if (length < 0) {
+            return {{}, last_error()};
+        }
+        if (static_cast<std::size_t>(length) < target.size()) {
+            target.resize(static_cast<std::size_t>(length));
+            return {target, {}};
+        }
+        target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
+    }
+}
+
+/// The real calls.
+class system_calls final : public system_reading<os_calls> {
+public:
+    os_answer<os_directory> open_directory(const native_path& path, bool will_sync) override {
+        const native_path where = path.empty() ? native_path(".") : path;
+        os_answer<os_handle> opened = open_handle(where, O_RDONLY | O_DIRECTORY);
+#if defined(O_PATH)
+        if (opened.failure == std::errc::permission_denied && !will_sync) {
+            opened = open_handle(where, O_PATH | O_DIRECTORY);
+        }
+#endif
+        static_cast<void>(will_sync);
+        return {{opened.value, path}, opened.failure};
+    }
+
+    void release_directory(const os_directory& directory) noexcept override {
+        ::close(directory.handle); // nothing was written through this handle that closing it could lose
+    }
+
+    os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override {
+        posix_status found = {};
+        if (posix_status_at(directory.handle, name.c_str(), found) == 0) {
+            return {portable_status(found), {}};
+        }
+        return {{}, failed_if(errno != ENOENT)};
+    }
+
+    ZTENSOR_COLD os_answer<std::vector<native_path>> list(const os_directory& directory) override {
+        const auto [handle, failure] = open_handle_in(directory, ".", O_RDONLY | O_DIRECTORY);
+        if (failure) {
+            return {{}, failure};
+        }
+        ::DIR* const entries = ::fdopendir(handle);
+        if (entries == nullptr) {
+            const std::error_code unread = last_error();
+            ::close(handle);
+            return {{}, unread};
+        }
+        const directory_entries closing{entries};
+        os_answer<std::vector<native_path>> names;
+        for (;;) {
+            errno = 0;
+            const ::dirent* const entry = ::readdir(entries);
+            if (entry == nullptr) {
+                names.failure = failed_if(errno != 0);
+                return names;
+            }
+            const std::string_view name = entry->d_name;
+            if (name != "." && name != "..") {
+                names.value.emplace_back(name);
+            }
+        }
+    }
+
+    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
+                                   std::uint32_t permissions) override {
+        return open_handle_in(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
+    }
+
+    ZTENSOR_COLD os_answer<os_handle> create_unnamed_in(const os_directory& directory,
+                                                        std::uint32_t permissions) override {
+#if defined(O_TMPFILE)
+        os_answer<os_handle> made = open_handle_in(directory, ".", O_WRONLY | O_TMPFILE, permissions);
+        posix_status by_handle = {};
+        posix_status by_name = {};
+        if (made.failure ||
+            (posix_stat(made.value, by_handle) == 0 && posix_stat(name_of_handle(made.value).c_str(), by_name) == 0 &&
+             by_handle.st_dev == by_name.st_dev && by_handle.st_ino == by_name.st_ino)) {
+            return made;
+        }
+        ::close(made.value); // without /proc it could never get a name
+#endif
+        return {no_handle, not_supported(directory, permissions)};
+    }
+
+    ZTENSOR_COLD std::error_code link_in(os_handle file, const os_directory& directory,
+                                         const native_path& name) override {
+        return failed_if(
+            ::linkat(AT_FDCWD, name_of_handle(file).c_str(), directory.handle, name.c_str(), AT_SYMLINK_FOLLOW) != 0);
+    }
+
+    os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
+        return open_handle_in(directory, name, (writes ? O_WRONLY : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    }
+
+    // Of the open file, not of the process: two writers within one process meet, too, and a child that is forked off
+    // loses nothing by closing its handles.
+    std::error_code lock(os_handle file) override {
+        int outcome = 0;
+        do {
+            outcome = ::flock(file, LOCK_EX | LOCK_NB);
+        } while (outcome != 0 && errno == EINTR);
+        if (outcome != 0 && errno == EWOULDBLOCK) {
+            return std::make_error_code(std::errc::device_or_resource_busy);
+        }
+        return failed_if(outcome != 0);
+    }
+
+    os_answer<os_handle> duplicate(os_handle file) override {
+        const os_handle second = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
+        return {second, failed_if(second < 0)};
+    }
+
+    std::error_code seek(os_handle file, std::uint64_t offset) override {
+        return failed_if(posix_seek(file, static_cast<posix_offset>(offset)) < 0);
+    }
+
+    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+        return bytes_moved(::write(file, bytes.data(), bytes.size()));
+    }
+
+    std::error_code set_permissions(os_handle file, std::uint32_t permissions) override {
+        return failed_if(::fchmod(file, static_cast<::mode_t>(permissions)) != 0);
+    }
+
+    std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) override {
+        return failed_if(::fchown(file, static_cast<::uid_t>(owner), static_cast<::gid_t>(group)) != 0);
+    }
+
+    ZTENSOR_COLD os_answer<std::string> access_list_in(const os_directory& directory,
+                                                       const native_path& name) override {
+#if defined(__linux__)
+        const auto [file, failure] = open_handle_in(directory, name, O_PATH | O_NOFOLLOW); // may be unreadable
+        if (failure) {
+            return {{}, failure};
+        }
+        std::string list(1024, '\0');
+        ::ssize_t length = 0;
+        do {
+            length = ::getxattr(name_of_handle(file).c_str(), access_list_name, list.data(), list.size());
+            list.resize(length < 0 ? 2 * list.size() : static_cast<std::size_t>(length));
+        } while (length < 0 && errno == ERANGE && list.size() <= most_list_bytes);
+        const std::error_code unknown =
+            failed_if(length < 0 && errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
+        ::close(file);
+        return {length < 0 ? std::string() : list, unknown};
+#elif defined(__APPLE__)
+        const auto [file, failure] = open_handle_in(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        if (failure) {
+            return {{}, failure};
+        }
+        const ::acl_t list = ::acl_get_fd_np(file, ACL_TYPE_EXTENDED);
+        ::close(file);
+        char* const text = list != nullptr ? ::acl_to_text(list, nullptr) : nullptr;
+        const std::string copy = text != nullptr ? text : "";
+        ::acl_free(text);
+        ::acl_free(list);
+        return {copy, {}};
+#else
+        static_cast<void>(directory), static_cast<void>(name);
+        return {};
+#endif
+    }
+
+    ZTENSOR_COLD std::error_code set_access_list(os_handle file, const std::string& list) override {
+#if defined(__linux__)
+        if (!list.empty()) {
+            return failed_if(::fsetxattr(file, access_list_name, list.data(), list.size(), 0) != 0);
+        }
+        const bool failed = ::fremovexattr(file, access_list_name) != 0;
+        return failed_if(failed && errno != ENODATA && errno != ENOTSUP);
+#elif defined(__APPLE__)
+        const ::acl_t made = list.empty() ? ::acl_init(1) : ::acl_from_text(list.c_str());
+        const std::error_code failure =
+            failed_if(made == nullptr || ::acl_set_fd_np(file, made, ACL_TYPE_EXTENDED) != 0);
+        ::acl_free(made);
+        return list.empty() && failure == std::errc::not_supported ? std::error_code() : failure;
+#else
+        return list.empty() ? std::error_code() : not_supported(file, list);
+#endif
+    }
+
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+        return failed_if(posix_truncate(file, static_cast<posix_offset>(size_bytes)) != 0);
+    }
+
+    ZTENSOR_COLD std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+#if defined(__linux__) && defined(FALLOC_FL_KEEP_SIZE)
+        constexpr long tmpfs_magic = 0x01021994; // where it takes memory page by page, twice
+        struct ::statfs found = {};
+        if (::fstatfs(file, &found) == 0 && static_cast<long>(found.f_type) != tmpfs_magic) {
+            return failed_if(
+                posix_reserve(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(size_bytes)) != 0);
+        }
+#endif
+        return not_supported(file, offset, size_bytes);
+    }
+
+    std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
+        return failed_if(::sync_file_range(file, static_cast<::off64_t>(offset), static_cast<::off64_t>(size_bytes),
+                                           SYNC_FILE_RANGE_WRITE) != 0);
+#else
+        return not_supported(file, offset, size_bytes);
+#endif
+    }
+
+    ZTENSOR_COLD std::error_code set_direct(os_handle file, bool is_direct) override {
+#if defined(F_NOCACHE)
+        return failed_if(::fcntl(file, F_NOCACHE, is_direct ? 1 : 0) == -1);
+#elif defined(O_DIRECT)
+        const int flags = ::fcntl(file, F_GETFL);
+        return failed_if(flags == -1 || ::fcntl(file, F_SETFL, is_direct ? flags | O_DIRECT : flags & ~O_DIRECT) == -1);
+#else
+        return not_supported(file, is_direct);
+#endif
+    }
+
+    os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override {
+#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE) && defined(__GLIBC__)
+        auto place = static_cast<::off64_t>(offset);
+        return bytes_moved(::copy_file_range(from, &place, to, nullptr, size_bytes, 0));
+#else
+        return {0, not_supported(from, offset, to, size_bytes)};
+#endif
+    }
+
+    std::error_code sync(os_handle file) override {
+#if defined(F_FULLFSYNC)
+        // fsync of macOS stops at the drive's cache. This goes through it, on the file systems that know the request.
+        if (::fcntl(file, F_FULLFSYNC) == 0) {
+            return {};
+        }
+        if (errno != ENOTSUP && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOTTY) {
+            return last_error();
+        }
+#endif
+        return failed_if(::fsync(file) != 0);
+    }
+
+    std::error_code rename_in(const os_directory& directory, const native_path& from, const native_path& to) override {
+        return failed_if(::renameat(directory.handle, from.c_str(), directory.handle, to.c_str()) != 0);
+    }
+
+    std::error_code remove_in(const os_directory& directory, const native_path& name) override {
+        return failed_if(::unlinkat(directory.handle, name.c_str(), 0) != 0);
+    }
+
+    std::error_code sync_directory(const os_directory& directory) override {
+        return sync(directory.handle);
+    }
+
+    ZTENSOR_COLD os_answer<native_path> resolve_links(const native_path& path) override {
+        constexpr int most_links = 40; // as many as Linux follows
+        native_path reached = path;
+        for (int links = 0; links < most_links; ++links) {
+            const auto [target, failure] = read_link(reached);
+            if (failure == std::errc::invalid_argument || failure == std::errc::no_such_file_or_directory) {
+                return {reached, {}}; // not a link, or not there yet
+            }
+            if (failure) {
+                return {{}, failure};
+            }
+            reached = joined_path(directory_of(reached), target); // an absolute target replaces all of it
+        }
+        return {{}, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+    }
+
+private:
+    struct directory_entries {
+        ::DIR* entries;
+        ~directory_entries() { ::closedir(entries); }
+    };
+
+#if defined(__linux__)
+    static constexpr const char* access_list_name = "system.posix_acl_access";
+    static constexpr std::size_t most_list_bytes = std::size_t{1} << 20;
+#endif
+
+    /// A path that means the open file, where /proc is mounted.
+    [[nodiscard]] static std::string name_of_handle(os_handle file) {
+        return "/proc/self/fd/" + std::to_string(file);
+    }
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

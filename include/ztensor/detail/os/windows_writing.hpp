@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+//
+// Windows: what writing asks besides.
+#ifndef ZTENSOR_DETAIL_OS_WINDOWS_WRITING_HPP
+#define ZTENSOR_DETAIL_OS_WINDOWS_WRITING_HPP
+
+#include <ztensor/detail/os/windows.hpp>
+
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// FILE_RENAME_INFO as Windows 10 1607 and later read it; older SDKs lack the flags.
+struct rename_request {
+    DWORD flags;
+    HANDLE root;
+    DWORD name_bytes;
+    wchar_t name[1];
+};
+
+/// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
+[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& to) {
+    constexpr DWORD replace_if_exists = 1;
+    constexpr DWORD posix_semantics = 2;
+    constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
+
+    const auto [file, failure] =
+        open_handle(from, DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+    if (failure) {
+        return false;
+    }
+    const std::size_t name_bytes = to.size() * sizeof(wchar_t);
+    const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
+    std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
+    std::memcpy(request.data(), &head, sizeof head);
+    std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
+    const bool renamed = ::SetFileInformationByHandle(file, file_rename_info_ex, request.data(),
+                                                      static_cast<DWORD>(request.size())) != 0;
+    ::CloseHandle(file);
+    return renamed;
+}
+
+/// The real calls.
+class system_calls final : public system_reading<os_calls> {
+public:
+    // A path that is absolute stands for the directory: Win32 has no names relative to a handle.
+    os_answer<os_directory> open_directory(const native_path& path, bool) override {
+        std::error_code failure;
+        const std::filesystem::path where = std::filesystem::absolute(path.empty() ? L"." : path, failure);
+        if (failure) {
+            return {{}, failure};
+        }
+        const DWORD attributes = ::GetFileAttributesW(where.c_str());
+        if (attributes == INVALID_FILE_ATTRIBUTES) {
+            return {{}, last_error()};
+        }
+        const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+        return {{no_handle, where.native()},
+                is_directory ? std::error_code() : std::make_error_code(std::errc::not_a_directory)};
+    }
+    void release_directory(const os_directory&) noexcept override {}
+
+    os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override {
+        const native_path path = joined_path(directory.path, name);
+        const auto [file, failure] = open_handle(path, 0, share_all, OPEN_EXISTING);
+        if (failure) {
+            return this->status(path); // a directory, or nothing
+        }
+        const os_answer<file_status> found = this->status(file);
+        ::CloseHandle(file);
+        return found;
+    }
+
+    os_answer<std::vector<native_path>> list(const os_directory& directory) override {
+        os_answer<std::vector<native_path>> names;
+        std::filesystem::directory_iterator entry(directory.path, names.failure);
+        for (; !names.failure && entry != std::filesystem::directory_iterator(); entry.increment(names.failure)) {
+            names.value.push_back(entry->path().filename().native());
+        }
+        return names;
+    }
+
+    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name, std::uint32_t) override {
+        return open_handle(joined_path(directory.path, name), GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE,
+                           CREATE_NEW);
+    }
+    os_answer<os_handle> create_unnamed_in(const os_directory&, std::uint32_t) override {
+        return {no_handle, not_supported()};
+    }
+    std::error_code link_in(os_handle, const os_directory&, const native_path&) override { return not_supported(); }
+
+    // Nobody else opens for writing what is open for writing here.
+    os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
+        return open_handle(joined_path(directory.path, name), writes ? GENERIC_WRITE : GENERIC_READ,
+                           writes ? FILE_SHARE_READ | FILE_SHARE_DELETE : share_all, OPEN_EXISTING);
+    }
+    /// Of a byte behind the end of any file, so that readers are not hindered.
+    std::error_code lock(os_handle file) override {
+        OVERLAPPED place = {};
+        place.Offset = 0xfffffffe;
+        place.OffsetHigh = 0x7fffffff;
+        return failed_if(!::LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place));
+    }
+    os_answer<os_handle> duplicate(os_handle) override { return {no_handle, not_supported()}; }
+
+    std::error_code seek(os_handle file, std::uint64_t offset) override {
+        LARGE_INTEGER place = {};
+        place.QuadPart = static_cast<LONGLONG>(offset);
+        return failed_if(!::SetFilePointerEx(file, place, nullptr, FILE_BEGIN));
+    }
+
+    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+        DWORD moved = 0;
+        if (!::WriteFile(file, bytes.data(), static_cast<DWORD>(bytes.size()), &moved, nullptr)) {
+            return {0, last_error()};
+        }
+        return {moved, {}};
+    }
+
+    std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
+
+    std::error_code set_owner(os_handle, std::uint32_t, std::uint32_t) override { return {}; }
+    os_answer<std::string> access_list_in(const os_directory&, const native_path&) override { return {}; }
+    std::error_code set_access_list(os_handle, const std::string&) override { return {}; }
+
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+        LARGE_INTEGER size = {};
+        size.QuadPart = static_cast<LONGLONG>(size_bytes);
+        return failed_if(!::SetFilePointerEx(file, size, nullptr, FILE_BEGIN) || !::SetEndOfFile(file));
+    }
+
+    std::error_code reserve(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code begin_sync(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code set_direct(os_handle, bool) override { return not_supported(); }
+    os_answer<std::size_t> copy(os_handle, std::uint64_t, os_handle, std::size_t) override {
+        return {0, not_supported()};
+    }
+
+    std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }
+
+    std::error_code rename_in(const os_directory& directory, const native_path& old_name,
+                              const native_path& new_name) override {
+        const native_path from = joined_path(directory.path, old_name);
+        const native_path to = joined_path(directory.path, new_name);
+        if (rename_like_posix(from, to)) {
+            return {};
+        }
+        // Virus scanners and indexers open new files for a moment, and then the rename is refused.
+        constexpr int most_tries = 8;
+        DWORD pause_milliseconds = 1;
+        for (int tries = 1;; ++tries) {
+            if (::MoveFileExW(from.c_str(), to.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+                return {};
+            }
+            const DWORD code = ::GetLastError();
+            if (tries == most_tries || (code != ERROR_ACCESS_DENIED && code != ERROR_SHARING_VIOLATION)) {
+                return windows_error(code);
+            }
+            ::Sleep(pause_milliseconds);
+            pause_milliseconds *= 2;
+        }
+    }
+
+    std::error_code remove_in(const os_directory& directory, const native_path& name) override {
+        return failed_if(!::DeleteFileW(joined_path(directory.path, name).c_str()));
+    }
+
+    std::error_code sync_directory(const os_directory&) override { return {}; }
+
+    os_answer<native_path> resolve_links(const native_path& path) override {
+        const DWORD attributes = ::GetFileAttributesW(path.c_str());
+        if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
+            return {path, {}};
+        }
+        const auto [file, failure] =
+            open_handle(path, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+        if (failure) {
+            return {{}, failure};
+        }
+        std::wstring reached(32768, L'\0'); // the longest path there is
+        const DWORD length = ::GetFinalPathNameByHandleW(file, reached.data(), static_cast<DWORD>(reached.size()), 0);
+        const std::error_code unnamed = failed_if(length == 0);
+        ::CloseHandle(file);
+        reached.resize(length);
+        return {native_path(reached), unnamed};
+    }
+
+private:
+    static constexpr DWORD share_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

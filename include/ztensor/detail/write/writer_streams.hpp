@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// A dense tensor that a writer is given in pieces. Defines what writer_core.hpp declares. SPEC.md §10.
+#ifndef ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
+#define ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
+
+#include <ztensor/detail/write/writer_core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The tensor's words and shape, owned, and its blob.
+struct writer_core::open_stream {
+    std::string name;
+    shape dimensions;
+    dtype storage;
+    std::string type;
+    store how; ///< its type is the one above
+    std::uint64_t element_bytes;
+    std::uint64_t decoded_bytes;
+    std::uint64_t offset;
+    blob_writer blob;
+    std::optional<attributes> of_object = std::nullopt;
+
+    [[nodiscard]] dense_tensor tensor() const noexcept {
+        return {name, dimensions, storage, how.has_type_ ? std::optional<std::string_view>(type) : std::nullopt, how};
+    }
+    [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return decoded_bytes - blob.decoded_bytes(); }
+};
+
+ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_view name, const shape& dimensions,
+                                                                    dtype storage, const store& how,
+                                                                    std::uint64_t element_bytes) {
+    if (result<void> valid = check_store(how); !valid) {
+        return std::move(valid).error().in_object(name);
+    }
+    if (element_bytes == 0) {
+        const logical_type_facts* const type = find_logical_type(how.type_);
+        element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
+    }
+    // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
+    const std::uint64_t bytes = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
+    const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how};
+    if (result<void> valid = check_new(tensor, entry_of(tensor, bytes)); !valid) {
+        return std::move(valid).error();
+    }
+    const breaking_unless_done writing(*this);
+    return writing.done(start_stream(tensor, element_bytes, bytes));
+}
+
+ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_tensor& tensor,
+                                                                    std::uint64_t element_bytes, std::uint64_t bytes) {
+    const result<std::uint64_t> offset = file_.begin_blob();
+    if (!offset) {
+        return offset.error();
+    }
+    stream_ = new open_stream{std::string(tensor.name),
+                              tensor.dimensions,
+                              tensor.storage,
+                              std::string(tensor.how.type_),
+                              tensor.how,
+                              element_bytes,
+                              bytes,
+                              *offset,
+                              file_.writer_at(*offset, tensor.how)};
+    stream_->how.type_ = {}; // borrowed by the caller's store
+    delete_stream_ = [](open_stream* stream) noexcept { delete stream; };
+    return ++stream_number_;
+}
+
+inline std::uint64_t writer_core::stream_missing_bytes(std::uint64_t number) const noexcept {
+    return is_open(number) ? stream_->missing_bytes() : 0;
+}
+
+inline result<void> writer_core::check_stream_type(std::uint64_t number, const typed_bytes& elements,
+                                                   std::size_t element_bytes) const {
+    if (!is_open(number)) {
+        return closed();
+    }
+    if (stream_->storage != elements.storage) {
+        return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
+                    {ztensor::name(stream_->storage), ztensor::name(elements.storage)});
+    }
+    if (element_bytes > stream_->element_bytes) { // complex numbers where real ones belong: half as many would do
+        return fail(errc::type_mismatch, "elements of {} bytes, where those of the tensor take {}",
+                    {element_bytes, stream_->element_bytes});
+    }
+    return {};
+}
+
+inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width) {
+    if (!is_open(number)) {
+        return closed();
+    }
+    if (piece.size() > stream_->missing_bytes()) {
+        return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing",
+                    {piece.size(), stream_->missing_bytes()})
+            .in_object(stream_->name);
+    }
+    if (result<void> valid = stream_->storage == dtype::boolean ? check_bools(piece) : result<void>(); !valid) {
+        return std::move(valid).error().in_object(stream_->name);
+    }
+    const breaking_unless_done writing(*this);
+    return writing.done(stream_->blob.append({piece, width}, false));
+}
+
+ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_t number, attributes values) {
+    if (!is_open(number)) {
+        return closed();
+    }
+    const dense_tensor tensor = stream_->tensor();
+    const component_entry data = entry_of(tensor, stream_->decoded_bytes);
+    object_entry object = entry_of(tensor, data);
+    object.attributes = &values;
+    result<void> valid = check_attributes(values, depth_around_object_attributes(options_.version_));
+    if (valid) {
+        valid = check_expressible(options_.version_, object);
+    }
+    if (valid) {
+        valid = check_bounds(object);
+    }
+    if (!valid) {
+        return std::move(valid).error().in_object(stream_->name);
+    }
+    stream_->of_object = std::move(values);
+    return {};
+}
+
+ZTENSOR_COLD inline result<void> writer_core::finish_stream(std::uint64_t number) {
+    if (!is_open(number)) {
+        return closed();
+    }
+    if (stream_->missing_bytes() != 0) {
+        return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
+                    {stream_->decoded_bytes, stream_->missing_bytes()})
+            .in_object(stream_->name);
+    }
+    const breaking_unless_done writing(*this);
+    return writing.done(complete_stream());
+}
+
+ZTENSOR_COLD inline result<void> writer_core::complete_stream() {
+    if (result<void> ended = stream_->blob.append({}, true); !ended) {
+        return ended;
+    }
+    const dense_tensor tensor = stream_->tensor();
+    component_entry data = entry_of(tensor, stream_->decoded_bytes);
+    file_.complete(data, stream_->offset, stream_->blob);
+    object_entry object = entry_of(tensor, data);
+    object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
+    keep(object);
+    drop_stream();
+    return {};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Work in a process of its own, where the system forks.
+#ifndef ZTENSOR_TESTS_SUPPORT_CHILD_PROCESS_HPP
+#define ZTENSOR_TESTS_SUPPORT_CHILD_PROCESS_HPP
+
+#if !defined(_WIN32)
+
+#include "support/catch.hpp"
+
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace support {
+
+/// Runs `child` in a process of its own, which ends with what it returns and cleans nothing up. -1 if it ended
+/// otherwise.
+template <class Child>
+int exit_code_of(Child child) {
+    const ::pid_t id = ::fork();
+    REQUIRE(id >= 0);
+    if (id == 0) {
+        ::_exit(child());
+    }
+    int status = 0;
+    REQUIRE(::waitpid(id, &status, 0) == id);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+} // namespace support
+
+#endif
+#endif
