@@ -21,6 +21,7 @@
 #include <ztensor/detail/os/memory_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
@@ -28,6 +29,9 @@
 #include <ztensor/detail/read/sparse_definitions.hpp>
 
 #include <ztensor/detail/copy/copy_definitions.hpp>
+#include <ztensor/detail/edit/append_definitions.hpp>
+#include <ztensor/detail/edit/edit_definitions.hpp>
+#include <ztensor/detail/edit/recover_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

@@ -17,6 +17,7 @@
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
+#include <ztensor/recovery.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/slice.hpp>
 #include <ztensor/store.hpp>
@@ -41,8 +42,12 @@
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
+#include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/recover.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
 #endif

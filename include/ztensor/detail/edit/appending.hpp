@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+//
+// A writer that goes on with a file that exists, by any calls.
+#ifndef ZTENSOR_DETAIL_EDIT_APPENDING_HPP
+#define ZTENSOR_DETAIL_EDIT_APPENDING_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/edit/old_file.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A writer that has nothing to write yet but what the old file's manifest says of itself.
+[[nodiscard]] ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_ptr<byte_sink> sink,
+                                                            const write_options& options) {
+    auto* const core = new writer_core(std::move(sink), nullptr, write_options(options).version(old.version));
+    writer out = writer_access::make(core);
+    const bytes_view fields = old.index.fields.bytes();
+    core->go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    const manifest& index = old.opened.index;
+    if (old.version != format_version::v0_1 && index.has_attributes) {
+        if (result<void> kept = core->set_attributes(attributes(attributes_view(index.from(index.attributes))));
+            !kept) {
+            return std::move(kept).error();
+        }
+    }
+    return out;
+}
+
+/// A sink for what comes instead of the old file; it takes the lock over.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
+make_successor(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+    auto* const file = new file_sink(path, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    if (result<void> opened = file->open_successor(std::move(old.place), std::move(old.lock)); !opened) {
+        return std::move(opened).error();
+    }
+    return sink;
+}
+
+/// A sink for what comes behind the old file.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
+make_extension(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+    const result<undo_facts> facts = undo_facts_of(old);
+    if (!facts) {
+        return facts.error();
+    }
+    auto* const file = new file_sink(path, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    const auto make_way_back = [&](const located_file& place) -> result<std::unique_ptr<way_back>> {
+        result<std::unique_ptr<undo_record>> record = undo_record::create(place, *facts, options.sync_);
+        if (!record) {
+            return std::move(record).error();
+        }
+        return std::unique_ptr<way_back>(*std::move(record));
+    };
+    result<void> opened =
+        file->open_extended(std::move(old.place), std::move(old.lock), facts->old_bytes, make_way_back);
+    if (!opened) {
+        return std::move(opened).error();
+    }
+    return sink;
+}
+
+/// writer::append by these calls.
+[[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
+                                                           os_calls& os) {
+    if (result<void> valid = writer_core::check(options); !valid) {
+        return std::move(valid).error();
+    }
+    const bool in_place = options.publish_ == publish_mode::in_place;
+    result<std::unique_ptr<old_file>> opened = open_old_file(path.native(), options, os);
+    if (!opened) {
+        return std::move(opened).error();
+    }
+    old_file& old = **opened;
+    result<std::unique_ptr<byte_sink>> sink =
+        in_place ? make_extension(old, path, options, os) : make_successor(old, path, options, os);
+    if (!sink) {
+        return std::move(sink).error();
+    }
+    result<writer> out = go_on_with(old, *std::move(sink), options);
+    if (!out) {
+        return out;
+    }
+    writer_core& core = *writer_access::core_of(*out);
+    if (in_place) {
+        core.file().go_on_at(old.source().size());
+    } else if (result<void> copied = core.file().copy_range(old.source(), 0, old.index.offset); !copied) {
+        return std::move(copied).error();
+    }
+    for (const old_object& object : old.index.objects) {
+        core.keep_old(object.name, old.index.value_of(object));
+    }
+    return out;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+//
+// A file being edited: its objects and what is to become of each; the new file beside it. SPEC.md §10.
+#ifndef ZTENSOR_DETAIL_EDIT_EDITOR_CORE_HPP
+#define ZTENSOR_DETAIL_EDIT_EDITOR_CORE_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/edit/old_file.hpp>
+#include <ztensor/detail/edit/patching.hpp>
+#include <ztensor/detail/edit/rewrite.hpp>
+#include <ztensor/detail/manifest/fields_0_1.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class editor_core {
+public:
+    /// `patch` writes in place, and then `out` is not used; else it is null.
+    editor_core(std::unique_ptr<old_file> old, std::unique_ptr<writer_core> out,
+                std::unique_ptr<patching> patch) noexcept
+        : old_(std::move(old)), out_(std::move(out)), patch_(std::move(patch)) {}
+
+    [[nodiscard]] ZTENSOR_COLD result<void> start() {
+        const manifest& index = model();
+        if (index.has_attributes && old_->version != format_version::v0_1) {
+            file_attributes_ = attributes(attributes_view(index.from(index.attributes)));
+        }
+        for (std::size_t i = 0; i < index.objects.size(); ++i) {
+            edited_object object;
+            object.name = index.name_of(i);
+            object.record = &index.objects[i];
+            object.old = &old_->index.objects[i];
+            by_name_.emplace(object.name, objects_.size());
+            objects_.push_back(std::move(object));
+        }
+        return out_ != nullptr ? out_->begin() : result<void>();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
+        const result<edited_object*> found = find_to_change(from, "another name");
+        if (!found) {
+            return found.error();
+        }
+        result<void> valid = check_name(to);
+        if (valid && from != to && by_name_.count(std::string(to)) != 0) {
+            valid = fail(errc::duplicate_key, "there is an object of this name already");
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(to);
+        }
+        const std::size_t place = static_cast<std::size_t>(*found - objects_.data());
+        const std::string old_name((*found)->name);
+        std::string name(to);
+        if (from != to) {
+            by_name_.emplace(name, place);
+            by_name_.erase(old_name);
+        }
+        (*found)->name = std::move(name);
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> remove(std::string_view name) {
+        const result<edited_object*> found = find_to_change(name, "objects taken out");
+        if (!found) {
+            return found.error();
+        }
+        by_name_.erase((*found)->name);
+        (*found)->is_removed = true;
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
+        const result<edited_object*> found = find(name);
+        if (!found) {
+            return found.error();
+        }
+        edited_object& object = **found;
+        if (patch_ != nullptr) {
+            return patch_->replace(*object.record, *object.old, draft);
+        }
+        return out_->add_object(name, draft, [&](const object_entry& entry) {
+            cbor_encoder value;
+            encode_object(value, old_->version, entry);
+            object.value.assign(value.bytes().begin(), value.bytes().end());
+            object.new_attributes = draft.attributes();
+            object.changes_attributes = false;
+            object.old = nullptr;
+        });
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<attributes> attributes_of_object(std::string_view name) const {
+        const auto at = by_name_.find(std::string(name));
+        if (at == by_name_.end()) {
+            return not_found(name);
+        }
+        const edited_object& object = objects_[at->second];
+        if (object.old == nullptr || object.changes_attributes) {
+            return object.new_attributes.value_or(attributes());
+        }
+        return attributes(attributes_of(model(), *object.record));
+    }
+
+    /// Nothing for none at all.
+    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
+        const result<edited_object*> found = find_to_change(name, "other attributes");
+        if (!found) {
+            return found.error();
+        }
+        edited_object& object = **found;
+        result<void> valid =
+            values ? check_attributes(*values, depth_around_object_attributes(old_->version)) : result<void>();
+        if (valid && values && old_->version == format_version::v0_1) {
+            valid = check_no_fields(*values, fields_of(object));
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(name);
+        }
+        object.new_attributes = std::move(values);
+        object.changes_attributes = true;
+        return {};
+    }
+
+    [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
+    [[nodiscard]] ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
+        if (result<void> open = check_can_change("other attributes"); !open) {
+            return open;
+        }
+        if (result<void> valid = values ? check_attributes(*values, depth_around_file_attributes) : result<void>();
+            !valid) {
+            return valid;
+        }
+        if (old_->version == format_version::v0_1) {
+            return not_expressible(old_->version, "attributes of the file");
+        }
+        file_attributes_ = std::move(values);
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        if (patch_ != nullptr) {
+            return patch_->finish();
+        }
+        if (result<void> open = out_->check_open(); !open) {
+            return open;
+        }
+        const writer_core::breaking_unless_done writing(*out_);
+        result<void> kept = writing.done(keep_objects());
+        return kept ? out_->finish() : kept;
+    }
+
+private:
+    struct edited_object {
+        std::string name;
+        const object_record* record = nullptr; ///< in the old file
+        const old_object* old = nullptr;       ///< null once it was replaced
+        std::vector<std::byte> value;          ///< then what stands for it
+        std::optional<attributes> new_attributes;
+        bool changes_attributes = false;
+        bool is_removed = false;
+    };
+
+    [[nodiscard]] const manifest& model() const noexcept { return old_->opened.index; }
+
+    [[nodiscard]] static error not_found(std::string_view name) {
+        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)});
+    }
+
+    [[nodiscard]] result<edited_object*> find(std::string_view name) {
+        const bool is_open = patch_ != nullptr ? patch_->is_open() : out_->check_open().has_value();
+        if (!is_open) {
+            return writer_core::closed();
+        }
+        const auto at = by_name_.find(std::string(name));
+        return at != by_name_.end() ? result<edited_object*>(&objects_[at->second]) : not_found(name);
+    }
+
+    [[nodiscard]] result<void> check_can_change(const char* what) const {
+        if (patch_ != nullptr) {
+            return fail(errc::not_expressible, "in place there is no room for {}: only replace() works there", {what});
+        }
+        return out_->check_open();
+    }
+
+    [[nodiscard]] result<edited_object*> find_to_change(std::string_view name, const char* what) {
+        result<edited_object*> found = find(name);
+        if (found) {
+            if (result<void> can = check_can_change(what); !can) {
+                return std::move(can).error();
+            }
+        }
+        return found;
+    }
+
+    /// Of 0.1, where attributes stand beside them.
+    [[nodiscard]] span<const std::string_view> fields_of(const edited_object& object) const {
+        if (object.old == nullptr) {
+            return field_keys_0_1({}, std::nullopt, true);
+        }
+        const object_record& record = *object.record;
+        return field_keys_0_1(model().text(record.format_word), record.format,
+                              model().components_of(record)[0].holds_indices);
+    }
+
+    [[nodiscard]] result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {
+        for (const attributes::entry& each : values.values()) {
+            if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
+                return not_expressible(
+                    old_->version, sentence("place for an attribute {}: a field has that name", {in_quotes(each.key)}));
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> keep_objects() {
+        std::vector<moved_blob> blobs;
+        for (const edited_object& object : objects_) {
+            if (object.is_removed || object.old == nullptr) {
+                continue;
+            }
+            for (const component_record& each : model().components_of(*object.record)) {
+                blobs.push_back({each.offset, each.length});
+            }
+        }
+        std::sort(blobs.begin(), blobs.end());
+        blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
+        for (moved_blob& blob : blobs) {
+            const result<std::uint64_t> offset = out_->file().begin_blob();
+            if (!offset) {
+                return offset.error();
+            }
+            blob.new_offset = *offset;
+            if (result<void> copied = out_->file().copy_range(old_->source(), blob.offset, blob.length); !copied) {
+                return copied;
+            }
+        }
+        if (file_attributes_) {
+            if (result<void> set = out_->set_attributes(*file_attributes_); !set) {
+                return set;
+            }
+        }
+        for (const edited_object& object : objects_) {
+            if (!object.is_removed) {
+                keep(object, blobs);
+            }
+        }
+        return {};
+    }
+
+    void keep(const edited_object& object, const std::vector<moved_blob>& moved) {
+        object_changes changes;
+        changes.moved = object.old != nullptr ? &moved : nullptr;
+        changes.changes_attributes = object.changes_attributes;
+        changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
+        changes.name_0_1 = object.name;
+        cbor_encoder value;
+        const bytes_view before = object.old != nullptr ? old_->index.value_of(*object.old) : bytes_view(object.value);
+        if (old_->version == format_version::v0_1) {
+            changes.fields_0_1 = fields_of(object);
+            object_rewriter(before, changes).rewrite_0_1(value);
+        } else {
+            object_rewriter(before, changes).rewrite_1(value);
+        }
+        out_->keep_old(object.name, value.bytes());
+    }
+
+    std::unique_ptr<old_file> old_;
+    std::unique_ptr<writer_core> out_;
+    std::unique_ptr<patching> patch_;
+    std::vector<edited_object> objects_; ///< in the order of the old file
+    std::map<std::string, std::size_t> by_name_;
+    std::optional<attributes> file_attributes_;
+};
+
+/// The largest power of two, up to 1 GiB, at a multiple of which every blob of the file starts.
+[[nodiscard]] inline std::uint64_t alignment_of_blobs(const manifest& index) noexcept {
+    std::uint64_t bits = std::uint64_t{1} << 30;
+    for (const object_record& object : index.objects) {
+        for (const component_record& each : index.components_of(object)) {
+            bits |= each.offset;
+        }
+    }
+    return bits & (~bits + 1);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+//
+// A file changed in place: elements overwritten by as many others, after the old ones have gone to the undo record.
+#ifndef ZTENSOR_DETAIL_EDIT_PATCHING_HPP
+#define ZTENSOR_DETAIL_EDIT_PATCHING_HPP
+
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/edit/old_file.hpp>
+#include <ztensor/detail/edit/recovering.hpp>
+#include <ztensor/detail/edit/rewrite.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class patching {
+public:
+    /// The file must outlive it.
+    patching(old_file& old, sync_level sync, unsigned threads) noexcept
+        : old_(old), sync_(sync), threads_(threads), process_(process_id()) {}
+    patching(const patching&) = delete;
+    patching& operator=(const patching&) = delete;
+    ~patching() {
+        static_cast<void>(guard_memory([this] { return is_open_ ? undo() : result<void>(); }));
+    }
+
+    [[nodiscard]] bool is_open() const noexcept { return is_open_ && process_ == process_id(); }
+
+    /// The elements of `draft` over those of the object, which stands as `old` in the manifest.
+    [[nodiscard]] ZTENSOR_COLD result<void> replace(const object_record& object, const old_object& old,
+                                                    const object_draft& draft) {
+        const text_place digest = find_digest(old_.index.value_of(old), old_.version == format_version::v0_1);
+        if (result<void> fits = check_fits(object, digest, draft); !fits) {
+            return std::move(fits).error().in_object(old.name);
+        }
+        const component_record& part = model().components_of(object)[0];
+        std::string new_digest;
+        write_options options;
+        options.version(old_.version).threads(threads_);
+        writer_core core(std::make_unique<over_old_bytes>(*this, part.offset, part.length), nullptr, options);
+        core.file().go_on_at(part.offset);
+        result<void> written = core.add_object(old.name, draft, [&](const object_entry& entry) {
+            new_digest = std::string(entry.components[0].digest());
+        });
+        if (written && digest.length != 0) {
+            over_old_bytes text(*this, old_.index.offset + old.begin + digest.begin, digest.length);
+            written = text.write(as_bytes(new_digest));
+        }
+        if (!written && has_failed_) {
+            written = undone_after(std::move(written).error());
+        }
+        return written;
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        if (!is_open()) {
+            return writer_core::closed();
+        }
+        if (record_ == nullptr) {
+            close();
+            return {};
+        }
+        result<void> done = sync_ != sync_level::none ? old_.lock.sync() : result<void>();
+        done = done ? record_->commit(old_.source().size()) : std::move(done);
+        if (!done) {
+            return undone_after(std::move(done).error());
+        }
+        close(); // nothing leads back any more
+        if (!record_->remove(old_.place.in)) {
+            return fail(errc::io_error, "all is written, but the undo record can't be removed");
+        }
+        if (const std::error_code failure = sync_ == sync_level::durable ? old_.place.in.sync() : std::error_code()) {
+            return fail(errc::not_durable, "all is written, but a power cut may bring the undo record back")
+                .because(failure);
+        }
+        return {};
+    }
+
+private:
+    /// Writes from an offset on, and keeps the old bytes before the first one.
+    class over_old_bytes final : public byte_sink {
+    public:
+        over_old_bytes(patching& to, std::uint64_t offset, std::uint64_t length) noexcept
+            : to_(to), offset_(offset), length_(length) {}
+
+        [[nodiscard]] result<void> write(bytes_view bytes) override {
+            if (bytes.empty()) {
+                return {};
+            }
+            if (bytes.size() > length_ - written_) {
+                return fail(errc::size_mismatch, "more bytes than the old ones");
+            }
+            result<void> done = written_ == 0 ? to_.keep_old(offset_, length_) : result<void>();
+            done = done ? to_.old_.lock.append(bytes) : std::move(done);
+            to_.has_failed_ = to_.has_failed_ || !done;
+            written_ += bytes.size();
+            return done;
+        }
+        [[nodiscard]] result<void> finish() override { return {}; }
+
+    private:
+        patching& to_;
+        std::uint64_t offset_;
+        std::uint64_t length_;
+        std::uint64_t written_ = 0;
+    };
+
+    [[nodiscard]] const manifest& model() const noexcept { return old_.opened.index; }
+
+    /// Others may write the file from here on.
+    void close() noexcept {
+        is_open_ = false;
+        static_cast<void>(old_.lock.close()); // all that counts was synced, or was not to be
+    }
+
+    [[nodiscard]] static error unfit(const char* why) {
+        return fail(errc::not_expressible, "can't be replaced in place: {}", {why});
+    }
+
+    [[nodiscard]] result<void> check_fits(const object_record& object, const text_place& digest,
+                                          const object_draft& draft) const {
+        const manifest& index = model();
+        if (object.component_count != 1 || draft.components().size() != 1) {
+            return unfit("it has several components");
+        }
+        const component_record& part = index.components_of(object)[0];
+        const component_source& source = draft.components()[0];
+        if (draft.format() != format_name(index, object) || source.role != role_name(index, part) ||
+            draft.shape() != index.shape_of(object)) {
+            return unfit("format, role or shape differs");
+        }
+        const std::string_view old_type = type_name(index, part);
+        const std::string_view storage = name(source.storage);
+        const std::string_view type = source.type && !source.type->empty() ? std::string_view(*source.type) : storage;
+        if (source.stored || storage != dtype_name(index, part) || type != (old_type.empty() ? storage : old_type)) {
+            return unfit("its type differs");
+        }
+        if (part.encoding != encoding::raw || source.how.encoding_ != encoding::raw ||
+            part.is_big_endian != source.how.is_big_endian_ || source.bytes.size() != part.length) {
+            return unfit("it is not stored raw in as many bytes");
+        }
+        if (draft.attributes()) {
+            return unfit("attributes have no room");
+        }
+        return is_shared(part) ? unfit("other objects share its blob") : check_digest(part, digest, source.how);
+    }
+
+    [[nodiscard]] result<void> check_digest(const component_record& part, const text_place& digest,
+                                            const store& how) const {
+        constexpr std::size_t crc32c_text_bytes = 17;
+        constexpr std::size_t sha256_text_bytes = 71;
+        if (!part.digest_text.is_present()) {
+            return how.digest_ == ztensor::digest::none ? result<void>() : unfit("there is no room for a digest");
+        }
+        const std::size_t new_length = how.digest_ == ztensor::digest::crc32c   ? crc32c_text_bytes
+                                       : how.digest_ == ztensor::digest::sha256 ? sha256_text_bytes
+                                                                                : 0;
+        const bool is_same = parse_digest(model().text(part.digest_text)).algorithm == how.digest_;
+        return is_same && new_length != 0 && digest.length == new_length
+                   ? result<void>()
+                   : unfit("its digest is of another algorithm or spelling; give the new elements the same one");
+    }
+
+    [[nodiscard]] bool is_shared(const component_record& part) const {
+        std::size_t owners = 0;
+        for (const object_record& object : model().objects) {
+            for (const component_record& each : model().components_of(object)) {
+                owners += each.offset == part.offset && each.length == part.length && part.length != 0 ? 1u : 0u;
+            }
+        }
+        return owners > 1;
+    }
+
+    [[nodiscard]] result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
+        if (record_ == nullptr) {
+            const result<undo_facts> facts = undo_facts_of(old_);
+            if (!facts) {
+                return facts.error();
+            }
+            result<std::unique_ptr<undo_record>> made = undo_record::create(old_.place, *facts, sync_);
+            if (!made) {
+                return std::move(made).error();
+            }
+            record_ = *std::move(made);
+        }
+        result<void> kept = record_->add(old_.source(), offset, length);
+        return kept ? old_.lock.seek(offset) : kept;
+    }
+
+    /// After a failure the file is as it was, or the error says what leads there.
+    [[nodiscard]] ZTENSOR_COLD result<void> undone_after(error why) {
+        if (undo()) {
+            return why;
+        }
+        return fail(why.code(), "{} (the old bytes are in {}: recover() the file)",
+                    {why.sentence(), path_text(record_->name())})
+            .because(why.os_error());
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> undo() {
+        is_open_ = false;
+        result<void> done;
+        if (record_ != nullptr && process_ == process_id()) {
+            done = record_->rescind();
+            record_->close();
+            if (done) {
+                const result<recovery> restored = recover_by_record(old_, record_->name(), true);
+                done = restored ? result<void>() : restored.error();
+            }
+            if (done && !record_->remove(old_.place.in)) {
+                done = fail(errc::io_error, "can't remove the undo record");
+            }
+        }
+        close();
+        return done;
+    }
+
+    old_file& old_;
+    sync_level sync_;
+    unsigned threads_;
+    std::uint64_t process_;
+    std::unique_ptr<undo_record> record_; ///< once something is overwritten
+    bool is_open_ = true;
+    bool has_failed_ = false; ///< while writing
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

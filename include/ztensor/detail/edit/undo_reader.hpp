@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// An undo record, read back: what it says of the old file, and the old pieces that it holds. See undo_record.hpp.
+#ifndef ZTENSOR_DETAIL_EDIT_UNDO_READER_HPP
+#define ZTENSOR_DETAIL_EDIT_UNDO_READER_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class undo_reader {
+public:
+    /// Where old bytes lie in the record, and where in the file they lay.
+    struct piece {
+        std::uint64_t offset;
+        std::uint64_t length;
+        std::uint64_t at;
+    };
+
+    /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: io_error,
+    /// file_changed, out_of_memory.
+    [[nodiscard]] ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
+        std::byte head[undo_head_bytes];
+        if (record.size_bytes() < sizeof head) {
+            return std::optional<undo_reader>();
+        }
+        if (result<void> done = record.read_at(0, {head, sizeof head}); !done) {
+            return std::move(done).error();
+        }
+        if (as_text({head, undo_magic.size()}) != undo_magic || load_little(head + 36, 4) != undo_sum({head, 36})) {
+            return std::optional<undo_reader>();
+        }
+        undo_reader reader;
+        reader.facts_.old_bytes = load_little(head + 8, 8);
+        reader.facts_.manifest_offset = load_little(head + 16, 8);
+        reader.facts_.file_id = load_little(head + 24, 8);
+        reader.facts_.manifest_crc = static_cast<std::uint32_t>(load_little(head + 32, 4));
+        if (result<void> done = reader.read_pieces(record); !done) {
+            return std::move(done).error();
+        }
+        return std::optional<undo_reader>(std::move(reader));
+    }
+
+    [[nodiscard]] const undo_facts& facts() const noexcept { return facts_; }
+    /// Oldest first. Of bytes that stand in several the first knows the oldest.
+    [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+    /// Whether a file of that size may be the new state: without its end it may look whole, and is not.
+    [[nodiscard]] bool is_committed(std::uint64_t size_bytes) const noexcept {
+        return is_committed_ && size_bytes >= new_bytes_;
+    }
+
+    /// Puts the old bytes that lie within `offset` and what follows it over those in `bytes`.
+    [[nodiscard]] ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset,
+                                                    span<std::byte> bytes) const {
+        for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
+            const std::uint64_t begin = std::max(offset, each->offset);
+            const std::uint64_t end = std::min<std::uint64_t>(offset + bytes.size(), each->offset + each->length);
+            if (begin >= end) {
+                continue;
+            }
+            const span<std::byte> part =
+                bytes.subspan(static_cast<std::size_t>(begin - offset), static_cast<std::size_t>(end - begin));
+            if (result<void> read = record.read_at(each->at + (begin - each->offset), part); !read) {
+                return read;
+            }
+        }
+        return {};
+    }
+
+    /// Writes the old bytes back.
+    [[nodiscard]] ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
+        std::vector<std::byte> buffer;
+        for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
+            result<void> done = target.seek(each->offset);
+            for (std::uint64_t at = 0; done && at < each->length; at += buffer.size()) {
+                buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(each->length - at, piece_bytes)));
+                done = record.read_at(each->at + at, buffer);
+                done = done ? target.append(buffer) : std::move(done);
+            }
+            if (!done) {
+                return done;
+            }
+        }
+        return {};
+    }
+
+private:
+    static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+
+    undo_reader() = default;
+
+    [[nodiscard]] result<void> read_pieces(const file& record) {
+        constexpr std::uint64_t sum_bytes = 4;
+        const std::uint64_t size = record.size_bytes();
+        for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
+            std::byte head[undo_piece_head_bytes];
+            if (result<void> done = record.read_at(at, {head, sizeof head}); !done) {
+                return done;
+            }
+            const std::uint64_t offset = load_little(head, 8);
+            const std::uint64_t length = load_little(head + 8, 8);
+            if (length > size - at - undo_piece_head_bytes - sum_bytes) {
+                return {};
+            }
+            const result<bool> whole = is_whole(record, at, undo_sum({head, sizeof head}), length);
+            if (!whole) {
+                return whole.error();
+            }
+            const bool is_commit = offset == undo_commit;
+            if (!*whole || (!is_commit && (offset > facts_.old_bytes || length > facts_.old_bytes - offset))) {
+                return {};
+            }
+            if (is_commit) {
+                return read_commit(record, at + undo_piece_head_bytes, length);
+            }
+            pieces_.push_back({offset, length, at + undo_piece_head_bytes});
+            at += undo_piece_head_bytes + length + sum_bytes;
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
+        std::byte bytes[8] = {};
+        if (length != sizeof bytes) {
+            return {};
+        }
+        result<void> done = record.read_at(at, {bytes, sizeof bytes});
+        new_bytes_ = load_little(bytes, 8);
+        is_committed_ = done.has_value();
+        return done;
+    }
+
+    [[nodiscard]] static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum,
+                                               std::uint64_t length) {
+        std::vector<std::byte> buffer;
+        std::uint64_t place = at + undo_piece_head_bytes;
+        for (std::uint64_t left = length; left != 0; left -= buffer.size()) {
+            buffer.resize(static_cast<std::size_t>(std::min(left, piece_bytes)));
+            if (result<void> done = record.read_at(place, buffer); !done) {
+                return std::move(done).error();
+            }
+            sum = undo_sum(buffer, sum);
+            place += buffer.size();
+        }
+        std::byte tail[4];
+        if (result<void> done = record.read_at(place, {tail, sizeof tail}); !done) {
+            return std::move(done).error();
+        }
+        return load_little(tail, 4) == sum;
+    }
+
+    undo_facts facts_;
+    std::vector<piece> pieces_;
+    std::uint64_t new_bytes_ = 0;
+    bool is_committed_ = false;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+//
+// Changing files: names, attributes, single objects, in every generation; what stays byte for byte; what is refused.
+#include "support/catch.hpp"
+#include "support/cbor.hpp"
+#include "support/golden.hpp"
+#include "support/temp_dir.hpp"
+#include "support/zt_builder.hpp"
+#include "write/gone_on_with.hpp"
+
+#include <ztensor/append.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/recover.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using gone_on_with::content_of;
+using gone_on_with::write_old;
+using support::read_file;
+using support::temp_dir;
+using ztensor::attributes;
+using ztensor::edit;
+using ztensor::editor;
+using ztensor::errc;
+using ztensor::format_version;
+using ztensor::publish_mode;
+using ztensor::reader;
+using ztensor::result;
+using ztensor::write_options;
+
+const write_options edits_in_place = write_options().publish(publish_mode::in_place);
+const std::vector<float> edited_elements = {-1, -2, -3};
+
+std::vector<std::byte> bytes_of_elements(const std::vector<float>& elements) {
+    const auto stored = ztensor::detail::as_bytes(ztensor::span<const float>(elements));
+    return {stored.begin(), stored.end()};
+}
+
+/// The same tensor under the name "v".
+std::string renamed_0_1(const support::sample& file) {
+    std::string encoded = file.encoded_object();
+    const std::string before = support::cbor::text("name") + support::cbor::text("w");
+    encoded.replace(encoded.find(before), before.size(), support::cbor::text("name") + support::cbor::text("v"));
+    return encoded;
+}
+
+} // namespace
+
+TEST_CASE("objects are renamed, taken out, replaced and described anew, and the others stay as they are") {
+    for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
+        CAPTURE(static_cast<int>(version));
+        const temp_dir directory;
+        write_old(directory / "f", version);
+        auto expected = content_of(directory / "f");
+        editor change = edit(directory / "f").value();
+        change.rename("z", "y").value();
+        change.remove("b").value();
+        change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::crc32c)).value();
+        change.attributes("y", attributes().set("k", 1).set("l", "m")).value();
+        CHECK(change.attributes("y").value().size() == 2);
+        CHECK(content_of(directory / "f") == expected); // until it is finished
+        change.finish().value();
+
+        expected.erase("b");
+        expected["y"] = expected["z"];
+        expected.erase("z");
+        expected["a"] = bytes_of_elements(edited_elements);
+        CHECK(content_of(directory / "f") == expected);
+        const reader file = reader::open(directory / "f").value();
+        CHECK(file.find("y").value().attributes().integer("k").value() == 1);
+        CHECK(!file.find("a").value().has_attributes());
+        CHECK(file.verify().value().verified == 1);
+        CHECK(directory.names() == std::vector<std::string>{"f"});
+    }
+}
+
+TEST_CASE("an edit that changes nothing gives the same file") {
+    const temp_dir directory;
+    for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
+        write_old(directory / "f", version);
+        const std::string old = read_file(directory / "f");
+        edit(directory / "f").value().finish().value();
+        CHECK(read_file(directory / "f") == old);
+    }
+}
+
+TEST_CASE("golden files are edited without a change of what they hold") {
+    for (const std::filesystem::path& golden : support::golden_paths()) {
+        CAPTURE(golden);
+        const temp_dir directory;
+        std::filesystem::copy_file(golden, directory / "f");
+        const reader before = reader::open(golden).value();
+        const auto content = content_of(golden);
+        result<editor> change = edit(directory / "f");
+        if (before.generation() == ztensor::generation::v1_0) {
+            REQUIRE(!change);
+            CHECK(change.error().code() == errc::not_expressible);
+            continue;
+        }
+        REQUIRE(change);
+        CHECK(change->finish().has_value());
+        CHECK((content_of(directory / "f") == content));
+        const reader after = reader::open(directory / "f").value();
+        REQUIRE(after.size() == before.size());
+        CHECK(after.version() == before.version());
+        for (const ztensor::object_view object : before) {
+            const ztensor::object_view same = after.find(object.name()).value();
+            CHECK(same.format() == object.format());
+            CHECK(same.attributes().size() == object.attributes().size());
+            for (const ztensor::component_view part : object) {
+                const ztensor::component_view copied = same.component(part.role()).value();
+                CHECK(copied.digest() == part.digest());
+                CHECK(copied.encoding_name() == part.encoding_name());
+                CHECK(copied.stored_bytes() == part.stored_bytes());
+            }
+        }
+    }
+}
+
+TEST_CASE("what nothing refers to any more is gone from the file") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const std::uintmax_t old_size = std::filesystem::file_size(directory / "f");
+    {
+        ztensor::writer out = ztensor::writer::append(directory / "f", edits_in_place).value();
+        out.add("large", {100000}, std::vector<std::uint8_t>(100000, 1)).value();
+        out.finish().value();
+    }
+    editor change = edit(directory / "f").value();
+    change.remove("large").value();
+    change.finish().value();
+    CHECK(std::filesystem::file_size(directory / "f") == old_size);
+}
+
+TEST_CASE("a blob that objects share stays one, is there while one of them needs it, and is not replaced in place") {
+    for (const ztensor::generation generation : {ztensor::generation::v0_1, ztensor::generation::v1_2}) {
+        const temp_dir directory;
+        support::sample file(generation);
+        const std::string one = file.encoded_object();
+        namespace cbor = support::cbor;
+        file.objects(file.is_0_1() ? cbor::array({support::sample(file).encoded_object(), renamed_0_1(file)})
+                                   : cbor::map{{"v", one}, {"w", one}}.encoded());
+        support::write_file(directory / "f", file.file());
+        const auto before = content_of(directory / "f");
+        REQUIRE(before.size() == 2);
+        {
+            editor in_place = edit(directory / "f", edits_in_place).value();
+            CHECK(in_place.replace("w", {2}, std::vector<float>{5, 6}).error().code() == errc::not_expressible);
+            CHECK(in_place.finish().has_value());
+        }
+        edit(directory / "f").value().finish().value();
+        CHECK(content_of(directory / "f") == before);
+        {
+            const reader both = reader::open(directory / "f").value();
+            CHECK(both.find("v").value().component("data").value().offset() ==
+                  both.find("w").value().component("data").value().offset());
+        }
+        editor change = edit(directory / "f").value();
+        change.remove("v").value();
+        change.finish().value();
+        CHECK(content_of(directory / "f").at("w") == before.at("w"));
+    }
+}
+
+TEST_CASE("a name is free once its object has another one") {
+    const temp_dir directory;
+    write_old(directory / "g");
+    editor change = edit(directory / "g").value();
+    change.rename("a", "b2").value();
+    change.rename("b", "a").value();
+    CHECK(change.rename("a", "b2").error().code() == errc::duplicate_key);
+    CHECK(change.rename("a", "a").has_value());
+    change.finish().value();
+    CHECK(content_of(directory / "g").count("b2") == 1);
+}
+
+TEST_CASE("fields that nobody knows stay, wherever they stand, and so does text in chunks") {
+    const temp_dir directory;
+    namespace cbor = support::cbor;
+    support::sample file;
+    file.root("unknown root", cbor::array({cbor::number(1), cbor::null}));
+    file.object("unknown object", cbor::tag(7, cbor::yes));
+    file.component("unknown component", cbor::chunked({"ab", "c"}));
+    support::write_file(directory / "f", file.file());
+    editor change = edit(directory / "f").value();
+    change.rename("w", "a longer name").value();
+    change.attributes("a longer name", attributes().set("k", 1)).value();
+    change.finish().value();
+    ztensor::writer out = ztensor::writer::append(directory / "f").value();
+    out.add("x", {3}, edited_elements).value();
+    out.finish().value();
+    const std::string text = read_file(directory / "f");
+    CHECK(text.find(cbor::text("unknown root") + cbor::array({cbor::number(1), cbor::null})) != std::string::npos);
+    CHECK(text.find(cbor::text("unknown object") + cbor::tag(7, cbor::yes)) != std::string::npos);
+    CHECK(text.find(cbor::text("unknown component") + cbor::chunked({"ab", "c"})) != std::string::npos);
+    CHECK(content_of(directory / "f").size() == 2);
+}
+
+TEST_CASE("attributes of objects and of the file are read, changed and taken away") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    {
+        editor change = edit(directory / "f").value();
+        CHECK(change.file_attributes().size() == 1);
+        change.file_attributes(change.file_attributes().set("more", true)).value();
+        change.attributes("a", attributes().set("unit", "m")).value();
+        change.attributes("b", attributes()).value();
+        change.finish().value();
+    }
+    {
+        const reader file = reader::open(directory / "f").value();
+        CHECK(file.attributes().size() == 2);
+        CHECK(file.find("a").value().attributes().text("unit").value() == "m");
+        CHECK(file.find("b").value().has_attributes());
+        CHECK(!file.find("z").value().has_attributes());
+    }
+    {
+        editor change = edit(directory / "f").value();
+        CHECK(change.attributes("a").value().size() == 1);
+        change.remove_attributes("a").value();
+        change.remove_file_attributes().value();
+        change.finish().value();
+    }
+    const reader file = reader::open(directory / "f").value();
+    CHECK(!file.has_attributes());
+    CHECK(!file.find("a").value().has_attributes());
+}
+
+TEST_CASE("what an edit refuses changes nothing, and the editor goes on") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const auto before = content_of(directory / "f");
+    editor change = edit(directory / "f").value();
+    CHECK(change.rename("nothing", "x").error().code() == errc::object_not_found);
+    CHECK(change.rename("a", "").error().code() == errc::name_invalid);
+    CHECK(change.rename("a", "b").error().code() == errc::duplicate_key);
+    CHECK(change.remove("nothing").error().code() == errc::object_not_found);
+    CHECK(change.replace("nothing", {3}, edited_elements).error().code() == errc::object_not_found);
+    CHECK(change.replace("a", {4}, edited_elements).error().code() == errc::size_mismatch);
+    CHECK(change.attributes("nothing").error().code() == errc::object_not_found);
+    CHECK(change.attributes("a", attributes().set("", 1)).error().code() == errc::name_invalid);
+    change.finish().value();
+    CHECK(content_of(directory / "f") == before);
+    CHECK(change.finish().error().code() == errc::writer_closed);
+    CHECK(change.rename("a", "x").error().code() == errc::writer_closed);
+    CHECK(change.replace("a", {3}, edited_elements).error().code() == errc::writer_closed);
+    CHECK(change.file_attributes(attributes()).error().code() == errc::writer_closed);
+
+    write_old(directory / "old", format_version::v0_1);
+    editor of_0_1 = edit(directory / "old").value();
+    CHECK(of_0_1.file_attributes(attributes().set("k", 1)).error().code() == errc::not_expressible);
+    CHECK(of_0_1.attributes("a", attributes().set("dtype", 1)).error().code() == errc::not_expressible);
+}
+
+TEST_CASE("in place a tensor is replaced by one of the same size, its digest too, and nothing else changes") {
+    for (const format_version version : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
+        CAPTURE(static_cast<int>(version));
+        const temp_dir directory;
+        write_old(directory / "f", version);
+        auto expected = content_of(directory / "f");
+        const std::uintmax_t size = std::filesystem::file_size(directory / "f");
+        {
+            editor change = edit(directory / "f", edits_in_place).value();
+            change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::crc32c)).value();
+            change.replace("b", {5}, std::vector<std::uint8_t>{9, 8, 7, 6, 5}).value();
+            change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::crc32c)).value();
+            change.finish().value();
+        }
+        expected["a"] = bytes_of_elements(edited_elements);
+        expected["b"] = {std::byte{9}, std::byte{8}, std::byte{7}, std::byte{6}, std::byte{5}};
+        CHECK(content_of(directory / "f") == expected);
+        CHECK(std::filesystem::file_size(directory / "f") == size);
+        const reader file = reader::open(directory / "f").value();
+        CHECK(file.verify().value().verified == 1);
+        CHECK(directory.names() == std::vector<std::string>{"f"});
+    }
+}
+
+TEST_CASE("an editor in place that is dropped puts the old bytes back") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const std::string old = read_file(directory / "f");
+    {
+        editor change = edit(directory / "f", edits_in_place).value();
+        change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::crc32c)).value();
+        change.replace("b", {5}, std::vector<std::uint8_t>{9, 8, 7, 6, 5}).value();
+        change.replace("b", {5}, std::vector<std::uint8_t>{1, 1, 1, 1, 1}).value();
+        CHECK(read_file(directory / "f") != old);
+    }
+    CHECK(read_file(directory / "f") == old);
+    CHECK(directory.names() == std::vector<std::string>{"f"});
+}
+
+TEST_CASE("what does not fit in place is refused by what is wrong with it") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const std::string old = read_file(directory / "f");
+    editor change = edit(directory / "f", edits_in_place).value();
+    const ztensor::store with_digest = ztensor::store().digest(ztensor::digest::crc32c);
+    const auto code = [](const result<void>& done) { return done ? errc::cancelled : done.error().code(); };
+    CHECK(code(change.rename("a", "c")) == errc::not_expressible);
+    CHECK(code(change.remove("a")) == errc::not_expressible);
+    CHECK(code(change.attributes("a", attributes())) == errc::not_expressible);
+    CHECK(code(change.file_attributes(attributes())) == errc::not_expressible);
+    CHECK(code(change.replace("nothing", {3}, edited_elements)) == errc::object_not_found);
+    CHECK(code(change.replace("a", {3}, edited_elements)) == errc::not_expressible); // the digest would be wrong
+    CHECK(code(change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::sha256))) ==
+          errc::not_expressible);
+    CHECK(code(change.replace("a", {1, 3}, edited_elements, with_digest)) == errc::not_expressible);
+    CHECK(code(change.replace("a", {4}, std::vector<float>(4), with_digest)) == errc::not_expressible);
+    CHECK(code(change.replace("a", {3}, std::vector<std::int32_t>(3), with_digest)) == errc::not_expressible);
+    CHECK(code(change.replace("b", {5}, std::vector<std::uint8_t>(5), with_digest)) == errc::not_expressible);
+    CHECK(code(change.replace("z", {10, 100}, std::vector<std::int32_t>(1000))) == errc::not_expressible);
+    CHECK(read_file(directory / "f") == old);
+    CHECK(directory.names() == std::vector<std::string>{"f"});
+    change.finish().value();
+    CHECK(read_file(directory / "f") == old);
+    CHECK(code(change.replace("b", {5}, std::vector<std::uint8_t>(5))) == errc::writer_closed);
+}
+
+TEST_CASE("a second editor or writer is refused while one lives") {
+    for (const publish_mode mode : {publish_mode::replace, publish_mode::in_place}) {
+        const temp_dir directory;
+        write_old(directory / "f");
+        const editor first = edit(directory / "f", write_options().publish(mode)).value();
+        CHECK(edit(directory / "f").error().code() == errc::busy);
+        CHECK(edit(directory / "f", edits_in_place).error().code() == errc::busy);
+        CHECK(ztensor::writer::append(directory / "f").error().code() == errc::busy);
+    }
+}
