@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Fuzzes every target, as many at once as there are cores: bash tests/fuzz/campaign.sh MINUTES [FOLDER] [TARGET...]
+#
+# FOLDER (build/fuzz) keeps the programs and the corpora, which the next campaign goes on from, and gets summary.md. The
+# minutes are those of the whole campaign. A crash, a hang, a leak or a broken promise ends with status 1, and its input
+# stays in FOLDER/findings. ZTENSOR_FUZZ_SEEDS names more folders of .zt files to start from.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+minutes=$1
+out=${2:-build/fuzz}
+targets=("${@:3}")
+jobs=$(nproc)
+
+bash tests/fuzz/build.sh libfuzzer "$out"
+# shellcheck disable=SC2086 # several folders
+python3 tests/fuzz/seeds.py "$out/seeds" tests/corpus ${ZTENSOR_FUZZ_SEEDS:-}
+if ((${#targets[@]} == 0)); then
+    mapfile -t targets < "$out/targets"
+fi
+seconds=$(awk -v minutes="$minutes" -v count="${#targets[@]}" -v jobs="$jobs" \
+    'BEGIN { printf "%d", minutes * 60 * jobs / count }')
+mkdir -p "$out/findings" "$out/logs"
+
+seeds_of() { # TARGET: what its inputs are
+    case $1 in
+    cbor_cursor | fast_path) echo indices ;;
+    zstd_component) echo frames ;;
+    layouts | digests_and_names | history) echo texts ;;
+    *) echo files ;;
+    esac
+}
+fuzz() { # TARGET
+    mkdir -p "$out/corpus/$1"
+    ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=4:max_malloc_fill_size=64 \
+        "$out/$1" "$out/corpus/$1" "$out/seeds/$(seeds_of "$1")" -artifact_prefix="$out/findings/$1-" \
+        -dict=tests/fuzz/ztensor.dict -max_len=8192 -timeout=10 -rss_limit_mb=1024 -max_total_time="$seconds" \
+        -print_final_stats=1 > "$out/logs/$1" 2>&1 || true # the findings tell
+}
+export -f fuzz seeds_of
+export out seconds
+printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c 'fuzz {}'
+
+summary() {
+    echo "| target | executions | edges covered | inputs kept | findings |"
+    echo "| --- | ---: | ---: | ---: | ---: |"
+    local target executions edges total=0
+    for target in "${targets[@]}"; do
+        executions=$(awk '/stat::number_of_executed_units/ { print $2 }' "$out/logs/$target")
+        edges=$(grep -o 'cov: [0-9]*' "$out/logs/$target" | tail -1 | cut -d' ' -f2)
+        echo "| $target | ${executions:-?} | ${edges:-?} | $(find "$out/corpus/$target" -type f | wc -l)" \
+            "| $(find "$out/findings" -name "$target-*" | wc -l) |"
+        total=$((total + ${executions:-0}))
+    done
+    echo "| all | $total | | | $(find "$out/findings" -type f | wc -l) |"
+}
+summary | tee "$out/summary.md"
+[[ -z $(find "$out/findings" -type f) ]]

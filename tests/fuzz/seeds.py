@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Seeds for the fuzz targets: seeds.py OUT FOLDER...
+
+Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
+each), OUT/frames the zstd frames in them; OUT/texts names and digests.
+"""
+
+import pathlib
+import struct
+import sys
+
+MOST_BYTES = 8 * 1024
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ALIGNMENT = 64
+
+
+def index_of(content):
+    """(start, end) of the index of a file before version 2, by its footer; None if that says nothing sensible."""
+    end = len(content) - (16 if content[-8:] == content[:8] and len(content) >= 24 else 8)
+    if end < 8 or content[:4] != b"ZTEN":
+        return None
+    (size,) = struct.unpack_from("<Q", content, end)
+    return (end - size, end) if size <= end - 8 else None
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    for kind in ("files", "indices", "frames", "texts"):
+        (out / kind).mkdir(parents=True, exist_ok=True)
+    count = 0
+    for folder in map(pathlib.Path, sys.argv[2:]):
+        for path in sorted(folder.rglob("*.zt")):
+            content = path.read_bytes()
+            if len(content) > MOST_BYTES:
+                continue
+            count += 1
+            name = f"{count:04}-{path.stem}"
+            (out / "files" / name).write_bytes(content)
+            place = index_of(content)
+            if place:
+                (out / "indices" / name).write_bytes(content[place[0]:place[1]])
+            for start in range(0, len(content), ALIGNMENT):
+                if content[start:start + 4] == ZSTD_MAGIC:
+                    (out / "frames" / f"{name}-{start}").write_bytes(content[start:place[0] if place else None])
+    texts = [b"a\0b\0a", b"crc32c:0x12345678", b"sha256:" + b"0" * 64, b"md5:00", "ä\0\u00e9\0e\u0301".encode(), b"\xff\0\xc0\x80"]
+    for number, text in enumerate(texts):
+        (out / "texts" / str(number)).write_bytes(text)
+    print(f"{count} files")
+
+
+main()
