@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+//
+// victim ACTION FILE: one small change of a file, for syscalls.sh to disturb. The actions are create, append,
+// append_in_place, edit, edit_in_place and recover. Exit status 0: done; 1: an error, told of on the standard error; 4:
+// one without a word.
+//
+// victim check FOLDER TEMPLATE NEW: tidies up FOLDER by recover() and remove_abandoned(); then it must hold the file
+// "f" alone, equal to "f" of the folder TEMPLATE or, for a change that was done (NEW begins with "!"), to the file NEW.
+// Afterwards FOLDER is as TEMPLATE again. Exit status 0: all as promised; 3: not so, as the standard output says.
+#include <ztensor/append.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/recover.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using ztensor::result;
+using ztensor::write_options;
+
+std::string content_of(const fs::path& path) {
+    std::error_code unknown;
+    const std::uintmax_t size = fs::file_size(path, unknown);
+    std::string content(unknown ? 0 : static_cast<std::size_t>(size), '\0');
+    std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size()));
+    return content;
+}
+
+/// Into a file that is there already, if there is one: an undo record is about that very file.
+void put(const fs::path& path, const std::string& content) {
+    if (!fs::exists(path) || content_of(path) != content) {
+        std::ofstream(path, std::ios::binary) << content;
+    }
+}
+
+const std::vector<float> floats = {1, 2, 3};
+const ztensor::store with_digest = ztensor::store().digest(ztensor::digest::crc32c);
+
+result<void> add_all(result<ztensor::writer> opened, const char* first, const char* second) {
+    if (!opened) {
+        return std::move(opened).error();
+    }
+    const std::vector<std::uint8_t> large((std::size_t{1} << 20) + 70000, 7); // in several transfers
+    result<void> done = opened->add(first, {3}, floats, with_digest);
+    done = done ? opened->add(second, {large.size()}, large) : std::move(done);
+    return done ? opened->finish() : done;
+}
+
+result<void> edit_all(result<ztensor::editor> opened, bool in_place) {
+    if (!opened) {
+        return std::move(opened).error();
+    }
+    result<void> done = opened->replace("a", {3}, std::vector<float>{7, 8, 9}, with_digest);
+    if (done && !in_place) {
+        done = opened->rename("z", "y");
+    }
+    return done ? opened->finish() : done;
+}
+
+result<void> act(const std::string& action, const std::string& path) {
+    const write_options beside = write_options().threads(1);
+    const write_options in_place = write_options(beside).publish(ztensor::publish_mode::in_place);
+    if (action == "create") {
+        return add_all(ztensor::writer::create(path, beside), "new", "large");
+    }
+    if (action == "old") { // what the others find
+        return add_all(ztensor::writer::create(path, beside), "a", "z");
+    }
+    if (action == "append" || action == "append_in_place") {
+        return add_all(ztensor::writer::append(path, action == "append" ? beside : in_place), "b", "large");
+    }
+    if (action == "edit" || action == "edit_in_place") {
+        return edit_all(ztensor::edit(path, action == "edit" ? beside : in_place), action != "edit");
+    }
+    if (action == "recover") {
+        return ztensor::recover(path).transform([](ztensor::recovery) {});
+    }
+    return ztensor::error(ztensor::errc::invalid_argument, "no such action");
+}
+
+std::string what_is_wrong(const fs::path& folder, const fs::path& model, std::string changed) {
+    const bool must_be_new = changed.front() == '!';
+    changed.erase(0, must_be_new ? 1 : 0);
+    const auto recovered = ztensor::recover(folder / "f");
+    const auto swept = ztensor::remove_abandoned(folder);
+    if (!recovered || !swept) {
+        return (recovered ? swept.error() : recovered.error()).what();
+    }
+    for (const fs::directory_entry& each : fs::directory_iterator(folder)) {
+        if (each.path().filename() != "f") {
+            return each.path().filename().string() + " is left";
+        }
+    }
+    const std::string found = content_of(folder / "f");
+    if (found != content_of(changed) && (must_be_new || found != content_of(model / "f.old"))) {
+        return must_be_new ? "done, and not the new file" : "neither the old nor the new file";
+    }
+    return "";
+}
+
+int check(const fs::path& folder, const fs::path& model, const std::string& changed) {
+    const std::string wrong = what_is_wrong(folder, model, changed);
+    for (const fs::directory_entry& each : fs::directory_iterator(model)) {
+        if (each.path().filename() != "f.old") {
+            put(folder / each.path().filename(), content_of(each.path()));
+        }
+    }
+    std::cout << wrong << (wrong.empty() ? "" : "\n");
+    return wrong.empty() ? 0 : 3;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 5 && std::string(argv[1]) == "check") {
+        return check(argv[2], argv[3], argv[4]);
+    }
+    if (argc != 3) {
+        std::cerr << "usage: victim ACTION FILE\n";
+        return 2;
+    }
+    std::remove("/ztensor-begins"); // tells the calls of the change from those of the program's start
+    const result<void> done = act(argv[1], argv[2]);
+    if (!done) {
+        std::cerr << ztensor::name(done.error().code()) << ": " << done.error().what() << '\n';
+        return done.error().sentence().empty() ? 4 : 1;
+    }
+    return 0;
+}
