@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one.
 
-Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... [--seed N]
-The commands are the examples of these names, after an emulator if they need one. DIR/files holds what was written.
+Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --go-on COMMAND...
+                [--seed N]
+The commands are the examples of these names and go_on.cpp, after an emulator if they need one. DIR/files holds what was written.
 Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Python packages can't be had.
 """
 
@@ -78,7 +79,13 @@ def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
         script("rewrite all files", "check_rewrite.py", GOLDEN, generated, referenced, "--out", written, *rewrite),
         script("inspect what was written", "check_inspect.py", written, *inspect),
     ]
-    names = sorted(written.glob("*.zt"))
+    damaged = ["--count", 300, *seed]
+    results.append(script("damage files", "check_damaged.py", GOLDEN, generated, referenced, *inspect, *damaged))
+    gone_on, go_on = files / "gone_on_with", ["--go-on", *arguments.go_on]
+    title = "append to all files and edit them"
+    results.append(script(title, "check_go_on.py", GOLDEN, generated, referenced, "--out", gone_on, *go_on))
+    results.append(script("inspect what became of them", "check_inspect.py", gone_on, *inspect))
+    names = sorted([*written.glob("*.zt"), *gone_on.glob("*.zt")])
     results.append(script("read it with the reference", "reference.py", "read", "--known-limits", *names))
     return results
 
@@ -87,7 +94,7 @@ def main() -> int:
     """Prepare, then compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    for example in ("--inspect", "--rewrite", "--save-model"):
+    for example in ("--inspect", "--rewrite", "--save-model", "--go-on"):
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

@@ -152,6 +152,8 @@ def integers(data: bytes, dtype: str) -> list[int]:
         raise FormatError(f"indices of dtype {dtype}")
     code = {1: "b", 2: "h", 4: "i", 8: "q"}[WIDTHS[dtype]]
     code = code.upper() if dtype[0] == "u" else code
+    if len(data) % struct.calcsize("<" + code):
+        raise FormatError(f"{len(data)} bytes are no whole number of {dtype}")
     found = [value for (value,) in struct.iter_unpack("<" + code, data)]
     if any(value < 0 for value in found):
         raise FormatError("a negative index")
