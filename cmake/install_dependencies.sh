@@ -38,6 +38,14 @@ need_header libcli11-dev CLI/CLI.hpp
 for program in "$@"; do
     case $program in
         clang++) need_program "$program" clang ;;
+        clang++-19) # the profiles' part of it is a package of its own, which Debian only recommends
+            need_program "$program" clang-19
+            if ! compgen -G '/usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.profile*' >/dev/null; then
+                packages+=(libclang-rt-19-dev)
+            fi
+            ;;
+        llvm-cov-19) need_program "$program" llvm-19 ;;
+        libcbor-dev) need_header libcbor-dev cbor.h ;;
         x86_64-w64-mingw32-g++-posix) need_program "$program" g++-mingw-w64-x86-64-posix ;;
         *-linux-gnu-g++) need_program "$program" "g++-${program%-g++}" ;;
         qemu-*-static) need_program "$program" qemu-user-static ;;

@@ -20,11 +20,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+namespace detail {
+struct reader_access;
+} // namespace detail
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
 struct verification {
@@ -44,6 +49,11 @@ struct verification {
 /// not compile. Every member may be called from many threads at once.
 class reader {
 public:
+    // No moves: a reader that was moved from would hold nothing, and a copy costs no more than a counter.
+    reader(const reader&) noexcept = default;
+    reader& operator=(const reader&) noexcept = default;
+    ~reader() = default;
+
     /// Opens the file at `path`. Errors: file_not_found, not_regular_file, io_error, unmappable; those of
     /// SPEC.md §2 (file_too_small, bad_magic, foreign_file, unsupported_container, truncated, manifest_…), §3 (cbor_…,
     /// schema_…, duplicate_key, name_invalid, unsupported_version, limit_exceeded) and §2.3, §4–7 (shape_overflow,
@@ -51,11 +61,16 @@ public:
     /// decode_limit, digest_format); out_of_memory.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
-    /// Opens a container in memory that outlives the reader.
+    /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.
     [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {});
     /// Opens a container in memory that the reader takes over.
     [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {});
-    /// Opens a container of the caller's making: an archive, a database, a network store.
+    /// Memory that is about to die can't be borrowed: keep the container in a variable, or give a
+    /// std::vector<std::byte>.
+    template <class Container, std::enable_if_t<detail::is_dying_owner_v<Container&&>, int> = 0>
+    static result<reader> from_bytes(Container&& temporary, const read_options& options = {}) = delete;
+    /// Opens a container of the caller's making: an archive, a database, a network store. Errors: invalid_argument for
+    /// null; as open().
     [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
                                                     const read_options& options = {});
 
@@ -103,10 +118,10 @@ public:
     [[nodiscard]] iterator begin() const& noexcept { return {*file_, 0}; }
     [[nodiscard]] iterator end() const& noexcept { return {*file_, size()}; }
 
-    /// The object of that name. Errors: object_not_found, out_of_memory.
+    /// The object of that name. The first call makes a table of the names; where there is no memory for that, each call
+    /// goes through them. Errors: object_not_found, out_of_memory (to say that it is not there).
     [[nodiscard]] result<object_view> find(std::string_view name) const&;
-    /// Throws std::bad_alloc where memory runs out: unlike find() it can't say so.
-    [[nodiscard]] bool contains(std::string_view name) const;
+    [[nodiscard]] bool contains(std::string_view name) const noexcept;
 
     // Dense objects by name: what object_view offers. Errors besides those: object_not_found, unsupported_format.
 
@@ -176,7 +191,8 @@ public:
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
-    /// runs at once). A mismatch is an answer, not an error. Errors: what the source says.
+    /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a look
+    /// at the file's length: a file cut off in between ends the process. Errors: what the source says.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
@@ -192,6 +208,7 @@ public:
 
 private:
     friend class load_plan;
+    friend struct detail::reader_access;
 
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 

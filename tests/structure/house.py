@@ -12,11 +12,11 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error result dtype vocabulary shape slice float_types options store file_path array executor",
+    1: "error result dtype vocabulary shape slice float_types options store file_path array executor recovery lint_finding",
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized reader writer load_options",
-    7: "load_plan copy json",
+    7: "load_plan append copy edit lint json recover",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack",
 }
@@ -36,6 +36,7 @@ WINGS = {
     "read": (5, 7),
     "write": (5, 7),
     "copy": (6, 7),
+    "edit": (6, 7),
 }
 WAIST_WING = "core"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
@@ -52,7 +53,7 @@ STRANGERS = [("reader", "writer"), ("writer", "reader"), ("load_plan", "writer")
 # Standard headers that cost those who include them much, and the headers that may include them all the same.
 HEAVY_IN_PUBLIC = {name: r"(?!)" for name in ("filesystem thread chrono ostream iostream map set variant mutex").split()}
 HEAVY_IN_PUBLIC["functional"] = r"copy\.hpp"
-HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows\.hpp", "thread": r"detail/os/\w+\.hpp", "chrono": r"detail/os/\w+\.hpp"}
+HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread": r"detail/os/\w+\.hpp", "chrono": r"detail/os/\w+\.hpp"}
 
 # Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
