@@ -58,8 +58,7 @@ TEST_CASE("what is appended is there, and so is everything that was") {
             REQUIRE(expected.size() == 3);
             REQUIRE(append_one(directory / "f", "m", mode));
             REQUIRE(append_one(directory / "f", "n", mode));
-            const auto stored = ztensor::detail::as_bytes(ztensor::span<const float>(added_elements));
-            expected["m"] = expected["n"] = std::vector<std::byte>(stored.begin(), stored.end());
+            expected["m"] = expected["n"] = gone_on_with::stored(added_elements);
             CHECK(content_of(directory / "f") == expected);
             CHECK(directory.names() == std::vector<std::string>{"f"});
             const reader file = reader::open(directory / "f").value();

@@ -40,11 +40,6 @@ using ztensor::write_options;
 const write_options edits_in_place = write_options().publish(publish_mode::in_place);
 const std::vector<float> edited_elements = {-1, -2, -3};
 
-std::vector<std::byte> bytes_of_elements(const std::vector<float>& elements) {
-    const auto stored = ztensor::detail::as_bytes(ztensor::span<const float>(elements));
-    return {stored.begin(), stored.end()};
-}
-
 /// The same tensor under the name "v".
 std::string renamed_0_1(const support::sample& file) {
     std::string encoded = file.encoded_object();
@@ -73,7 +68,7 @@ TEST_CASE("objects are renamed, taken out, replaced and described anew, and the 
         expected.erase("b");
         expected["y"] = expected["z"];
         expected.erase("z");
-        expected["a"] = bytes_of_elements(edited_elements);
+        expected["a"] = gone_on_with::stored(edited_elements);
         CHECK(content_of(directory / "f") == expected);
         const reader file = reader::open(directory / "f").value();
         CHECK(file.find("y").value().attributes().integer("k").value() == 1);
@@ -275,7 +270,7 @@ TEST_CASE("in place a tensor is replaced by one of the same size, its digest too
             change.replace("a", {3}, edited_elements, ztensor::store().digest(ztensor::digest::crc32c)).value();
             change.finish().value();
         }
-        expected["a"] = bytes_of_elements(edited_elements);
+        expected["a"] = gone_on_with::stored(edited_elements);
         expected["b"] = {std::byte{9}, std::byte{8}, std::byte{7}, std::byte{6}, std::byte{5}};
         CHECK(content_of(directory / "f") == expected);
         CHECK(std::filesystem::file_size(directory / "f") == size);

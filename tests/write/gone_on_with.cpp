@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "write/gone_on_with.hpp"
 
+#include "support/bytes.hpp"
+#include "support/elements.hpp"
+
 #include <ztensor/reader.hpp>
 #include <ztensor/store.hpp>
 #include <ztensor/writer.hpp>
@@ -46,6 +49,10 @@ std::map<std::string, std::vector<std::byte>> content_of(const std::filesystem::
         }
     }
     return content;
+}
+
+std::vector<std::byte> stored(const std::vector<float>& elements) {
+    return support::to_vector(support::little_endian(elements));
 }
 
 std::vector<std::string> leftovers(const std::vector<std::string>& names) {

@@ -20,6 +20,9 @@ void write_old(const std::filesystem::path& path, ztensor::format_version versio
 /// Every object's elements as bytes, by name; empty with a note on stderr if the file does not open or read.
 [[nodiscard]] std::map<std::string, std::vector<std::byte>> content_of(const std::filesystem::path& path);
 
+/// The elements as content_of() has them: as a file holds them, whatever this host's byte order.
+[[nodiscard]] std::vector<std::byte> stored(const std::vector<float>& elements);
+
 /// What undo records and temporary files are called, of those in the directory.
 [[nodiscard]] std::vector<std::string> leftovers(const std::vector<std::string>& names);
 
