@@ -95,6 +95,23 @@ bool has_f_and_perhaps_a_temporary(const temp_dir& directory) {
 }
 
 /// The calls, without those that only some systems and file systems ask for.
+#if defined(_WIN32)
+constexpr bool is_windows = true;
+#else
+constexpr bool is_windows = false;
+#endif
+
+/// Of calls that publish a file, those that there are here: Windows has no second handle that would keep the lock,
+/// which would then be closed last, and no permissions that are numbers.
+name_list those_here(name_list calls) {
+    if (is_windows) {
+        const auto renamed = std::find(calls.begin(), calls.end(), "rename_in");
+        calls.erase(std::find(renamed, calls.end(), "close"));
+        calls.erase(std::remove(calls.begin(), calls.end(), "set_permissions"), calls.end());
+    }
+    return calls;
+}
+
 name_list without_attempts(const name_list& calls) {
     name_list kept;
     std::copy_if(calls.begin(), calls.end(), std::back_inserter(kept), [](const std::string& call) {
@@ -244,18 +261,18 @@ TEST_CASE("the file is on the disk before it gets its name, and the name before 
     write_file(directory / "f", old_content);
     faulty_os os;
     REQUIRE(produce(directory / "f", s.pieces, {}, os));
-    CHECK(without_attempts(os.calls) == name_list{"resolve_links", "open_directory", "status_in", "lock", "write",
-                                                  "write", "write", "status_in", "access_list_in", "set_access_list",
-                                                  "set_permissions", "sync", "duplicate", "close", "rename_in", "close",
-                                                  "sync_directory"});
+    CHECK(without_attempts(os.calls) ==
+          those_here({"resolve_links", "open_directory", "status_in", "lock", "write", "write", "write", "status_in",
+                      "access_list_in", "set_access_list", "set_permissions", "sync", "duplicate", "close", "rename_in",
+                      "close", "sync_directory"}));
 }
 
 TEST_CASE("without sync there is only the rename") {
     const temp_dir directory;
     faulty_os os;
     REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false), os));
-    CHECK(without_attempts(os.calls) == name_list{"resolve_links", "open_directory", "status_in", "lock", "write",
-                                                  "status_in", "duplicate", "close", "rename_in", "close"});
+    CHECK(without_attempts(os.calls) == those_here({"resolve_links", "open_directory", "status_in", "lock", "write",
+                                                    "status_in", "duplicate", "close", "rename_in", "close"}));
     faulty_os in_place;
     REQUIRE(produce(directory / "f", {"abc"}, write_options().sync(false).publish(publish_mode::in_place), in_place));
     CHECK(in_place.count("sync") + in_place.count("sync_directory") == 0);
@@ -301,7 +318,7 @@ bool is_optional_call(const std::string& call) {
 
 TEST_CASE("whichever call fails, the target is all old or all new and nothing is left behind") {
     const scenario s;
-    for (const bool has_unnamed : {false, true}) {
+    for (const bool has_unnamed : {false, !is_windows}) {
         for (const bool exists : {false, true}) {
             bool is_last = false;
             for (std::size_t failing = 0; !is_last; ++failing) {
@@ -802,7 +819,7 @@ TEST_CASE("where the system refuses such a request, it is not asked again and th
 
 TEST_CASE("past the cache, or where that fails half-way, the file is the same") {
     const std::string content = pattern(large_bytes);
-    for (const bool fails_when_writing : {false, true}) {
+    for (const bool fails_when_writing : {false, !is_windows}) { // which is not asked to go past the cache
         for (const std::size_t most_moved : {faulty_os::never, 3 * mebibyte}) {
             CAPTURE(fails_when_writing, most_moved);
             const temp_dir directory;

@@ -166,8 +166,11 @@ public:
             return open;
         }
         const writer_core::breaking_unless_done writing(*out_);
-        result<void> kept = writing.done(keep_objects());
-        return kept ? out_->finish() : kept;
+        if (result<void> kept = writing.done(keep_objects()); !kept) {
+            return kept;
+        }
+        old_->opened.source.reset(); // not every system replaces a file that is open
+        return out_->finish();
     }
 
 private:

@@ -45,7 +45,8 @@ public:
     }
 
     /// An existing file, its content as it is; `writes` is false for one that is only to be locked.
-    /// Fails with errc::file_not_found, errc::not_regular_file or errc::io_error.
+    /// Fails with errc::file_not_found, errc::not_regular_file, errc::busy (where a system opens no file that another
+    /// writes) or errc::io_error.
     [[nodiscard]] ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name,
                                                                bool writes = true) {
         result<output_file> file = opened(in, in.os().open_in(in.place(), name, writes), "can't open the file");
@@ -55,6 +56,9 @@ public:
         }
         if (!file && file.error().os_error() == std::errc::no_such_file_or_directory) {
             return fail(errc::file_not_found, "can't open the file").because(file.error().os_error());
+        }
+        if (!file && file.error().os_error() == std::errc::device_or_resource_busy) {
+            return fail(errc::busy, "another writer is at work on the file").because(file.error().os_error());
         }
         if (file && !found) {
             return found.error();

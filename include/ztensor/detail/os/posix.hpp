@@ -176,6 +176,9 @@ template <class... Arguments>
     return static_cast<std::uint64_t>(::getpid());
 }
 
+/// A name can be given to another file while the one that had it is open.
+inline constexpr bool always_replaces_open_files = true;
+
 // -- threads
 
 using helper_thread = ::pthread_t;

@@ -117,6 +117,10 @@ namespace detail {
     return ::GetCurrentProcessId();
 }
 
+/// Since Windows 10 a name can be given to another file while the one that had it is open, but not on every file
+/// system.
+inline constexpr bool always_replaces_open_files = false;
+
 // -- threads
 
 using helper_thread = HANDLE;

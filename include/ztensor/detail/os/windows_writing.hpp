@@ -9,11 +9,14 @@
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -35,16 +38,16 @@ struct rename_request {
     constexpr DWORD posix_semantics = 2;
     constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
 
-    const auto [file, failure] =
-        open_handle(from, DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
-    if (failure) {
-        return false;
-    }
     const std::size_t name_bytes = to.size() * sizeof(wchar_t);
     const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
     std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
     std::memcpy(request.data(), &head, sizeof head);
     std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
+    const auto [file, failure] = // behind all that takes memory, since nobody else would close it
+        open_handle(from, DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
+    if (failure) {
+        return false;
+    }
     const bool renamed = ::SetFileInformationByHandle(file, file_rename_info_ex, request.data(),
                                                       static_cast<DWORD>(request.size())) != 0;
     ::CloseHandle(file);
@@ -82,12 +85,25 @@ public:
         return found;
     }
 
+    // Not by std::filesystem, whose iterators end the program where memory runs out.
     os_answer<std::vector<native_path>> list(const os_directory& directory) override {
         os_answer<std::vector<native_path>> names;
-        std::filesystem::directory_iterator entry(directory.path, names.failure);
-        for (; !names.failure && entry != std::filesystem::directory_iterator(); entry.increment(names.failure)) {
-            names.value.push_back(entry->path().filename().native());
+        const native_path pattern = joined_path(directory.path, L"*");
+        WIN32_FIND_DATAW entry = {};
+        const HANDLE found = ::FindFirstFileW(pattern.c_str(), &entry);
+        if (found == INVALID_HANDLE_VALUE) {
+            names.failure = last_error();
+            return names;
         }
+        const find_handle closing{found};
+        do {
+            const std::wstring_view name = entry.cFileName;
+            if (name != L"." && name != L"..") {
+                names.value.emplace_back(name);
+            }
+        } while (::FindNextFileW(found, &entry));
+        const DWORD code = ::GetLastError();
+        names.failure = code != ERROR_NO_MORE_FILES ? windows_error(code) : std::error_code();
         return names;
     }
 
@@ -173,7 +189,15 @@ public:
     }
 
     std::error_code remove_in(const os_directory& directory, const native_path& name) override {
-        return failed_if(!::DeleteFileW(joined_path(directory.path, name).c_str()));
+        wchar_t path[32768]; // the longest there is: what was begun is removed where there is no memory, too
+        const std::size_t folder_size = directory.path.size();
+        if (folder_size + 1 + name.size() >= std::size(path)) {
+            return windows_error(ERROR_FILENAME_EXCED_RANGE);
+        }
+        wchar_t* end = std::copy(directory.path.begin(), directory.path.end(), path);
+        *end++ = L'\\';
+        *std::copy(name.begin(), name.end(), end) = L'\0';
+        return failed_if(!::DeleteFileW(path));
     }
 
     std::error_code sync_directory(const os_directory&) override { return {}; }
@@ -197,6 +221,11 @@ public:
     }
 
 private:
+    struct find_handle {
+        HANDLE handle;
+        ~find_handle() { ::FindClose(handle); }
+    };
+
     static constexpr DWORD share_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 };
 

@@ -302,10 +302,13 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> rename_over_target() {
-        if (const std::error_code failure = os_.rename_in(place_->in.place(), written_, place_->name)) {
-            return os_failure("can't rename the finished temporary file over it", failure);
+        std::error_code failure = os_.rename_in(place_->in.place(), written_, place_->name);
+        if (failure && !always_replaces_open_files && lock_) {
+            lock_.reset(); // gives up what kept other writers away, for lack of another way
+            failure = os_.rename_in(place_->in.place(), written_, place_->name);
         }
-        return {};
+        return failure ? result<void>(os_failure("can't rename the finished temporary file over it", failure))
+                       : result<void>();
     }
 
     /// The new end is on the disk. Once the record is gone, nothing leads back.
