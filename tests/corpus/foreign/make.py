@@ -119,7 +119,7 @@ def write_npz(folder):
         "big_endian": numpy.arange(6, dtype=">i4"),
         "complex64": numpy.arange(6, dtype="c8"),
         "folder/ü": numpy.arange(3, dtype="f4"),
-        "large": numpy.arange(40000, dtype="i2") % 7,
+        "large": (numpy.arange(40000) % 7).astype("i2"),
     })
     for name, save in (("compressed", numpy.savez_compressed), ("stored", numpy.savez)):
         path = folder / (name + ".npz")
