@@ -20,6 +20,7 @@ enum class encoding : std::uint8_t;
 enum class digest : std::uint8_t;
 enum class digest_state : std::uint8_t;
 enum class generation : std::uint8_t;
+enum class container_kind : std::uint8_t;
 enum class io_mode : std::uint8_t;
 enum class format_version : std::uint8_t;
 enum class publish_mode : std::uint8_t;
@@ -44,6 +45,8 @@ class byte_source;
 class byte_sink;
 
 class reader;
+class reader_set;
+class set_plan;
 class object_view;
 class component_view;
 template <class T, class Index>
