@@ -74,9 +74,9 @@ inline constexpr ggml_block_type ggml_block_types[] = {
 };
 
 /// Null for a number that is no block type, or is unknown.
-[[nodiscard]] constexpr const ggml_block_type* find_ggml_type(std::uint32_t number) noexcept {
+[[nodiscard]] constexpr const ggml_block_type* find_ggml_type(std::uint64_t number) noexcept {
     for (const ggml_block_type& each : ggml_block_types) {
-        if (static_cast<std::uint32_t>(each.id) == number) {
+        if (static_cast<std::uint64_t>(each.id) == number) {
             return &each;
         }
     }

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_FOREIGN_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
@@ -29,6 +30,8 @@ namespace detail {
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
     switch (kind) {
+    case foreign_kind_id::gguf:
+        return open_as(file, import_gguf(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }
