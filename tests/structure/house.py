@@ -63,14 +63,16 @@ FOREIGN_HEADERS = {
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
     r"detail/codec/(crc32c|sha256)(_\w+)?\.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
-    r"json\.hpp": r"nlohmann/\w+\.hpp",
+    r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
+    r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
     r"mdspan\.hpp": r"experimental/mdspan",
     r"dlpack\.hpp": r"dlpack/dlpack\.h",
 }
 FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
-    r"\bnlohmann\b": r"json\.hpp",
+    r"\bnlohmann\b": r"(detail/foreign/)?json\.hpp",
+    r"\b(z_stream|inflate\w*\()|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
 }
 

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sources.hpp>
@@ -32,6 +33,8 @@ namespace detail {
     switch (kind) {
     case foreign_kind_id::gguf:
         return open_as(file, import_gguf(file));
+    case foreign_kind_id::safetensors:
+        return open_as(file, import_safetensors(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }
@@ -47,6 +50,11 @@ namespace detail {
     return sniff(start, size, path_text(file.path));
 }
 
+[[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
+    const result<foreign_kind_id> kind = sniff(file);
+    return kind ? open_sniffed(file, *kind) : kind.error();
+}
+
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
@@ -55,10 +63,16 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const
         if (!source) {
             return std::move(source).error();
         }
-        const detail::foreign_file file = {*std::move(source), path.native(), options};
-        const result<detail::foreign_kind_id> kind = detail::sniff(file);
-        return kind ? detail::open_sniffed(file, *kind) : kind.error();
+        return detail::open_any({*std::move(source), path.native(), options});
     });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                                                    const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
+    return detail::guard_memory([&] { return detail::open_any({std::move(source), name.native(), options}); });
 }
 
 } // namespace ZTENSOR_MODE
