@@ -70,12 +70,13 @@ private:
         if (size > left()) {
             return give_up(missing(size));
         }
-        if (size > most_bytes_ - std::min(most_bytes_, position_ - begin_)) {
+        const std::uint64_t allowed = most_bytes_ - (position_ - begin_);
+        if (size > allowed) {
             return give_up(fail(errc::manifest_too_large,
                                 "the header takes more than the {} bytes of read_options::max_manifest_bytes",
                                 {most_bytes_}));
         }
-        const auto wanted = static_cast<std::size_t>(std::min(left(), std::max(size, window_bytes)));
+        const auto wanted = static_cast<std::size_t>(std::min({left(), allowed, std::max(size, window_bytes)}));
         if (wanted != window_.size() && !window_.allocate(wanted)) {
             return give_up(fail(errc::out_of_memory, "no memory for {} bytes of the header", {wanted}));
         }
