@@ -104,8 +104,8 @@ private:
     std::size_t front_bytes_;
 };
 
-/// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts with
-/// the archive: in the file itself, or where it is made.
+/// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
+/// with the archive: in the file itself, or where it is made.
 [[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
                                                                       std::size_t front_bytes = 0) {
     if (!entry.is_deflated) {
