@@ -161,4 +161,5 @@ def main():
         formats[name](folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
