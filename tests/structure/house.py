@@ -58,6 +58,7 @@ HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread":
 # Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
     r"detail/codec/zstd(_\w+)?\.hpp": r"zstd(_errors)?\.h",
+    r"detail/codec/xxh3\.hpp": r"xxhash\.h",
     r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
@@ -71,6 +72,7 @@ FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
     r"\bnlohmann\b": r"json\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
+    r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
 }
 
 MAX_MACROS = 9

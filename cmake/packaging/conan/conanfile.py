@@ -59,6 +59,7 @@ class ZtensorConan(ConanFile):
             # In public headers only, so that no binary depends on its version.
             self.requires("nlohmann_json/[>=3.8 <4]", transitive_headers=True, package_id_mode="unrelated_mode")
         self.requires("zstd/[~1.5]")
+        self.requires("xxhash/[~0.8]")  # its header alone
 
     def package_id(self):
         if self.info.options.compiled:
@@ -104,7 +105,7 @@ class ZtensorConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "ztensor")
         self.cpp_info.set_property("cmake_target_name", "ztensor::ztensor")
         self.cpp_info.set_property("pkg_config_name", "ztensor")
-        self.cpp_info.requires = ["zstd::zstdlib"]
+        self.cpp_info.requires = ["zstd::zstdlib", "xxhash::libxxhash"]
         if self.options.json:
             self.cpp_info.requires.append("nlohmann_json::nlohmann_json")
         if self.options.compiled:

@@ -49,6 +49,27 @@ struct digest_parts {
     return {digest::none, digits, true};
 }
 
+[[nodiscard]] inline bool is_lower_hex(std::string_view text) noexcept {
+    return is_hex(text) && text.find_first_of("ABCDEF") == std::string_view::npos;
+}
+
+/// The same of version 2, which knows other algorithms and writes all digits in lower case.
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        return {digest::none, {}, false};
+    }
+    const std::string_view algorithm = text.substr(0, colon);
+    const std::string_view digits = text.substr(colon + 1);
+    if (algorithm == name(digest::xxh3)) {
+        return {digest::xxh3, digits, digits.size() == 16 && is_lower_hex(digits)};
+    }
+    if (algorithm == name(digest::sha256)) {
+        return {digest::sha256, digits, digits.size() == 64 && is_lower_hex(digits)};
+    }
+    return {digest::none, digits, true};
+}
+
 /// True if both are the same digest, whatever the case of their digits and with or without 0x.
 [[nodiscard]] inline bool same_digest(const digest_parts& a, const digest_parts& b) noexcept {
     const auto lower = [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };
