@@ -51,7 +51,6 @@ enum class errc : std::uint8_t {
     manifest_too_large,     ///< larger than read_options::max_manifest_bytes
     manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
     manifest_damaged, ///< the manifest is not the one that the footer of version 2 digested
-    data_shard, ///< a shard of version 2 that has no manifest: only its root says what is in it
     shard_table, ///< a shard that the table does not have, or a name or digest that no shard may have
     shard_missing, ///< files that the root of version 2 needs were not found
     shard_mismatch, ///< a file found for a shard is not the one that the root means
@@ -69,7 +68,7 @@ enum class errc : std::uint8_t {
     schema_missing,      ///< a required field, or every component, is absent
     duplicate_key,       ///< a key or name stands twice in one map
     name_invalid,        ///< a name is empty, too long, not UTF-8, or holds U+0000
-    unsupported_version, ///< `version` is not 1.x
+    unsupported_version, ///< `version` is not 1.x, or the footer's not 2
     limit_exceeded,      ///< a limit of read_options or write_options
     // -- shapes, types and blobs, SPEC.md §2.3 and §4
     shape_overflow,    ///< element count or byte count needs more than 64 bits
@@ -158,7 +157,6 @@ inline constexpr errc_facts errc_table[] = {
     {errc::manifest_too_large, "manifest_too_large", error_kind::limit},
     {errc::manifest_out_of_bounds, "manifest_out_of_bounds", error_kind::invalid_file},
     {errc::manifest_damaged, "manifest_damaged", error_kind::invalid_file},
-    {errc::data_shard, "data_shard", error_kind::usage},
     {errc::shard_table, "shard_table", error_kind::invalid_file},
     {errc::shard_missing, "shard_missing", error_kind::not_found},
     {errc::shard_mismatch, "shard_mismatch", error_kind::invalid_file},
