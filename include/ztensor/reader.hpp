@@ -198,6 +198,10 @@ public:
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
     /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
+    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every rule
+    /// is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
+    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as an
+    /// unknown encoding, is passed over.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
@@ -221,6 +225,8 @@ private:
     [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,
                                                   const read_options& options, std::string path);
     [[nodiscard]] static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
+
+    [[nodiscard]] result<verification> verify_2(unsigned threads) const;
 
     std::shared_ptr<const detail::opened_file> file_;
 };

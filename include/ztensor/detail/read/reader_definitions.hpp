@@ -11,6 +11,7 @@
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
+#include <ztensor/detail/read/verify_2.hpp>
 #include <ztensor/reader.hpp>
 
 #include <new>
@@ -40,6 +41,23 @@ namespace detail {
 #else
     return file.index.find(name);
 #endif
+}
+
+inline void count_state(verification& answer, const component_view& component, digest_state state) {
+    switch (state) {
+    case digest_state::match:
+        ++answer.verified;
+        break;
+    case digest_state::mismatch:
+        answer.mismatches.push_back(component);
+        break;
+    case digest_state::absent:
+        ++answer.absent;
+        break;
+    case digest_state::unsupported:
+        ++answer.unsupported;
+        break;
+    }
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
@@ -144,6 +162,9 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
+        if (file_->index.generation == ztensor::generation::v2) {
+            return verify_2(threads);
+        }
         detail::digest_checks checks(*file_);
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -152,22 +173,6 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
         }
         checks.run(threads);
         verification answer;
-        const auto count = [&](const component_view& component, digest_state state) {
-            switch (state) {
-            case digest_state::match:
-                ++answer.verified;
-                break;
-            case digest_state::mismatch:
-                answer.mismatches.push_back(component);
-                break;
-            case digest_state::absent:
-                ++answer.absent;
-                break;
-            case digest_state::unsupported:
-                ++answer.unsupported;
-                break;
-            }
-        };
         std::size_t position = 0;
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -176,11 +181,26 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
                     return detail::object_access::located(object,
                                                           std::move(state).error().in_component(component.role()));
                 }
-                count(component, *state);
+                detail::count_state(answer, component, *state);
             }
         }
         return answer;
     });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
+    detail::verified_parts found = detail::verify_parts_2(*file_, threads);
+    verification answer;
+    std::size_t position = 0;
+    for (const object_view object : *this) {
+        for (const component_view component : object) {
+            detail::count_state(answer, component, found.states[position++]);
+        }
+    }
+    if (!found.broken_rule && answer.mismatches.empty()) {
+        return std::move(found.broken_rule).error().in_file(file_->path);
+    }
+    return answer;
 }
 
 } // namespace ZTENSOR_MODE
