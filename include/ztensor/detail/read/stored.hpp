@@ -45,22 +45,14 @@ namespace detail {
 /// decoded in place. Else nothing: it has to be read into memory of our own.
 [[nodiscard]] inline std::optional<bytes_view> stable_blob(const opened_file& file,
                                                            const component_record& component) noexcept {
-    const bytes_view all = source_access::stable_bytes(*file.source);
-    if (!fits(component.offset, component.length, all.size())) {
-        return std::nullopt;
-    }
-    return all.subspan(static_cast<std::size_t>(component.offset), static_cast<std::size_t>(component.length));
+    return source_access::stable_range(*file.source, component.offset, component.length);
 }
 
 /// The blob where it lies in memory, or nothing if the source is not mapped. For views alone: others may change the
 /// bytes of a mapped file at any time, and take them away.
 [[nodiscard]] inline std::optional<bytes_view> mapped_blob(const opened_file& file,
                                                            const component_record& component) noexcept {
-    const bytes_view all = file.source->mapped();
-    if (!fits(component.offset, component.length, all.size())) {
-        return std::nullopt;
-    }
-    return all.subspan(static_cast<std::size_t>(component.offset), static_cast<std::size_t>(component.length));
+    return source_access::mapped_range(*file.source, component.offset, component.length);
 }
 
 /// A blob of `bytes` may be held in memory while it is decoded.
