@@ -33,11 +33,8 @@
 #include <ztensor/detail/edit/append_definitions.hpp>
 #include <ztensor/detail/edit/edit_definitions.hpp>
 #include <ztensor/detail/edit/recover_definitions.hpp>
-<<<<<<< HEAD
 #include <ztensor/detail/export/export_definitions.hpp>
-=======
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
->>>>>>> 09abb73ff2fe401fa8fbd76f2eecdec4eebe52f3
 #include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

@@ -45,11 +45,8 @@
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
-<<<<<<< HEAD
 #include <ztensor/export.hpp>
-=======
 #include <ztensor/foreign.hpp>
->>>>>>> 09abb73ff2fe401fa8fbd76f2eecdec4eebe52f3
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>

@@ -64,7 +64,7 @@ struct exported_tensor {
     if (!data->dtype()) {
         return not_in_format(format, sentence("storage type {}", {in_quotes(data->dtype_name())}));
     }
-    if (data->has_unknown_type()) {
+    if (data->has_unknown_type() && find_logical_type(data->type()) != nullptr) { // over another storage type
         return not_in_format(format, sentence("logical type {}", {in_quotes(data->type())}));
     }
     exported_tensor made{*data, std::string(object.name()), object.shape(), *data->dtype(), data->type(), 0};

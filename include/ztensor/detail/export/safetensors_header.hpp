@@ -28,19 +28,20 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-struct safetensors_type {
+struct safetensors_word {
     std::string_view name;
     dtype storage;
     std::string_view type; ///< logical
 };
 
 /// In the order of that library's own enumeration, in which its files have the last ones first.
-inline constexpr safetensors_type safetensors_types[] = {
+inline constexpr safetensors_word safetensors_words[] = {
     {"BOOL", dtype::boolean, ""},
     {"U8", dtype::u8, ""},
     {"I8", dtype::i8, ""},
     {"F8_E5M2", dtype::u8, "f8_e5m2"},
     {"F8_E4M3", dtype::u8, "f8_e4m3fn"},
+    {"F8_E8M0", dtype::u8, "f8_e8m0"},
     {"F8_E4M3FNUZ", dtype::u8, "f8_e4m3fnuz"},
     {"F8_E5M2FNUZ", dtype::u8, "f8_e5m2fnuz"},
     {"I16", dtype::i16, ""},
@@ -57,8 +58,8 @@ inline constexpr safetensors_type safetensors_types[] = {
 };
 
 /// The row of what a tensor's elements are; the end of the table if there is none.
-[[nodiscard]] inline const safetensors_type* safetensors_type_of(const exported_tensor& tensor) noexcept {
-    return std::find_if(std::begin(safetensors_types), std::end(safetensors_types), [&](const safetensors_type& row) {
+[[nodiscard]] inline const safetensors_word* safetensors_word_of(const exported_tensor& tensor) noexcept {
+    return std::find_if(std::begin(safetensors_words), std::end(safetensors_words), [&](const safetensors_word& row) {
         return row.storage == tensor.storage && row.type == tensor.type;
     });
 }
@@ -112,7 +113,7 @@ inline void append_json_text(std::string& out, std::string_view text) {
 
 inline void append_json_tensor(std::string& out, const exported_tensor& tensor, std::uint64_t begin) {
     append_json_text(out, tensor.name);
-    out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {safetensors_type_of(tensor)->name});
+    out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {safetensors_word_of(tensor)->name});
     for (const std::uint64_t dimension : tensor.shape) {
         append_number(out, dimension);
         out += ',';
@@ -126,7 +127,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
 [[nodiscard]] inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
     for (const exported_tensor& each : tensors) {
-        if (safetensors_type_of(each) == std::end(safetensors_types)) {
+        if (safetensors_word_of(each) == std::end(safetensors_words)) {
             return not_in_format("safetensors", sentence("type {}", {in_quotes(each.type)})).in_object(each.name);
         }
         if (each.name == "__metadata__") {
@@ -135,8 +136,8 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
         }
     }
     std::sort(tensors.begin(), tensors.end(), [](const exported_tensor& a, const exported_tensor& b) {
-        const safetensors_type* const of_a = safetensors_type_of(a);
-        const safetensors_type* const of_b = safetensors_type_of(b);
+        const safetensors_word* const of_a = safetensors_word_of(a);
+        const safetensors_word* const of_b = safetensors_word_of(b);
         return of_a != of_b ? of_a > of_b : a.name < b.name;
     });
     return {};
