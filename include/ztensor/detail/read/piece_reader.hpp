@@ -70,17 +70,16 @@ private:
     std::uint64_t position_ = 0; ///< in the blob
 };
 
-/// What the elements are turned into on their way; nothing if they stay what they are.
-using piece_target = std::optional<dtype>;
-
 class piece_reader {
 public:
     static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
     static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
 
-    piece_reader(const component_view& component, piece_target target)
+    /// `floating` says what the elements are turned into on their way; null if they stay what they are.
+    piece_reader(const component_view& component, const dtype* floating)
         : view_(component), file_(component_access::file_of(component)),
-          component_(component_access::record_of(component)), target_(target), stored_(file_, component_),
+          component_(component_access::record_of(component)), converts_(floating != nullptr),
+          target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_),
           type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)) {}
 
     [[nodiscard]] const component_view& component() const noexcept { return view_; }
@@ -90,7 +89,7 @@ public:
         if (result<void> valid = check(); !valid) {
             return valid;
         }
-        if (!decoded_.allocate(target_ ? piece_bytes_to_convert : piece_bytes) ||
+        if (!decoded_.allocate(converts_ ? piece_bytes_to_convert : piece_bytes) ||
             (is_compressed() && !input_.allocate(cached_piece_bytes))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
         }
@@ -121,7 +120,7 @@ private:
         if (result<void> known = check_encoding(file_, component_); !known) {
             return known;
         }
-        if (!component_.dtype && (target_ || component_.is_big_endian)) {
+        if (!component_.dtype && (converts_ || component_.is_big_endian)) {
             return unknown_dtype(file_, component_);
         }
         if (component_.is_big_endian) {
@@ -130,13 +129,13 @@ private:
                 return valid;
             }
         }
-        return target_ ? check_conversion() : result<void>();
+        return converts_ ? check_conversion() : result<void>();
     }
 
     [[nodiscard]] result<void> check_conversion() const {
-        if (facts(*target_).category != dtype_class::floating) {
+        if (facts(target_).category != dtype_class::floating) {
             return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
-                        {name(*target_)});
+                        {name(target_)});
         }
         if (component_.logical_type == unknown_type) {
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
@@ -161,7 +160,7 @@ private:
                 return std::move(valid).error();
             }
         }
-        return target_ ? convert(piece) : little_endian(piece);
+        return converts_ ? convert(piece) : little_endian(piece);
     }
 
     /// That the blob is damaged says more than what follows from it.
@@ -290,7 +289,7 @@ private:
             return std::move(done).error();
         }
         // Each takes at most the place of the number that it is made of.
-        switch (*target_) {
+        switch (target_) {
         case dtype::f16:
             return narrowed<float16>(numbers);
         case dtype::bf16:
@@ -322,7 +321,8 @@ private:
     component_view view_;
     const opened_file& file_;
     const component_record& component_;
-    piece_target target_;
+    bool converts_;
+    dtype target_; ///< where they are
     blob_bytes stored_;
     std::string_view type_; ///< logical, if it is more than the storage type
     zstd_stream decoder_;

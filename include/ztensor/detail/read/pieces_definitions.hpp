@@ -24,8 +24,7 @@ ZTENSOR_INLINE void piece_deleter::operator()(piece_reader* pieces) const noexce
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::start(const component_view& from, const dtype* floating) {
     result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
-        const detail::piece_target target = floating != nullptr ? detail::piece_target(*floating) : std::nullopt;
-        component_pieces pieces(new detail::piece_reader(from, target));
+        component_pieces pieces(new detail::piece_reader(from, floating));
         result<void> started = pieces.pieces_->start();
         return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
     });
