@@ -73,7 +73,7 @@ FOREIGN_HEADERS = {
 FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
     r"\bnlohmann\b": r"(detail/foreign/)?json\.hpp",
-    r"\b(z_stream|inflate\w*\()|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
+    r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
 }
 

@@ -7,9 +7,11 @@ SHA-256 of the elements in C order and little-endian], and the attributes that a
 """
 
 import hashlib
+import io
 import json
 import pathlib
 import sys
+import zipfile
 
 import ml_dtypes
 import numpy
@@ -80,8 +82,79 @@ def write_safetensors(folder):
     describe(path, arrays)
 
 
+def write_npy(folder):
+    counted = numpy.arange(24).reshape(2, 3, 4)
+    arrays = {
+        "f32": counted.astype("f4"),
+        "f64_fortran": numpy.asfortranarray(counted.astype("f8")),
+        "i16_fortran_matrix": numpy.asfortranarray(numpy.arange(70 * 45, dtype="i2").reshape(70, 45)),
+        "i32_big_endian": counted.astype(">i4"),
+        "u16_big_endian_fortran": numpy.asfortranarray(counted.astype(">u2")),
+        "f16": counted.astype("f2") / 3,
+        "bool": counted % 2 == 0,
+        "complex64": (counted + 1j).astype("c8"),
+        "complex128_fortran": numpy.asfortranarray(counted - 2j),
+        "complex64_big_endian": (counted + 1j).astype(">c8"),
+        "scalar": numpy.array(2.5),
+        "empty": numpy.zeros((0, 3), "f4"),
+        "empty_fortran": numpy.zeros((3, 0), "f4", order="F"),
+        "one_dimension": numpy.arange(5, dtype="u1"),
+        "a name with spaces, ü and a.dot": numpy.arange(3, dtype="i8"),
+    }
+    for name, array in arrays.items():
+        path = folder / (name + ".npy")
+        numpy.save(path, array)
+        describe(path, {name: array})
+    for version in ((2, 0), (3, 0)):
+        path = folder / f"version_{version[0]}.npy"
+        with path.open("wb") as file:
+            numpy.lib.format.write_array(file, arrays["f32"], version)
+        describe(path, {path.stem: arrays["f32"]})
+
+
+def write_npz(folder):
+    arrays = samples()
+    arrays.update({
+        "fortran": numpy.asfortranarray(numpy.arange(24, dtype="f4").reshape(2, 3, 4)),
+        "big_endian": numpy.arange(6, dtype=">i4"),
+        "complex64": numpy.arange(6, dtype="c8"),
+        "folder/ü": numpy.arange(3, dtype="f4"),
+        "large": numpy.arange(40000, dtype="i2") % 7,
+    })
+    for name, save in (("compressed", numpy.savez_compressed), ("stored", numpy.savez)):
+        path = folder / (name + ".npz")
+        kept = arrays if name == "compressed" else {key: value for key, value in arrays.items() if key != "large"}
+        save(path, **kept)
+        describe(path, kept)
+    path = folder / "streamed.npz"  # sizes behind the entries' bytes
+    with path.open("wb") as file:
+        numpy.savez(Unseekable(file), a=arrays["f32"], b=arrays["u8"])
+    describe(path, {"a": arrays["f32"], "b": arrays["u8"]})
+    path = folder / "empty.npz"
+    numpy.savez(path)
+    describe(path, {})
+    path = folder / "with_text.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("notes.txt", b"these are bytes", zipfile.ZIP_DEFLATED)
+        archive.writestr("folder/", b"")
+    describe(path, {"notes.txt": numpy.frombuffer(b"these are bytes", "u1")})
+
+
+class Unseekable(io.RawIOBase):
+    """A pipe."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def writable(self):
+        return True
+
+    def write(self, content):
+        return self._file.write(content)
+
+
 def main():
-    formats = {"safetensors": write_safetensors}
+    formats = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz}
     for name in sys.argv[1:] or formats:
         folder = HERE / name
         folder.mkdir(exist_ok=True)

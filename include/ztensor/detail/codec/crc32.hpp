@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// CRC-32 as ZIP has it, whose polynomial is not that of CRC-32C: slicing by sixteen, on any processor.
+// CRC-32 as ZIP archives have it: the polynomial of Ethernet, where our own digests are of CRC-32C. Eight bytes at a
+// time by tables, which keeps up with inflating and with disks.
 #ifndef ZTENSOR_DETAIL_CODEC_CRC32_HPP
 #define ZTENSOR_DETAIL_CODEC_CRC32_HPP
 
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/span.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,56 +16,48 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// tables[k][b]: what byte b does to the sum when k more bytes follow it in the same step. Made when first used.
-struct crc32_tables {
-    std::uint32_t of[16][256];
+using crc32_tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-    ZTENSOR_COLD crc32_tables() noexcept {
-        constexpr std::uint32_t polynomial = 0xEDB88320; // bits reversed
-        for (std::uint32_t byte = 0; byte < 256; ++byte) {
-            std::uint32_t crc = byte;
-            for (int bit = 0; bit < 8; ++bit) {
-                crc = crc >> 1 ^ ((crc & 1) != 0 ? polynomial : 0);
-            }
-            of[0][byte] = crc;
+inline constexpr crc32_tables make_crc32_tables() noexcept {
+    constexpr std::uint32_t polynomial = 0xEDB88320; // bits reversed
+    crc32_tables tables{};
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+        std::uint32_t value = byte;
+        for (int bit = 0; bit < 8; ++bit) {
+            value = (value >> 1) ^ ((value & 1) != 0 ? polynomial : 0);
         }
-        for (std::size_t k = 1; k < 16; ++k) {
-            for (std::size_t byte = 0; byte < 256; ++byte) {
-                const std::uint32_t previous = of[k - 1][byte];
-                of[k][byte] = previous >> 8 ^ of[0][previous & 0xff];
-            }
+        tables[0][byte] = value;
+    }
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+        for (std::size_t i = 1; i < 8; ++i) {
+            tables[i][byte] = (tables[i - 1][byte] >> 8) ^ tables[0][tables[i - 1][byte] & 255];
         }
     }
-};
+    return tables;
+}
+inline constexpr crc32_tables crc32_table = make_crc32_tables();
 
-/// Takes in bytes piece by piece.
-class crc32 {
-public:
-    void update(bytes_view bytes) noexcept {
-        static const crc32_tables tables;
-        const auto* const table = tables.of;
-        std::uint32_t crc = state_;
-        for (; bytes.size() >= 16; bytes = bytes.subspan(16)) {
-            const std::uint64_t a = load_little_64(bytes.data()) ^ crc;
-            const std::uint64_t b = load_little_64(bytes.data() + 8);
-            crc = table[15][a & 0xff] ^ table[14][a >> 8 & 0xff] ^ table[13][a >> 16 & 0xff] ^
-                  table[12][a >> 24 & 0xff] ^ table[11][a >> 32 & 0xff] ^ table[10][a >> 40 & 0xff] ^
-                  table[9][a >> 48 & 0xff] ^ table[8][a >> 56] ^ table[7][b & 0xff] ^ table[6][b >> 8 & 0xff] ^
-                  table[5][b >> 16 & 0xff] ^ table[4][b >> 24 & 0xff] ^ table[3][b >> 32 & 0xff] ^
-                  table[2][b >> 40 & 0xff] ^ table[1][b >> 48 & 0xff] ^ table[0][b >> 56];
-        }
-        for (const std::byte byte : bytes) {
-            crc = crc >> 8 ^ table[0][(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
-        }
-        state_ = crc;
+inline constexpr std::uint32_t crc32_start = 0xffffffff;
+
+/// Goes on from `crc` with `bytes`. What ZIP writes is the complement of the last value.
+[[nodiscard]] inline std::uint32_t crc32_update(std::uint32_t crc, bytes_view bytes) noexcept {
+    const std::byte* at = bytes.data();
+    std::size_t left = bytes.size();
+    for (; left >= 8; left -= 8, at += 8) {
+        const std::uint64_t word = load_little_64(at) ^ crc;
+        crc = crc32_table[7][word & 255] ^ crc32_table[6][word >> 8 & 255] ^ crc32_table[5][word >> 16 & 255] ^
+              crc32_table[4][word >> 24 & 255] ^ crc32_table[3][word >> 32 & 255] ^ crc32_table[2][word >> 40 & 255] ^
+              crc32_table[1][word >> 48 & 255] ^ crc32_table[0][word >> 56];
     }
+    for (; left != 0; --left, ++at) {
+        crc = (crc >> 8) ^ crc32_table[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 255];
+    }
+    return crc;
+}
 
-    /// Of all bytes so far; 0 of none.
-    [[nodiscard]] std::uint32_t value() const noexcept { return ~state_; }
-
-private:
-    std::uint32_t state_ = ~std::uint32_t{0};
-};
+[[nodiscard]] inline std::uint32_t crc32_of(bytes_view bytes) noexcept {
+    return ~crc32_update(crc32_start, bytes);
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

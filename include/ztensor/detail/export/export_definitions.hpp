@@ -52,14 +52,13 @@ template <class Write>
         .in_object(name);
 }
 
-[[nodiscard]] inline result<std::uint32_t> crc32_of(const std::string& header, const exported_tensor& tensor) {
-    crc32 sum;
-    sum.update(as_bytes(header));
+[[nodiscard]] inline result<std::uint32_t> crc32_of_entry(const std::string& header, const exported_tensor& tensor) {
+    std::uint32_t sum = crc32_update(crc32_start, as_bytes(header));
     result<void> done = for_each_piece(tensor, [&](bytes_view piece) -> result<void> {
-        sum.update(piece);
+        sum = crc32_update(sum, piece);
         return {};
     });
-    return done ? result<std::uint32_t>(sum.value()) : std::move(done).error();
+    return done ? result<std::uint32_t>(~sum) : std::move(done).error();
 }
 
 /// One entry. Errors: file_changed, where the tensor is not what it was when its checksum was computed.
@@ -68,23 +67,22 @@ template <class Write>
     if (!header) {
         return header.error();
     }
-    const result<std::uint32_t> expected = crc32_of(*header, tensor);
+    const result<std::uint32_t> expected = crc32_of_entry(*header, tensor);
     if (!expected) {
         return expected.error();
     }
     if (result<void> begun = zip.begin_entry(tensor.name + ".npy", header->size() + tensor.bytes, *expected); !begun) {
         return begun;
     }
-    crc32 sum;
-    sum.update(as_bytes(*header));
+    std::uint32_t sum = crc32_update(crc32_start, as_bytes(*header));
     result<void> written = zip.write(as_bytes(*header));
     if (written) {
         written = for_each_piece(tensor, [&](bytes_view piece) {
-            sum.update(piece);
+            sum = crc32_update(sum, piece);
             return zip.write(piece);
         });
     }
-    if (written && sum.value() != *expected) {
+    if (written && ~sum != *expected) {
         return fail(errc::file_changed, "the tensor was another when it was read again").in_object(tensor.name);
     }
     return written;
@@ -103,7 +101,7 @@ template <class Write>
         if (const result<std::string> header = make_npy_header(each); !header) {
             return header.error();
         }
-        if (!checked_add(each.bytes, most_npy_header_bytes)) {
+        if (!checked_add(each.bytes, longest_npy_header_bytes)) {
             return fail(errc::shape_overflow, "the tensor needs more bytes than 64 bits count").in_object(each.name);
         }
     }

@@ -19,7 +19,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// No header that make_npy_header() makes is longer.
-inline constexpr std::uint64_t most_npy_header_bytes = 65536;
+inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
 
 /// NumPy's word for what a tensor's elements are; "" if it has none.
 [[nodiscard]] inline std::string_view npy_type_of(const exported_tensor& tensor) noexcept {

@@ -23,16 +23,16 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// A record of numbers of fixed width, least significant byte first.
-class zip_record {
+class zip_output {
 public:
-    zip_record& number(std::uint64_t value, std::size_t bytes) {
+    zip_output& number(std::uint64_t value, std::size_t bytes) {
         for (std::size_t i = 0; i < bytes; ++i) {
             bytes_ += static_cast<char>(value >> (8 * i) & 0xff);
         }
         return *this;
     }
-    zip_record& text(std::string_view value) { return bytes_ += value, *this; }
-    zip_record& zeros(std::size_t count) { return bytes_.append(count, '\0'), *this; }
+    zip_output& text(std::string_view value) { return bytes_ += value, *this; }
+    zip_output& zeros(std::size_t count) { return bytes_.append(count, '\0'), *this; }
 
     [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
     [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
@@ -53,12 +53,12 @@ public:
     [[nodiscard]] result<void> begin_entry(std::string name, std::uint64_t size_bytes, std::uint32_t crc) {
         entries_.push_back({std::move(name), size_bytes, position_, crc});
         const zip_entry& entry = entries_.back();
-        zip_record extra;
+        zip_output extra;
         if (size_bytes >= most_32) {
             extra.number(zip64_extra, 2).number(16, 2).number(size_bytes, 8).number(size_bytes, 8);
         }
         align(extra, position_ + local_header_bytes + entry.name.size() + extra.size());
-        zip_record header;
+        zip_output header;
         header.number(0x04034b50, 4);
         describe(header, entry);
         header.number(std::min(size_bytes, most_32), 4).number(std::min(size_bytes, most_32), 4);
@@ -100,7 +100,7 @@ private:
     };
 
     /// Brings what follows the extra fields, which would start at `position`, to a multiple of data_alignment.
-    static void align(zip_record& extra, std::uint64_t position) {
+    static void align(zip_output& extra, std::uint64_t position) {
         constexpr std::uint64_t field_bytes = 6; // of the field that pads: its kind, its size, the alignment
         if (position % data_alignment == 0) {
             return;
@@ -111,7 +111,7 @@ private:
     }
 
     /// What local header and directory have in common: versions, flags, method, time, checksum.
-    static void describe(zip_record& out, const zip_entry& entry) {
+    static void describe(zip_output& out, const zip_entry& entry) {
         constexpr std::uint64_t utf8_flag = 0x0800;
         constexpr std::uint64_t first_day = 0x0021; // 1 January 1980: the same tensors make the same file
         out.number(entry.needs_zip64() ? version_of_zip64 : version_of_stored, 2);
@@ -122,14 +122,14 @@ private:
     [[nodiscard]] result<void> write_directory_entry(const zip_entry& entry) {
         constexpr std::uint64_t unix_made = 3 << 8;
         constexpr std::uint64_t regular_file = std::uint64_t{0100644} << 16;
-        zip_record large;
+        zip_output large;
         if (entry.size_bytes >= most_32) {
             large.number(entry.size_bytes, 8).number(entry.size_bytes, 8);
         }
         if (entry.position >= most_32) {
             large.number(entry.position, 8);
         }
-        zip_record out;
+        zip_output out;
         out.number(0x02014b50, 4).number(unix_made | (entry.needs_zip64() ? version_of_zip64 : version_of_stored), 2);
         describe(out, entry);
         out.number(std::min(entry.size_bytes, most_32), 4).number(std::min(entry.size_bytes, most_32), 4);
@@ -144,7 +144,7 @@ private:
 
     [[nodiscard]] result<void> write_end(std::uint64_t begin, std::uint64_t size_bytes) {
         const std::uint64_t count = entries_.size();
-        zip_record out;
+        zip_output out;
         if (count >= most_16 || begin >= most_32 || size_bytes >= most_32) {
             out.number(0x06064b50, 4).number(44, 8).number(version_of_zip64, 2).number(version_of_zip64, 2);
             out.number(0, 4).number(0, 4).number(count, 8).number(count, 8).number(size_bytes, 8).number(begin, 8);

@@ -6,8 +6,10 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
+#include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/foreign.hpp>
@@ -28,10 +30,23 @@ namespace detail {
     return reader_maker::open(file, *std::move(made));
 }
 
+/// An archive of arrays.
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_zip(const foreign_file& file) {
+    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
+    if (!directory) {
+        return directory.error();
+    }
+    return import_npz(file, *directory);
+}
+
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
     switch (kind) {
     case foreign_kind_id::safetensors:
         return open_as(file, import_safetensors(file));
+    case foreign_kind_id::npy:
+        return open_as(file, import_npy(file));
+    case foreign_kind_id::zip:
+        return open_as(file, import_zip(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }

@@ -14,6 +14,7 @@
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/json.hpp>
+#include <ztensor/detail/foreign/plain_json.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
@@ -320,6 +321,25 @@ private:
     error why_{errc::json_malformed, {}};
 };
 
+[[nodiscard]] ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,
+                                                                      safetensors_header& found) {
+    if (valid) {
+        valid = found.check_ranges(file.options.allow_unclaimed_bytes_);
+    }
+    if (!valid) {
+        return std::move(valid).error();
+    }
+    imported made;
+    made.kind = container_kind::safetensors;
+    made.source = file.source;
+    result<byte_buffer> index = found.index().finish(file.options.max_manifest_bytes_);
+    if (!index) {
+        return std::move(index).error();
+    }
+    made.index = *std::move(index);
+    return made;
+}
+
 /// Errors: file_too_small, manifest_out_of_bounds, manifest_too_large, header_malformed, json_malformed, not_built_in,
 /// schema_type, schema_missing, duplicate_key, unknown_dtype, out_of_bounds, size_mismatch, blob_overlap,
 /// unclaimed_bytes.
@@ -354,23 +374,13 @@ private:
                     {in_quotes(text.substr(0, 1))});
     }
     const std::uint64_t data_begin = length_bytes + header_bytes;
+    safetensors_header plain(data_begin, size - data_begin);
+    const plain_outcome outcome = plain_json<safetensors_header>(text, plain).run();
+    if (outcome != plain_outcome::not_plain) {
+        return finish_safetensors(file, outcome == plain_outcome::done ? result<void>() : plain.why(), plain);
+    }
     safetensors_header found(data_begin, size - data_begin);
-    result<void> valid = parse_json(text, found);
-    if (valid) {
-        valid = found.check_ranges(file.options.allow_unclaimed_bytes_);
-    }
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    imported made;
-    made.kind = container_kind::safetensors;
-    made.source = file.source;
-    result<byte_buffer> index = found.index().finish(file.options.max_manifest_bytes_);
-    if (!index) {
-        return std::move(index).error();
-    }
-    made.index = *std::move(index);
-    return made;
+    return finish_safetensors(file, parse_json(text, found), found);
 }
 
 } // namespace detail
