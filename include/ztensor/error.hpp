@@ -51,7 +51,6 @@ enum class errc : std::uint8_t {
     manifest_too_large,     ///< larger than read_options::max_manifest_bytes
     manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
     manifest_damaged, ///< the manifest is not the one that the footer of version 2 digested
-    data_shard, ///< a shard of version 2 that has no manifest: only its root says what is in it
     shard_table, ///< a shard that the table does not have, or a name or digest that no shard may have
     shard_missing, ///< files that the root of version 2 needs were not found
     shard_mismatch, ///< a file found for a shard is not the one that the root means
@@ -69,7 +68,7 @@ enum class errc : std::uint8_t {
     schema_missing,      ///< a required field, or every component, is absent
     duplicate_key,       ///< a key or name stands twice in one map
     name_invalid,        ///< a name is empty, too long, not UTF-8, or holds U+0000
-    unsupported_version, ///< `version` is not 1.x
+    unsupported_version, ///< `version` is not 1.x, or the footer's not 2
     limit_exceeded,      ///< a limit of read_options or write_options
     // -- shapes, types and blobs, SPEC.md §2.3 and §4
     shape_overflow,    ///< element count or byte count needs more than 64 bits
@@ -103,6 +102,12 @@ enum class errc : std::uint8_t {
     unsupported_type,     ///< a logical type that this call does not know
     unsupported_format,   ///< this call can't serve the object's format
     unsupported_encoding, ///< neither raw nor zstd
+    // -- files of other formats, foreign.hpp
+    header_malformed, ///< a header that breaks a rule of the file's own format
+    json_malformed,   ///< a header or an index of shards that is not the JSON it should be
+    zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
+    unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
+    not_built_in,     ///< reading this takes a library that this program was built without
     // -- refused by read_options::strict() alone, lint.hpp
     strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md §10.2
     strict_order,    ///< names that are not sorted, or indices of a sparse object that do not rise
@@ -152,7 +157,6 @@ inline constexpr errc_facts errc_table[] = {
     {errc::manifest_too_large, "manifest_too_large", error_kind::limit},
     {errc::manifest_out_of_bounds, "manifest_out_of_bounds", error_kind::invalid_file},
     {errc::manifest_damaged, "manifest_damaged", error_kind::invalid_file},
-    {errc::data_shard, "data_shard", error_kind::usage},
     {errc::shard_table, "shard_table", error_kind::invalid_file},
     {errc::shard_missing, "shard_missing", error_kind::not_found},
     {errc::shard_mismatch, "shard_mismatch", error_kind::invalid_file},
@@ -198,6 +202,11 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unsupported_type, "unsupported_type", error_kind::unsupported},
     {errc::unsupported_format, "unsupported_format", error_kind::unsupported},
     {errc::unsupported_encoding, "unsupported_encoding", error_kind::unsupported},
+    {errc::header_malformed, "header_malformed", error_kind::invalid_file},
+    {errc::json_malformed, "json_malformed", error_kind::invalid_file},
+    {errc::zip_malformed, "zip_malformed", error_kind::invalid_file},
+    {errc::unclaimed_bytes, "unclaimed_bytes", error_kind::invalid_file},
+    {errc::not_built_in, "not_built_in", error_kind::unsupported},
     {errc::strict_encoding, "strict_encoding", error_kind::unsupported},
     {errc::strict_order, "strict_order", error_kind::unsupported},
     {errc::strict_gap, "strict_gap", error_kind::unsupported},

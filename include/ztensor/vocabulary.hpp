@@ -48,6 +48,14 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
     return names[static_cast<std::size_t>(id)];
 }
 
+/// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md §9.
+enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx };
+
+[[nodiscard]] constexpr std::string_view name(container_kind kind) noexcept {
+    constexpr std::string_view names[] = {"zt", "safetensors", "gguf", "npy", "npz", "pt", "onnx"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
 struct format_facts {
     format id;
     std::string_view name;                          ///< in 1.0 to 1.2; empty for what they have no word for

@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized reader writer load_options",
-    7: "load_plan append copy edit lint json recover",
+    7: "load_plan append copy edit lint json recover foreign",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack",
 }
@@ -37,6 +37,7 @@ WINGS = {
     "write": (5, 7),
     "copy": (6, 7),
     "edit": (6, 7),
+    "foreign": (6, 7),
 }
 WAIST_WING = "core"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json

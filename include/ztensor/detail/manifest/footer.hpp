@@ -53,7 +53,8 @@ struct manifest_location {
     container kind = container::zt_1;
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
-    std::uint64_t hash = 0; ///< of version 2: XXH3 of the manifest
+    std::uint64_t hash = 0;     ///< of version 2: XXH3 of the manifest
+    bool is_data_shard = false; ///< of version 2: there is none
 };
 
 /// What stands in the last 40 bytes of a file of version 2. SPEC.md §13.1.
@@ -190,7 +191,7 @@ inline constexpr signature foreign_signatures[] = {
                     {length, max_manifest_bytes});
     }
     const std::uint64_t behind = fixed_bytes - magic_bytes;
-    return manifest_location{kind, file_bytes - behind - length, length, 0};
+    return manifest_location{kind, file_bytes - behind - length, length, 0, false};
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error missing_footer(std::uint64_t file_bytes) {
@@ -208,15 +209,14 @@ locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_m
     }
     const footer_2 footer = decode_footer_2(tail.last(footer_bytes_2));
     if (footer.version != container_version_2) {
-        return fail(errc::unsupported_container, "the footer is of version {}, and this library knows version 2",
+        return fail(errc::unsupported_version, "the footer is of version {}, and this library knows version 2",
                     {footer.version});
     }
     if (footer.manifest_length == 0) {
         if (footer.manifest_offset == 0 && footer.manifest_hash == 0) {
-            return fail(errc::data_shard,
-                        "this is a data shard, which has no manifest of its own: open the root file of the model");
+            return manifest_location{container::zt_2, 0, 0, 0, true};
         }
-        return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes");
+        return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes, but says where it lies");
     }
     const std::uint64_t data_end = file_bytes - footer_bytes_2;
     if (footer.manifest_offset < blob_alignment_2 || footer.manifest_offset > data_end ||
@@ -233,12 +233,12 @@ locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_m
         return fail(errc::manifest_too_large, "the manifest takes {} bytes, more than the {} allowed",
                     {footer.manifest_length, max_manifest_bytes});
     }
-    return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash};
+    return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash, false};
 }
 
 /// Where the manifest lies, from `tail`, the last tail_bytes of the file (all of it, if it is shorter).
 /// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large; of version 2 also
-/// unsupported_container, data_shard, misaligned_offset.
+/// unsupported_version, misaligned_offset.
 [[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
 locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;

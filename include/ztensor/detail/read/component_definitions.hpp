@@ -12,7 +12,9 @@
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/verify_part_2.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -190,14 +192,20 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const det
 
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers(*file_, *record_, number_bytes, numbers); });
+    result<void> read = detail::guard_memory([&] {
+        return detail::packed_elements(*record_) == 1
+                   ? detail::read_numbers(*file_, *record_, number_bytes, numbers)
+                   : detail::read_packed_numbers(*file_, *object_, *record_, number_bytes, numbers);
+    });
     return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers_into(*file_, *record_, number_bytes, numbers); });
+    result<void> read = detail::guard_memory([&] {
+        return detail::packed_elements(*record_) == 1
+                   ? detail::read_numbers_into(*file_, *record_, number_bytes, numbers)
+                   : detail::read_packed_numbers_into(*file_, *object_, *record_, number_bytes, numbers);
+    });
     return read ? read : located(std::move(read).error());
 }
 
@@ -229,7 +237,10 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 }
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
-    result<digest_state> state = detail::guard_memory([&] { return detail::verify_digest(*file_, *record_); });
+    result<digest_state> state = detail::guard_memory([&] {
+        return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
+                                              : detail::verify_digest(*file_, *record_);
+    });
     return state ? state : located(std::move(state).error());
 }
 

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -56,6 +57,10 @@ check_stored_type(const opened_file& file, const component_record& component, co
     }
     const std::string_view type = type_name(file.index, component);
     const bool is_bool_as_byte = component.dtype == dtype::boolean && request.storage == dtype::u8;
+    if (request.is_bool && component.dtype == dtype::u8 && type == name(dtype::boolean) &&
+        component.logical_type != unknown_type) { // of version 2, where it is a logical type
+        return {};
+    }
     const bool is_same_storage = component.dtype == request.storage || (is_bool_as_byte && request.type.empty());
     if (is_same_storage && (request.type.empty() || request.type == type)) {
         return {};
@@ -149,7 +154,11 @@ struct element_range {
     }
     const std::optional<bytes_view> blob = mapped_blob(file, component);
     if (!blob) {
-        return fail(errc::not_viewable, "the file is not mapped, so there is nothing to borrow: read it");
+        return fail(errc::not_viewable, source_access::is_mapped(*file.source)
+                                            ? "the elements do not lie in the file one after the other as they are "
+                                              "(but compressed, transposed or scattered), so there is nothing to "
+                                              "borrow: read them"
+                                            : "the file is not mapped, so there is nothing to borrow: read it");
     }
     if (request.storage && width_bytes(*request.storage) > 1 && is_foreign_order(component)) {
         return fail(errc::needs_byteswap,

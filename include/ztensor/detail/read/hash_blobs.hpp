@@ -75,7 +75,7 @@ private:
 
     void work() {
         byte_buffer buffer;
-        if (source_.mapped().empty() || source_access::is_file(source_)) { // which may become shorter
+        if (!source_access::is_mapped(source_) || source_access::is_file(source_)) { // which may become shorter
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
         while (hash_task* const task = take(next_crc32c_, digest::crc32c)) {
@@ -101,11 +101,10 @@ private:
         return guard_memory([&]() -> result<bytes_view> {
             // Straight from the mapping, which is three times as fast as reading: what others write meanwhile gives a
             // wrong digest and no more. Of a file that is shorter now what is left can still be read.
-            const bytes_view mapped = source_.mapped();
-            if (fits(task.offset, task.length, mapped.size())) {
+            if (const auto mapped = source_access::mapped_range(source_, task.offset, task.length)) {
                 result<void> unchanged = source_.check_unchanged();
                 if (unchanged) {
-                    return mapped.subspan(static_cast<std::size_t>(task.offset), static_cast<std::size_t>(task.length));
+                    return *mapped;
                 }
                 if (!source_access::is_file(source_)) {
                     return std::move(unchanged).error();

@@ -6,12 +6,16 @@
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/read.hpp>
 #include <ztensor/detail/manifest/read_0_1.hpp>
+#include <ztensor/detail/manifest/read_2.hpp>
+#include <ztensor/detail/manifest/read_part_2.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/validate_2.hpp>
 #include <ztensor/detail/manifest/version_1_0.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
@@ -29,7 +33,8 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct opened_file {
-    std::shared_ptr<const byte_source> source;
+    std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
+    std::uint64_t file_bytes = 0;              ///< of the file itself
     manifest index;
     read_options options;
     std::string path; ///< for messages; empty for memory and user-defined sources
@@ -80,6 +85,36 @@ struct opened_file {
     }
 }
 
+/// The manifest is the one that the footer of version 2 digested. Errors: manifest_damaged, unsupported_digest.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at, bytes_view index) {
+    if (result<void> possible = require_xxh3(); !possible) {
+        return possible;
+    }
+    if (xxh3_of(index) == at.hash) {
+        return {};
+    }
+    return fail(errc::manifest_damaged, "the manifest's XXH3 is not the one that the footer gives").at(at.offset);
+}
+
+/// Version 2. Ranges of shards are those of the row that read_2.hpp makes of the files.
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_2(opened_file& opened, const manifest_location& at) {
+    if (result<void> intact = check_manifest_hash(at, opened.index.bytes()); !intact) {
+        return intact;
+    }
+    manifest_reader_2 reader(opened.index, opened.options, at.offset, opened.file_bytes);
+    if (result<void> read = reader.read(); !read) {
+        return read;
+    }
+    return manifest_validator_2(opened.index, reader.row_end()).validate();
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_1(opened_file& opened, const manifest_location& at) {
+    if (result<void> read = read_manifest(*opened.source, at, opened.options, opened.index); !read) {
+        return read;
+    }
+    return manifest_validator(opened.index, at.offset).validate();
+}
+
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
@@ -87,14 +122,28 @@ struct opened_file {
     if (!at) {
         return at.error();
     }
+    if (at->is_data_shard) { // there is nothing in it that it knows of
+        opened.index.generation = generation::v2;
+        opened.index.is_data_shard = true;
+        return {};
+    }
     if (result<void> copied = copy_index(source, *at, opened.index); !copied) {
         return copied;
     }
-    if (result<void> read = read_manifest(source, *at, opened.options, opened.index); !read) {
+    result<void> valid = at->kind == container::zt_2 ? open_container_2(opened, *at) : open_container_1(opened, *at);
+    return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
+}
+
+/// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
+/// header, as 1.2 would have it. Ranges are those of the source. What strict() refuses, an importer does.
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened) {
+    const std::uint64_t size = opened.source->size();
+    opened.index.alignment_bytes = 1;
+    if (result<void> read = manifest_reader(opened.index, opened.options, size).read_1(); !read) {
         return read;
     }
-    result<void> valid = manifest_validator(opened.index, at->offset).validate();
-    return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
+    opened.index.version = {}; // which is ours
+    return manifest_validator(opened.index, size).validate();
 }
 
 } // namespace detail

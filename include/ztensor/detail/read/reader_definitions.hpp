@@ -8,8 +8,10 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
+#include <ztensor/detail/read/verify_2.hpp>
 #include <ztensor/reader.hpp>
 
 #include <new>
@@ -41,6 +43,23 @@ namespace detail {
 #endif
 }
 
+inline void count_state(verification& answer, const component_view& component, digest_state state) {
+    switch (state) {
+    case digest_state::match:
+        ++answer.verified;
+        break;
+    case digest_state::mismatch:
+        answer.mismatches.push_back(component);
+        break;
+    case digest_state::absent:
+        ++answer.absent;
+        break;
+    case digest_state::unsupported:
+        ++answer.unsupported;
+        break;
+    }
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
     return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
 }
@@ -50,10 +69,16 @@ namespace detail {
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
                                                              const read_options& options, std::string path) {
     auto opened = std::make_shared<detail::opened_file>();
+    opened->file_bytes = source->size();
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] { return detail::open_container(*opened); });
+    return opened_as(std::move(opened), std::move(valid));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::opened_as(std::shared_ptr<detail::opened_file> opened,
+                                                             result<void> valid) {
     if (!valid) {
         return std::move(valid).error().in_file(opened->path);
     }
@@ -91,6 +116,9 @@ ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_sou
 ZTENSOR_INLINE std::string_view reader::version() const& noexcept {
     return file_->index.text(file_->index.version);
 }
+ZTENSOR_INLINE container_kind reader::container() const noexcept {
+    return file_->index.container;
+}
 ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
     return file_->index.generation;
 }
@@ -98,13 +126,13 @@ ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
 }
 ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
-    return file_->source->size();
+    return file_->file_bytes;
 }
 ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
     return file_->index.index.size();
 }
 ZTENSOR_INLINE bool reader::is_mapped() const noexcept {
-    return !file_->source->mapped().empty();
+    return detail::source_access::is_mapped(*file_->source);
 }
 ZTENSOR_INLINE bool reader::has_attributes() const noexcept {
     return file_->index.has_attributes;
@@ -134,6 +162,9 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
+        if (file_->index.generation == ztensor::generation::v2) {
+            return verify_2(threads);
+        }
         detail::digest_checks checks(*file_);
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -142,22 +173,6 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
         }
         checks.run(threads);
         verification answer;
-        const auto count = [&](const component_view& component, digest_state state) {
-            switch (state) {
-            case digest_state::match:
-                ++answer.verified;
-                break;
-            case digest_state::mismatch:
-                answer.mismatches.push_back(component);
-                break;
-            case digest_state::absent:
-                ++answer.absent;
-                break;
-            case digest_state::unsupported:
-                ++answer.unsupported;
-                break;
-            }
-        };
         std::size_t position = 0;
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -166,11 +181,26 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
                     return detail::object_access::located(object,
                                                           std::move(state).error().in_component(component.role()));
                 }
-                count(component, *state);
+                detail::count_state(answer, component, *state);
             }
         }
         return answer;
     });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
+    detail::verified_parts found = detail::verify_parts_2(*file_, threads);
+    verification answer;
+    std::size_t position = 0;
+    for (const object_view object : *this) {
+        for (const component_view component : object) {
+            detail::count_state(answer, component, found.states[position++]);
+        }
+    }
+    if (!found.broken_rule && answer.mismatches.empty()) {
+        return std::move(found.broken_rule).error().in_file(file_->path);
+    }
+    return answer;
 }
 
 } // namespace ZTENSOR_MODE
