@@ -34,6 +34,7 @@ namespace detail {
 
 class blob_area;
 class memory_sink;
+class shard_files;
 class writer_core;
 
 struct writer_access;
@@ -234,7 +235,8 @@ private:
     explicit writer(detail::writer_core* core) noexcept : core_(core) {}
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
-                                              const write_options& options);
+                                              const write_options& options,
+                                              std::unique_ptr<detail::shard_files> shards);
     [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                      const store& how, std::size_t element_bytes);
     [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
@@ -81,8 +82,11 @@ make_extension(old_file& old, const file_path& path, const write_options& option
 /// writer::append by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
                                                            os_calls& os) {
-    if (result<void> valid = writer_core::check(options); !valid) {
+    if (result<void> valid = check_options(options); !valid) {
         return std::move(valid).error();
+    }
+    if (options.shard_bytes_ != 0) {
+        return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
     }
     const bool in_place = options.publish_ == publish_mode::in_place;
     result<std::unique_ptr<old_file>> opened = open_old_file(path.native(), options, os);
