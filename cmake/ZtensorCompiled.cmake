@@ -12,8 +12,8 @@ target_compile_features(ztensor_compiled PUBLIC cxx_std_17)
 target_compile_definitions(ztensor_compiled PUBLIC ZTENSOR_COMPILED)
 target_include_directories(ztensor_compiled ${ztensor_system_include}
                            PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-target_link_libraries(ztensor_compiled PRIVATE ztensor::zstd Threads::Threads)
-if(ZTENSOR_JSON) # not for building it: json.hpp is header-only in both modes
+target_link_libraries(ztensor_compiled PRIVATE ${ztensor_zstd} Threads::Threads)
+if(ztensor_has_json) # not for building it: json.hpp is header-only in both modes
     target_link_libraries(ztensor_compiled INTERFACE ztensor::json)
 endif()
 

@@ -4,13 +4,20 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(ztensor_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ztensor")
+# Headers are of every architecture, a library is of one: that decides where packages are described.
 set(ztensor_installed_targets ztensor)
 if(ZTENSOR_BUILD_COMPILED)
     list(APPEND ztensor_installed_targets ztensor_compiled)
+    set(ztensor_packages_dir "${CMAKE_INSTALL_LIBDIR}")
+    set(ztensor_full_packages_dir "${CMAKE_INSTALL_FULL_LIBDIR}")
+else()
+    set(ztensor_packages_dir "${CMAKE_INSTALL_DATADIR}")
+    set(ztensor_full_packages_dir "${CMAKE_INSTALL_FULL_DATADIR}")
 endif()
+set(ztensor_package_dir "${ztensor_packages_dir}/cmake/ztensor")
 
 install(DIRECTORY include/ztensor DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/ztensor")
 install(TARGETS ${ztensor_installed_targets} EXPORT ztensorTargets INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT ztensorTargets NAMESPACE ztensor:: DESTINATION "${ztensor_package_dir}")
 
@@ -34,10 +41,10 @@ install(FILES "${PROJECT_BINARY_DIR}/ztensorConfig.cmake" "${PROJECT_BINARY_DIR}
         DESTINATION "${ztensor_package_dir}")
 
 # Relative to the .pc file itself, so that the installed tree may be moved.
-file(RELATIVE_PATH ztensor_pc_includedir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+file(RELATIVE_PATH ztensor_pc_includedir "${ztensor_full_packages_dir}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 set(ztensor_pc_names ztensor)
 set(ztensor_pc_json "")
-if(ZTENSOR_JSON)
+if(ztensor_has_json)
     set(ztensor_pc_json ", nlohmann_json")
 endif()
 if(ZTENSOR_BUILD_COMPILED)
@@ -53,5 +60,5 @@ if(ZTENSOR_BUILD_COMPILED)
 endif()
 foreach(name IN LISTS ztensor_pc_names)
     configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
-    install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+    install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${ztensor_packages_dir}/pkgconfig")
 endforeach()

@@ -38,19 +38,22 @@ inline namespace ZTENSOR_MODE {
 /// The structures of DLPack's ABI, version 1.x, with its own names for the fields.
 namespace dlpack {
 
+/// A change of `major` is one of the layout, a change of `minor` adds device kinds or type codes.
 struct version {
-    std::uint32_t major;
-    std::uint32_t minor;
+    std::uint32_t major; ///< 1
+    std::uint32_t minor; ///< whatever it was when the tensor was made
 };
 
 /// Where memory is: of the kinds of devices, those whose memory this host reads like its own.
 enum class device_kind : std::int32_t { cpu = 1, cuda_host = 3, rocm_host = 11 };
 
+/// One device of a kind.
 struct device {
     std::int32_t device_type; ///< a device_kind, or another
-    std::int32_t device_id;
+    std::int32_t device_id;   ///< 0 of the host
 };
 
+/// What the bits of an element mean.
 enum class type_code : std::uint8_t {
     signed_integer = 0,
     unsigned_integer = 1,
@@ -64,30 +67,32 @@ enum class type_code : std::uint8_t {
     float8_e5m2fnuz = 13,
 };
 
+/// What an element is.
 struct data_type {
-    std::uint8_t code; ///< a type_code, or another
-    std::uint8_t bits;
+    std::uint8_t code;   ///< a type_code, or another
+    std::uint8_t bits;   ///< of one element
     std::uint16_t lanes; ///< 1 of everything that this library knows
 };
 
+/// Elements in memory, without whoever owns them.
 struct tensor {
-    void* data;
-    dlpack::device device;
-    std::int32_t ndim;
-    data_type dtype;
-    std::int64_t* shape;
-    std::int64_t* strides; ///< in elements; null: row-major
-    std::uint64_t byte_offset;
+    void* data;                ///< null if there are no elements
+    dlpack::device device;     ///< whose memory it is
+    std::int32_t ndim;         ///< how many dimensions
+    data_type dtype;           ///< of each element
+    std::int64_t* shape;       ///< as many as dimensions
+    std::int64_t* strides;     ///< likewise, in elements; null: row-major
+    std::uint64_t byte_offset; ///< from data to the first element
 };
 
 /// What DLPack calls a DLManagedTensorVersioned. Whoever has one calls its deleter once, when it is done with the
 /// memory.
 struct managed_tensor {
-    dlpack::version version;
-    void* manager_ctx;
-    void (*deleter)(managed_tensor* self);
-    std::uint64_t flags;
-    tensor dl_tensor;
+    dlpack::version version;               ///< of the layout
+    void* manager_ctx;                     ///< the owner's own
+    void (*deleter)(managed_tensor* self); ///< null where nothing is to be done
+    std::uint64_t flags;                   ///< read_only, is_copied
+    tensor dl_tensor;                      ///< the elements
 };
 
 /// Nobody may write to the memory.
@@ -96,10 +101,12 @@ inline constexpr std::uint64_t read_only = 1;
 inline constexpr std::uint64_t is_copied = 2;
 /// What this library writes. It reads every 1.x.
 inline constexpr version current_version = {1, 1};
-/// The name of a Python capsule that holds one of these and has no owner yet; its owner renames it to the other.
+/// The name of a Python capsule that holds one of these, to be taken over.
 inline constexpr const char* capsule_name = "dltensor_versioned";
+/// The name of one that has been taken over.
 inline constexpr const char* used_capsule_name = "used_dltensor_versioned";
 
+/// Lets the owner go.
 struct call_deleter {
     void operator()(managed_tensor* tensor) const noexcept {
         if (tensor->deleter != nullptr) {

@@ -26,17 +26,19 @@ inline namespace ZTENSOR_MODE {
 /// A bool as it is stored: a byte, of which any value but 0 counts as true (written are only 0 and 1). Unlike bools of
 /// C++ they may be viewed before anybody has looked at their values, and a std::vector holds them one by one.
 struct stored_bool {
-    std::uint8_t byte;
+    std::uint8_t byte; ///< as it is stored
 
+    /// False for 0 alone.
     constexpr operator bool() const noexcept { return byte != 0; }
 };
 
 template <>
 struct element_traits<stored_bool> : stored_as<dtype::boolean> {};
 
-/// What visit_type() calls its function with: `typename decltype(of)::type` is the element type.
+/// What visit_type() calls its function with.
 template <class T>
 struct element_type {
+    /// The element type.
     using type = T;
 };
 
