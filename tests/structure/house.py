@@ -18,7 +18,7 @@ RANKS = {
     6: "csr_view coo_view sparse quantized reader writer load_options",
     7: "load_plan append copy edit lint json recover",
     8: "ztensor compiled",
-    9: "eigen mdspan dlpack visit",
+    9: "eigen mdspan dlpack dlpack_types visit",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
