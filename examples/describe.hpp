@@ -115,8 +115,12 @@ inline json component(const ztensor::component_view& source) {
     return out;
 }
 
-/// "major.minor": of the version that the file states, or of the generation that states none.
+/// "major.minor": of the version that the file states, or of the generation that states none. Of other formats their
+/// names.
 inline std::string generation(const ztensor::reader& source) {
+    if (source.container() != ztensor::container_kind::zt) {
+        return std::string(ztensor::name(source.container()));
+    }
     const std::string_view version = source.version();
     const std::size_t second_dot = version.find('.', version.find('.') + 1);
     return std::string(version.empty() ? ztensor::name(source.generation()) : version.substr(0, second_dot));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// inspect [--json] [--verify] [--lint] FILE: what is in a .zt file, for people or for programs.
+// inspect [--json] [--verify] [--lint] FILE: what is in a file of tensors, for people or for programs.
 #include "describe.hpp"
 
 #include <ztensor/ztensor.hpp>
@@ -85,7 +85,11 @@ void print_for_people(const ztensor::reader& file, bool verify) {
     print_table(rows);
     std::cout << '\n'
               << file.size() << " objects, " << components << " components, " << human(stored) << " stored, "
-              << human(decoded) << " decoded; version " << ztensor::name(file.generation()) << ", file of "
+              << human(decoded) << " decoded; "
+              << (file.container() == ztensor::container_kind::zt
+                      ? "version " + std::string(ztensor::name(file.generation()))
+                      : "format " + std::string(ztensor::name(file.container())))
+              << ", file of "
               << human(file.file_bytes()) << '\n';
     if (file.has_attributes()) {
         std::cout << "attributes of the file:\n";
@@ -118,7 +122,7 @@ bool print_findings(const ztensor::reader& file) {
 } // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Shows what is in a .zt file.");
+    CLI::App app("Shows what is in a .zt file, or one of another format.");
     std::string path;
     bool as_json = false, verify = false, lint = false;
     app.add_option("FILE", path, "the file")->required();
@@ -129,7 +133,7 @@ int main(int argc, char** argv) {
                  "status 1");
     CLI11_PARSE(app, argc, argv);
     try {
-        const auto file = ztensor::reader::open(path).value();
+        const auto file = ztensor::open_any(path).value();
         if (as_json) {
             const std::string description = describe::file(file).dump(1);
             std::cout << description << '\n';

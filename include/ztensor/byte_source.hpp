@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -62,6 +63,25 @@ protected:
 private:
     /// The library's own: the file that all bytes lie in, at the same offsets. Null for others.
     [[nodiscard]] virtual const detail::file* as_file() const noexcept { return nullptr; }
+
+    // The library's own sources that are put together from others answer these for each range by itself.
+
+    /// The range where it lies in memory, or nothing; with `must_stay` only if what is looked at there twice is the
+    /// same both times, which nobody can say of a file.
+    [[nodiscard]] virtual std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
+                                                                    bool must_stay) const noexcept {
+        const bytes_view all = must_stay && as_file() != nullptr ? bytes_view() : mapped();
+        if (length > all.size() || offset > all.size() - length) {
+            return std::nullopt;
+        }
+        return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+    }
+    /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
+    [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
+    /// The range is made when it is asked for, and reading it piece by piece may mean to make it anew each time.
+    [[nodiscard]] virtual bool is_made(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {
+        return false;
+    }
 };
 
 } // namespace ZTENSOR_MODE

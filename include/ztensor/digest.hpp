@@ -22,7 +22,8 @@ public:
 
     void update(bytes_view bytes) noexcept;
 
-    /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones; "" for none.
+    /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones; of
+    /// crc32, which it does not write, "crc32:" and 8 of those; "" for none.
     [[nodiscard]] std::string text() const;
 
 private:

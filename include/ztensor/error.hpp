@@ -94,6 +94,12 @@ enum class errc : std::uint8_t {
     unsupported_type,     ///< a logical type that this call does not know
     unsupported_format,   ///< this call can't serve the object's format
     unsupported_encoding, ///< neither raw nor zstd
+    // -- files of other formats, foreign.hpp
+    header_malformed, ///< a header that breaks a rule of the file's own format
+    json_malformed,   ///< a header or an index of shards that is not the JSON it should be
+    zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
+    unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
+    not_built_in,     ///< reading this takes a library that this program was built without
     // -- refused by read_options::strict() alone, lint.hpp
     strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md §10.2
     strict_order,    ///< names that are not sorted, or indices of a sparse object that do not rise
@@ -179,6 +185,11 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unsupported_type, "unsupported_type", error_kind::unsupported},
     {errc::unsupported_format, "unsupported_format", error_kind::unsupported},
     {errc::unsupported_encoding, "unsupported_encoding", error_kind::unsupported},
+    {errc::header_malformed, "header_malformed", error_kind::invalid_file},
+    {errc::json_malformed, "json_malformed", error_kind::invalid_file},
+    {errc::zip_malformed, "zip_malformed", error_kind::invalid_file},
+    {errc::unclaimed_bytes, "unclaimed_bytes", error_kind::invalid_file},
+    {errc::not_built_in, "not_built_in", error_kind::unsupported},
     {errc::strict_encoding, "strict_encoding", error_kind::unsupported},
     {errc::strict_order, "strict_order", error_kind::unsupported},
     {errc::strict_gap, "strict_gap", error_kind::unsupported},

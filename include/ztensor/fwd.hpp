@@ -20,6 +20,7 @@ enum class encoding : std::uint8_t;
 enum class digest : std::uint8_t;
 enum class digest_state : std::uint8_t;
 enum class generation : std::uint8_t;
+enum class container_kind : std::uint8_t;
 enum class io_mode : std::uint8_t;
 enum class format_version : std::uint8_t;
 enum class publish_mode : std::uint8_t;

@@ -20,8 +20,8 @@ inline namespace ZTENSOR_MODE {
 [[nodiscard]] std::string_view name(lint_kind kind) noexcept;
 
 /// Looks at the index and at what lies between the blobs, and at no blob. Of findings of the first two kinds, and of
-/// missing digests, only the first is told, and how many there are where that is more. Errors: out_of_memory; what the
-/// source says.
+/// missing digests, only the first is told, and how many there are where that is more. Errors: unsupported_container of
+/// a file that is no .zt; out_of_memory; what the source says.
 [[nodiscard]] result<std::vector<lint_finding>> lint(const reader& file);
 
 namespace detail {

@@ -29,6 +29,7 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 struct reader_access;
+struct reader_maker; // in foreign/
 } // namespace detail
 
 /// The answer of reader::verify(): how many components were found in which state, and the damaged ones.
@@ -74,14 +75,18 @@ public:
     [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
                                                     const read_options& options = {});
 
-    /// The format version as the file spells it, such as "1.2.0"; "" in 0.1, which states none.
+    /// What kind of file it is: zt, unless open_any() opened another.
+    [[nodiscard]] container_kind container() const noexcept;
+    /// The format version as the file spells it, such as "1.2.0"; "" in 0.1, which states none, and in files of other
+    /// formats.
     [[nodiscard]] std::string_view version() const& noexcept;
+    /// The version in whose words objects and components are described: of files of other formats v1_2.
     [[nodiscard]] ztensor::generation generation() const noexcept;
     /// As it was given to open(); "" for memory and user-defined sources.
     [[nodiscard]] const std::string& path() const& noexcept;
     /// Length of the whole file in bytes.
     [[nodiscard]] std::uint64_t file_bytes() const noexcept;
-    /// Length of the encoded manifest in bytes.
+    /// Length of the encoded manifest in bytes; of a file of another format, of what was made of its header.
     [[nodiscard]] std::uint64_t manifest_bytes() const noexcept;
     /// True if views can be had: the file is mapped, or was memory from the start.
     [[nodiscard]] bool is_mapped() const noexcept;
@@ -209,11 +214,13 @@ public:
 private:
     friend class load_plan;
     friend struct detail::reader_access;
+    friend struct detail::reader_maker;
 
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,
                                                   const read_options& options, std::string path);
+    [[nodiscard]] static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
     std::shared_ptr<const detail::opened_file> file_;
 };

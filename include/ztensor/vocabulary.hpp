@@ -22,8 +22,9 @@ enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_grou
 /// How a blob is stored.
 enum class encoding : std::uint8_t { raw, zstd };
 
-/// The digest algorithms that can be computed; `none` asks the writer for no digest.
-enum class digest : std::uint8_t { none, crc32c, sha256 };
+/// The digest algorithms that can be computed; `none` asks the writer for no digest. crc32 is that of ZIP archives: it
+/// is checked where one gives it, and no writer takes it.
+enum class digest : std::uint8_t { none, crc32c, sha256, crc32 };
 
 /// What can be said of stored bytes and their digest. Only `match` means verified.
 enum class digest_state : std::uint8_t {
@@ -45,6 +46,14 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2 };
 [[nodiscard]] constexpr std::string_view name(generation id) noexcept {
     constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2"};
     return names[static_cast<std::size_t>(id)];
+}
+
+/// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md §9.
+enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx };
+
+[[nodiscard]] constexpr std::string_view name(container_kind kind) noexcept {
+    constexpr std::string_view names[] = {"zt", "safetensors", "gguf", "npy", "npz", "pt", "onnx"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 struct format_facts {
@@ -90,7 +99,7 @@ inline constexpr std::array<format_facts, 4> formats = {{
 }
 
 [[nodiscard]] constexpr std::string_view name(digest id) noexcept {
-    constexpr std::string_view names[] = {"none", "crc32c", "sha256"};
+    constexpr std::string_view names[] = {"none", "crc32c", "sha256", "crc32"};
     return names[static_cast<std::size_t>(id)];
 }
 

@@ -45,6 +45,7 @@
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/recover.hpp>

@@ -71,21 +71,23 @@ way_find_package() {
     by_cmake uses find_package ztensor -DCMAKE_PREFIX_PATH="$scratch/a place"
     install_to "$scratch/uses" "$scratch/ignored"
 }
-# Building the library takes no nlohmann/json: this one would stop it.
 way_find_package_static() {
-    mkdir -p "$scratch/refused/nlohmann"
-    echo '#error "the compiled library includes nlohmann/json"' >"$scratch/refused/nlohmann/json.hpp"
-    CPLUS_INCLUDE_PATH=$scratch/refused install_library "$scratch/a place" -DZTENSOR_BUILD_COMPILED=ON
+    install_library "$scratch/a place" -DZTENSOR_BUILD_COMPILED=ON
     by_cmake uses find_package 'ztensor;compiled' -DCMAKE_PREFIX_PATH="$scratch/a place"
     install_to "$scratch/uses" "$scratch/ignored"
 }
+# Without nlohmann/json and zlib: these would stop it.
 way_find_package_shared() {
-    install_library "$scratch/a place" -DZTENSOR_BUILD_COMPILED=ON -DBUILD_SHARED_LIBS=ON -DZTENSOR_JSON=OFF
+    mkdir -p "$scratch/refused/nlohmann"
+    echo '#error "this is included although it is turned off"' | tee "$scratch/refused/nlohmann/json.hpp" >"$scratch/refused/zlib.h"
+    CPLUS_INCLUDE_PATH=$scratch/refused install_library "$scratch/a place" -DZTENSOR_BUILD_COMPILED=ON \
+        -DBUILD_SHARED_LIBS=ON -DZTENSOR_JSON=OFF -DZTENSOR_ZLIB=OFF
     by_cmake uses find_package compiled -DZTENSOR_JSON=OFF -DCMAKE_PREFIX_PATH="$scratch/a place"
 }
-# nlohmann/json is there when the library is installed, and not when it is used.
+# nlohmann/json and zlib are there when the library is installed, and not when it is used.
 way_find_package_without_json() {
-    local absent=(-DCMAKE_PREFIX_PATH="$scratch/a place" -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON)
+    local absent=(-DCMAKE_PREFIX_PATH="$scratch/a place" -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON
+        -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)
     install_library "$scratch/a place" -DZTENSOR_JSON=ON
     by_cmake uses find_package ztensor "${absent[@]}"
     if configure asks find_package ztensor "${absent[@]}" -DCONSUMER_COMPONENTS=json >"$scratch/asks.log" 2>&1; then
@@ -160,13 +162,13 @@ own_zstd() { # NAME OPTION...: configures alone
 }
 
 way_plain_header_only() {
-    "$compiler" -std=c++17 -I"$source/include" "$consumer/main.cpp" -lzstd -pthread -o "$scratch/plain"
+    "$compiler" -std=c++17 -I"$source/include" "$consumer/main.cpp" -lzstd -lz -pthread -o "$scratch/plain"
     "$scratch/plain" "$scratch/plain.zt"
 }
 way_plain_compiled() {
     printf '%s\n' '#include <ztensor/compiled.hpp>' >"$scratch/definitions.cpp"
     "$compiler" -std=c++17 -I"$source/include" -DZTENSOR_COMPILED "$consumer/main.cpp" "$scratch/definitions.cpp" -lzstd \
-        -pthread -o "$scratch/plain"
+        -lz -pthread -o "$scratch/plain"
     "$scratch/plain" "$scratch/plain.zt"
 }
 

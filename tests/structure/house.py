@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized reader writer load_options",
-    7: "load_plan append copy edit lint json recover",
+    7: "load_plan append copy edit lint json recover foreign",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack dlpack_types visit",
 }
@@ -37,6 +37,7 @@ WINGS = {
     "write": (5, 7),
     "copy": (6, 7),
     "edit": (6, 7),
+    "foreign": (6, 7),
 }
 WAIST_WING = "core"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
@@ -62,13 +63,15 @@ FOREIGN_HEADERS = {
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
     r"detail/codec/(crc32c|sha256)(_\w+)?\.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
-    r"json\.hpp": r"nlohmann/\w+\.hpp",
+    r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
+    r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
     r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
 FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
-    r"\bnlohmann\b": r"json\.hpp",
+    r"\bnlohmann\b": r"(detail/foreign/)?json\.hpp",
+    r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
 }
 

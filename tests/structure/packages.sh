@@ -4,8 +4,8 @@
 # Makes packages of the library with every option and uses them: packages.sh [conan|vcpkg], both if none is named. Works
 # in a folder that it removes.
 #
-# conan comes from the Python package index, and needs none of its own servers: zstd and nlohmann/json are small packages
-# around the system's. The vcpkg port is run by vcpkg where that is installed, else by functions like its own.
+# conan comes from the Python package index, and needs none of its own servers: zstd, zlib and nlohmann/json are small
+# packages around the system's. The vcpkg port is run by vcpkg where that is installed, else by functions like its own.
 #
 # Status 77 with a line "SKIPPED: why" where conan can't be had and nothing else was asked for.
 set -euo pipefail
@@ -36,13 +36,14 @@ by_vcpkg() {
 test_vcpkg() {
     local features mode
     command -v vcpkg >/dev/null || echo "There is no vcpkg here: its functions are played."
-    for features in '' json compiled compiled,json; do
+    for features in '' json,zlib compiled compiled,json,zlib; do
         echo "-- vcpkg features: ${features:-none}"
         mode=ztensor
         [[ $features != *compiled* ]] || mode='ztensor;compiled'
         by_vcpkg "$scratch/vcpkg_$features" "$features"
         cmake -S "$source/tests/structure/consumer" -B "$scratch/uses_$features" -DCONSUMER_MODES="$mode" \
-            -DZTENSOR_VERSION="$version" -DCMAKE_PREFIX_PATH="$package" "-DCONSUMER_COMPONENTS=${features//,/;}"
+            -DZTENSOR_VERSION="$version" -DCMAKE_PREFIX_PATH="$package" \
+            "-DCONSUMER_COMPONENTS=$([[ $features != *json* ]] || echo json)"
         cmake --build "$scratch/uses_$features"
         for mode in ${mode//;/ }; do
             "$scratch/uses_$features/consumer_$mode" "$scratch/vcpkg.zt"
@@ -60,9 +61,9 @@ test_conan() {
     conan profile detect >/dev/null
     make_dependencies
     create json=True
-    create json=False
+    create json=False zlib=False
     create compiled=True
-    create compiled=True shared=True json=False
+    create compiled=True shared=True json=False zlib=False
 }
 settings=(-s compiler.cppstd=17 -s build_type=Debug) # quicker to compile
 create() { # OPTION...
@@ -71,9 +72,9 @@ create() { # OPTION...
         -c 'tools.cmake.cmake_layout:test_folder=$TMP' -c tools.cmake.cmaketoolchain:user_presets=
 }
 
-# What conan's zstd and nlohmann_json call their targets and components.
+# What conan's zstd, zlib and nlohmann_json call their targets and components.
 make_dependencies() {
-    mkdir -p "$scratch/zstd" "$scratch/nlohmann_json"
+    mkdir -p "$scratch/zstd" "$scratch/zlib" "$scratch/nlohmann_json"
     cat >"$scratch/zstd/conanfile.py" <<'RECIPE'
 from conan import ConanFile
 
@@ -90,6 +91,22 @@ class SystemZstd(ConanFile):
         self.cpp_info.components["zstdlib"].includedirs = []
         self.cpp_info.components["zstdlib"].libdirs = []
 RECIPE
+    cat >"$scratch/zlib/conanfile.py" <<'RECIPE'
+from conan import ConanFile
+
+class SystemZlib(ConanFile):
+    name = "zlib"
+    version = "1.2.13"
+    settings = "os", "arch", "compiler", "build_type"
+    package_type = "shared-library"
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_file_name", "ZLIB")
+        self.cpp_info.set_property("cmake_target_name", "ZLIB::ZLIB")
+        self.cpp_info.system_libs = ["z"]
+        self.cpp_info.includedirs = []
+        self.cpp_info.libdirs = []
+RECIPE
     cat >"$scratch/nlohmann_json/conanfile.py" <<'RECIPE'
 from conan import ConanFile
 
@@ -105,6 +122,7 @@ class SystemJson(ConanFile):
         self.cpp_info.libdirs = []
 RECIPE
     conan create "$scratch/zstd" -vquiet "${settings[@]}"
+    conan create "$scratch/zlib" -vquiet "${settings[@]}"
     conan create "$scratch/nlohmann_json" -vquiet "${settings[@]}"
 }
 

@@ -267,8 +267,10 @@ private:
         error why = missing_field_.empty()
                         ? fail(found.code, "in the manifest, {}", {found.sentence})
                         : fail(found.code, "in the manifest, {}: {}", {found.sentence, in_quotes(missing_field_)});
+        if (!into_.is_foreign()) { // whose index stands in no file
+            why = std::move(why).at(index_offset_ + found.position);
+        }
         return std::move(why)
-            .at(index_offset_ + found.position)
             .in_object(scan_.text(object_name_))
             .in_component(scan_.text(component_name_));
     }

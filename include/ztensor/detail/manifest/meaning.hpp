@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -30,7 +31,7 @@ namespace detail {
 }
 
 ZTENSOR_COLD inline void interpret(const manifest& index, component_record& component) {
-    interpret_dtype(index.generation, index.text(component.dtype_word), component);
+    interpret_dtype(index, index.text(component.dtype_word), component);
     interpret_type(index.text(component.type_word), index.text(component.dtype_word), component);
     component.encoding = component.encoding_word.is_present() ? find_encoding(index.text(component.encoding_word))
                                                               : ztensor::encoding::raw;
@@ -69,9 +70,8 @@ ZTENSOR_COLD inline void interpret_words(manifest& into) {
     if (twin == name_table::absent) {
         return {};
     }
-    return fail(errc::duplicate_key, "two objects have this name")
-        .in_object(index.name_of(twin))
-        .at(index_offset + index.objects[twin].name.position);
+    error why = fail(errc::duplicate_key, "two objects have this name").in_object(index.name_of(twin));
+    return index.is_foreign() ? why : std::move(why).at(index_offset + index.objects[twin].name.position);
 }
 
 } // namespace detail

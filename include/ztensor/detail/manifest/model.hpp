@@ -140,6 +140,9 @@ public:
 
     byte_buffer index; ///< private copy of the encoded manifest
     ztensor::generation generation = ztensor::generation::v1_2;
+    container_kind container = container_kind::zt;     ///< others: the index was made of a foreign header
+    std::uint64_t alignment_bytes = blob_alignment;    ///< every blob starts at a multiple of this, which is not 0
+    bool blobs_may_overlap = false;
     index_item version;    ///< the file's own text; absent in 0.1
     index_item attributes; ///< as in object_record
     bool has_attributes = false;
@@ -148,6 +151,7 @@ public:
     record_array<object_record> objects;
     component_array<component_record> components;
 
+    [[nodiscard]] bool is_foreign() const noexcept { return container != container_kind::zt; }
     [[nodiscard]] bytes_view bytes() const noexcept { return index.bytes(); }
     [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(bytes(), item); }
     /// The index from that item on.

@@ -22,13 +22,14 @@ struct blob_range {
 };
 
 /// Sorts by offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the
-/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets.
-ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::uint64_t most) {
+/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits
+/// are 0.
+ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::uint64_t most, unsigned first_bit) {
     constexpr unsigned digit_bits = 11;
     constexpr std::size_t digits = std::size_t{1} << digit_bits;
     record_array<blob_range> sorted;
     sorted.assign_zeros(blobs.size());
-    for (unsigned shift = 6; shift < 64 && most >> shift != 0; shift += digit_bits) { // offsets are multiples of 64
+    for (unsigned shift = first_bit; shift < 64 && most >> shift != 0; shift += digit_bits) {
         std::uint32_t begins[digits] = {};
         for (const blob_range& each : blobs) {
             ++begins[each.offset >> shift & (digits - 1)];
@@ -86,7 +87,7 @@ private:
                 blobs.push_back(blob_at(i));
             }
         }
-        sort_by_offset(blobs, blobs_end);
+        sort_by_offset(blobs, blobs_end, index.alignment_bytes == blob_alignment ? 6 : 0);
         for (const blob_range& blob : blobs) {
             if (overlaps(blob)) {
                 return true;

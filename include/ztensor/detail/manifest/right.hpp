@@ -38,22 +38,24 @@ namespace detail {
 }
 
 /// Its blob lies where one may.
-[[nodiscard]] inline bool has_right_place(const component_record& component, std::uint64_t blobs_end) noexcept {
-    return component.offset % blob_alignment == 0 && component.offset >= blob_alignment &&
+[[nodiscard]] inline bool has_right_place(const manifest& index, const component_record& component,
+                                          std::uint64_t blobs_end) noexcept {
+    return (component.offset & (index.alignment_bytes - 1)) == 0 && component.offset >= index.alignment_bytes &&
            fits(component.offset, component.length, blobs_end);
 }
 
 /// The data of a dense object, of elements of so many bytes; 0, if that is not known. Of an empty one more has to be
 /// said.
-[[nodiscard]] inline bool is_right_dense(const component_record& data, std::uint64_t element_count,
-                                         std::uint64_t element_bytes, std::uint64_t blobs_end) noexcept {
+[[nodiscard]] inline bool is_right_dense(const manifest& index, const component_record& data,
+                                         std::uint64_t element_count, std::uint64_t element_bytes,
+                                         std::uint64_t blobs_end) noexcept {
     const std::optional<std::uint64_t> size = checked_multiply(element_count, element_bytes);
     const bool is_raw = data.encoding == encoding::raw;
     const std::uint64_t decoded = is_raw ? data.length : data.uncompressed_length;
     const bool has_size = element_bytes != 0 && element_count != 0 && size == decoded &&
                           (is_raw || data.states_uncompressed_length) &&
                           (!data.states_uncompressed_length || data.uncompressed_length == decoded);
-    return has_size && has_right_place(data, blobs_end) && (is_raw || can_decode_to(decoded, data.length));
+    return has_size && has_right_place(index, data, blobs_end) && (is_raw || can_decode_to(decoded, data.length));
 }
 
 /// A sparse_csr object that is stored as it is, in parts of which all words are known and no two have one role.
@@ -67,7 +69,7 @@ namespace detail {
         const bool has_type = role == values || (part.dtype == dtype::u64 && part.logical_type == plain_type);
         const std::uint64_t width = element_bytes(part);
         if (role > indptr || !has_type || part.encoding != encoding::raw || part.states_uncompressed_length ||
-            part.length % width != 0 || !has_right_place(part, blobs_end)) {
+            part.length % width != 0 || !has_right_place(index, part, blobs_end)) {
             return false;
         }
         counts[role] = part.length / width;

@@ -93,16 +93,17 @@ private:
     }
 
     [[nodiscard]] result<void> check_place(const component_record& component) const {
-        if (component.offset % blob_alignment != 0) {
-            return fail(errc::misaligned_offset, "the blob's offset is {}, not a multiple of 64", {component.offset});
+        if (component.offset % index_.alignment_bytes != 0) {
+            return fail(errc::misaligned_offset, "the blob's offset is {}, not a multiple of {}",
+                        {component.offset, index_.alignment_bytes});
         }
-        if (component.offset < blob_alignment) {
+        if (component.offset < index_.alignment_bytes) {
             return fail(errc::out_of_bounds, "the blob's offset is 0, where the file's magic stands");
         }
         if (!fits(component.offset, component.length, blobs_end_)) {
-            return fail(errc::out_of_bounds,
-                        "the blob of {} bytes at offset {} reaches past byte {}, where the manifest starts",
-                        {component.length, component.offset, blobs_end_});
+            return fail(errc::out_of_bounds, "the blob of {} bytes at offset {} reaches past byte {}, where {}",
+                        {component.length, component.offset, blobs_end_,
+                         index_.is_foreign() ? "the file ends" : "the manifest starts"});
         }
         return {};
     }
@@ -245,7 +246,7 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> check_overlap() const {
         blob_range first = {};
         blob_range second = {};
-        if (index_.blobs_are_in_order || !find_overlap(index_, blobs_end_, first, second)) {
+        if (index_.blobs_are_in_order || index_.blobs_may_overlap || !find_overlap(index_, blobs_end_, first, second)) {
             return {};
         }
         return describe_overlap(first, second);

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -149,7 +150,11 @@ struct element_range {
     }
     const std::optional<bytes_view> blob = mapped_blob(file, component);
     if (!blob) {
-        return fail(errc::not_viewable, "the file is not mapped, so there is nothing to borrow: read it");
+        return fail(errc::not_viewable, source_access::is_mapped(*file.source)
+                                            ? "the elements do not lie in the file one after the other as they are "
+                                              "(but compressed, transposed or scattered), so there is nothing to "
+                                              "borrow: read them"
+                                            : "the file is not mapped, so there is nothing to borrow: read it");
     }
     if (request.storage && width_bytes(*request.storage) > 1 && is_foreign_order(component)) {
         return fail(errc::needs_byteswap,

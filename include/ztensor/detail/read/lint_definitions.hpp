@@ -235,6 +235,11 @@ ZTENSOR_INLINE std::string_view name(lint_kind kind) noexcept {
 ZTENSOR_INLINE result<std::vector<lint_finding>> lint(const reader& file) {
     return detail::guard_memory([&]() -> result<std::vector<lint_finding>> {
         const detail::opened_file& opened = detail::reader_access::file_of(file);
+        if (opened.index.is_foreign()) {
+            return detail::fail(errc::unsupported_container, "lint looks at .zt files, and this is one of format {}",
+                                {name(opened.index.container)})
+                .in_file(opened.path);
+        }
         std::vector<lint_finding> found;
         const detail::audit_listener all = {&found, [](void* context, lint_finding each) {
                                                 static_cast<std::vector<lint_finding>*>(context)->push_back(

@@ -12,6 +12,7 @@
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/detail/read/whole.hpp>
@@ -113,7 +114,8 @@ private:
     [[nodiscard]] bool fits_batch(const load_target& target) const noexcept {
         const std::size_t width = target.component->dtype ? width_bytes(*target.component->dtype) : 1;
         const bool is_swapped = is_foreign_order(*target.component) && width > 1; // each time that it is asked for
-        return target.is_one_raw_run && target.length < large_bytes && !is_swapped;
+        return target.is_one_raw_run && target.length < large_bytes && !is_swapped &&
+               !source_access::is_made(*file_.source, target.offset, target.length);
     }
 
     void make_units() {
@@ -159,7 +161,8 @@ private:
     void add_large(const load_target& target, std::size_t place) {
         const component_record& component = *target.component;
         const bool is_zstd = component.encoding == encoding::zstd;
-        if (target.is_one_raw_run && !target.is_checked) {
+        const bool is_made = source_access::is_made(*file_.source, target.offset, target.length);
+        if (target.is_one_raw_run && !target.is_checked && !is_made) {
             const std::uint64_t step = piece_bytes / target.stored_element_bytes() * target.stored_element_bytes();
             for (std::uint64_t at = 0; at < target.length; at += step) {
                 units_.push_back({unit_kind::piece, place, place + 1, at, std::min(target.length, at + step)});

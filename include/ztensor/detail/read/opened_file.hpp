@@ -23,16 +23,31 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// What the digest of a blob covers, where that is not the blob: the whole entry of an archive that it lies in.
+struct digest_cover {
+    std::uint64_t blob_offset = 0;
+    std::uint64_t blob_length = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+
+    friend bool operator<(const digest_cover& a, const digest_cover& b) noexcept {
+        return a.blob_offset != b.blob_offset ? a.blob_offset < b.blob_offset : a.blob_length < b.blob_length;
+    }
+};
+
 struct opened_file {
-    std::shared_ptr<const byte_source> source;
+    std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
+    std::uint64_t file_bytes = 0;              ///< of the file itself
     manifest index;
     read_options options;
-    std::string path; ///< for messages; empty for memory and user-defined sources
+    std::vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
+    std::string path;                        ///< for messages; empty for memory and user-defined sources
 };
 
 /// Both ends of the file → where its manifest is.
@@ -95,6 +110,18 @@ struct opened_file {
     }
     result<void> valid = manifest_validator(opened.index, at->offset).validate();
     return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
+}
+
+/// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
+/// header, as 1.2 would have it. Ranges are those of the source. What strict() refuses, an importer does.
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened) {
+    const std::uint64_t size = opened.source->size();
+    opened.index.alignment_bytes = 1;
+    if (result<void> read = manifest_reader(opened.index, opened.options, size).read_1(); !read) {
+        return read;
+    }
+    opened.index.version = {}; // which is ours
+    return manifest_validator(opened.index, size).validate();
 }
 
 } // namespace detail

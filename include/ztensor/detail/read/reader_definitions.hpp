@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/reader.hpp>
@@ -50,10 +51,16 @@ namespace detail {
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
                                                              const read_options& options, std::string path) {
     auto opened = std::make_shared<detail::opened_file>();
+    opened->file_bytes = source->size();
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] { return detail::open_container(*opened); });
+    return opened_as(std::move(opened), std::move(valid));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::opened_as(std::shared_ptr<detail::opened_file> opened,
+                                                             result<void> valid) {
     if (!valid) {
         return std::move(valid).error().in_file(opened->path);
     }
@@ -91,6 +98,9 @@ ZTENSOR_INLINE result<reader> reader::from_source(std::shared_ptr<const byte_sou
 ZTENSOR_INLINE std::string_view reader::version() const& noexcept {
     return file_->index.text(file_->index.version);
 }
+ZTENSOR_INLINE container_kind reader::container() const noexcept {
+    return file_->index.container;
+}
 ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
     return file_->index.generation;
 }
@@ -98,13 +108,13 @@ ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
 }
 ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
-    return file_->source->size();
+    return file_->file_bytes;
 }
 ZTENSOR_INLINE std::uint64_t reader::manifest_bytes() const noexcept {
     return file_->index.index.size();
 }
 ZTENSOR_INLINE bool reader::is_mapped() const noexcept {
-    return !file_->source->mapped().empty();
+    return detail::source_access::is_mapped(*file_->source);
 }
 ZTENSOR_INLINE bool reader::has_attributes() const noexcept {
     return file_->index.has_attributes;

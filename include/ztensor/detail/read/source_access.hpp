@@ -8,18 +8,35 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/span.hpp>
 
+#include <cstdint>
+#include <optional>
+
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct source_access {
-    /// The content where it lies, if what is looked at there twice is the same both times. Else empty: what is to be
+    /// The range where it lies, if what is looked at there twice is the same both times. Else nothing: what is to be
     /// checked, hashed or decoded is then read into memory of our own.
-    [[nodiscard]] static bytes_view stable_bytes(const byte_source& source) noexcept {
-        return is_file(source) ? bytes_view() : source.mapped();
+    [[nodiscard]] static std::optional<bytes_view> stable_range(const byte_source& source, std::uint64_t offset,
+                                                                std::uint64_t length) noexcept {
+        return source.range_in_memory(offset, length, true);
+    }
+    /// The range where it lies, which may be a mapped file.
+    [[nodiscard]] static std::optional<bytes_view> mapped_range(const byte_source& source, std::uint64_t offset,
+                                                                std::uint64_t length) noexcept {
+        return source.range_in_memory(offset, length, false);
+    }
+    /// Something of it can be viewed.
+    [[nodiscard]] static bool is_mapped(const byte_source& source) noexcept {
+        return source.size() != 0 && mapped_range(source, 0, 1);
     }
     /// Read by calls of the system, each of which costs as much as copying a few pages.
-    [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.as_file() != nullptr; }
+    [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
+    /// Better read in one piece than in several.
+    [[nodiscard]] static bool is_made(const byte_source& source, std::uint64_t offset, std::uint64_t length) noexcept {
+        return source.is_made(offset, length);
+    }
 };
 
 } // namespace detail

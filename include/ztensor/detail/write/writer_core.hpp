@@ -196,6 +196,9 @@ public:
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
+        if (how.digest_ == digest::crc32) {
+            return not_expressible(options_.version_, "digests of CRC-32, but those of CRC-32C and SHA-256");
+        }
         return file_.prepare(how);
     }
 

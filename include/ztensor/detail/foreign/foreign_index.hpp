@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// What an importer makes of a foreign header: our own index, as 1.2 would have it. Whatever it says is checked when it
+// is read, as that of a .zt file is. Knows no foreign format.
+#ifndef ZTENSOR_DETAIL_FOREIGN_FOREIGN_INDEX_HPP
+#define ZTENSOR_DETAIL_FOREIGN_FOREIGN_INDEX_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/detail/manifest/words.hpp>
+#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A range of the source, and what its bytes are. Borrows; only for the length of a call.
+struct foreign_component {
+    std::string_view role = "data";
+    std::string_view dtype; ///< in the words of 1.2
+    std::string_view type;  ///< a logical type; "" for none
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::string_view digest; ///< "" for none
+    bool is_big_endian = false;
+};
+
+/// Takes in objects and attributes in any order; names and keys that stand twice are found when the index is read.
+class foreign_index {
+public:
+    [[nodiscard]] std::size_t size() const noexcept { return object_count_; }
+
+    /// A dense object.
+    void add(std::string_view name, span<const std::uint64_t> dimensions, const foreign_component& data) {
+        add(name, dimensions, "dense", {&data, 1}, nullptr);
+    }
+    /// An object of any format; `of_object` may be null.
+    void add(std::string_view name, span<const std::uint64_t> dimensions, std::string_view format,
+             span<const foreign_component> components, const attributes* of_object) {
+        ++object_count_;
+        objects_.text(name);
+        objects_.begin_map(of_object != nullptr ? 4 : 3);
+        objects_.text("shape");
+        objects_.begin_array(dimensions.size());
+        for (const std::uint64_t dimension : dimensions) {
+            objects_.unsigned_integer(dimension);
+        }
+        objects_.text("format");
+        objects_.text(format);
+        if (of_object != nullptr) {
+            objects_.text("attributes");
+            encode_attributes(objects_, *of_object);
+        }
+        objects_.text("components");
+        objects_.begin_map(components.size());
+        for (const foreign_component& each : components) {
+            encode(each);
+        }
+    }
+
+    /// An attribute of the file: its key; the caller appends the value, one item, to what this gives.
+    [[nodiscard]] cbor_encoder& attribute(std::string_view key) {
+        ++attribute_count_;
+        attributes_.text(key);
+        return attributes_;
+    }
+    /// The file has attributes, be they none.
+    void has_attributes() noexcept { has_attributes_ = true; }
+
+    /// Where the object that is added next will stand, and the name of one that stands there.
+    [[nodiscard]] std::size_t next_place() const noexcept { return objects_.size(); }
+    [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
+        cbor_text name;
+        cbor_cursor(objects_.bytes().subspan(place)).read_text(name);
+        return name.text;
+    }
+
+    /// Bytes that the index takes so far, for importers whose headers could grow in it.
+    [[nodiscard]] std::size_t bytes() const noexcept { return objects_.size() + attributes_.size(); }
+
+    /// All of it, encoded. Errors: manifest_too_large, out_of_memory.
+    [[nodiscard]] ZTENSOR_COLD result<byte_buffer> finish(std::uint64_t max_manifest_bytes) const {
+        const bool has_any = has_attributes_ || attribute_count_ != 0;
+        cbor_encoder start;
+        start.begin_map(has_any ? 3 : 2);
+        start.text("version");
+        start.text(text_of(format_version::v1_2));
+        if (has_any) {
+            start.text("attributes");
+            start.begin_map(attribute_count_);
+            start.encoded(attributes_.bytes());
+        }
+        start.text("objects");
+        start.begin_map(object_count_);
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in an index have 32 bits
+        const std::uint64_t size = std::uint64_t{start.size()} + objects_.size();
+        if (size > std::min(most_bytes, max_manifest_bytes)) {
+            return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
+                        {size, std::min(most_bytes, max_manifest_bytes)});
+        }
+        byte_buffer index;
+        if (!index.allocate(static_cast<std::size_t>(size), pattern::reach_bytes)) {
+            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {size});
+        }
+        std::memcpy(index.data(), start.bytes().data(), start.size());
+        if (objects_.size() != 0) {
+            std::memcpy(index.data() + start.size(), objects_.bytes().data(), objects_.size());
+        }
+        return index;
+    }
+
+private:
+    void encode(const foreign_component& component) {
+        const bool has_type = !component.type.empty();
+        const bool has_digest = !component.digest.empty();
+        objects_.text(component.role);
+        objects_.begin_map(std::uint64_t{3} + has_type + has_digest);
+        objects_.text("dtype");
+        if (component.is_big_endian) {
+            char word[16] = {big_endian_mark};
+            const std::size_t size = std::min(component.dtype.size(), sizeof word - 1);
+            std::copy_n(component.dtype.data(), size, word + 1);
+            objects_.text({word, size + 1});
+        } else {
+            objects_.text(component.dtype);
+        }
+        if (has_type) {
+            objects_.text("type");
+            objects_.text(component.type);
+        }
+        objects_.text("offset");
+        objects_.unsigned_integer(component.offset);
+        objects_.text("length");
+        objects_.unsigned_integer(component.length);
+        if (has_digest) {
+            objects_.text("digest");
+            objects_.text(component.digest);
+        }
+    }
+
+    cbor_encoder objects_;
+    cbor_encoder attributes_;
+    std::uint64_t object_count_ = 0;
+    std::uint64_t attribute_count_ = 0;
+    bool has_attributes_ = false;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

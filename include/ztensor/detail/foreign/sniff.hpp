@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// Which importer a file is for, judged by its first bytes, and by its name where these say nothing.
+#ifndef ZTENSOR_DETAIL_FOREIGN_SNIFF_HPP
+#define ZTENSOR_DETAIL_FOREIGN_SNIFF_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+enum class foreign_kind_id : std::uint8_t {
+    none, ///< a .zt file, or nothing that is imported
+    safetensors,
+    gguf,
+    npy,
+    zip, ///< npz or PyTorch: the entries tell
+    onnx,
+};
+
+[[nodiscard]] inline bool ends_with_ignoring_case(std::string_view text, std::string_view end) noexcept {
+    return text.size() >= end.size() && starts_with_ignoring_case(text.substr(text.size() - end.size()), end);
+}
+
+/// A ModelProto as every writer starts it: the version of its format in one byte, then the next field that has a
+/// number of one digit.
+[[nodiscard]] inline bool may_be_onnx(bytes_view head) noexcept {
+    constexpr std::byte ir_version_field{0x08};
+    constexpr unsigned newest_ir_version = 63;
+    if (head.size() < 4 || head[0] != ir_version_field) {
+        return false;
+    }
+    const auto version = std::to_integer<unsigned>(head[1]);
+    const auto next = std::to_integer<unsigned>(head[2]);
+    const bool has_model_field = next == 0x12 || next == 0x1a || next == 0x22 || next == 0x28 || next == 0x32 ||
+                                 next == 0x3a || next == 0x42 || next == 0x72;
+    return version != 0 && version <= newest_ir_version && has_model_field;
+}
+
+/// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
+[[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
+                                                        std::string_view path) noexcept {
+    const std::string_view text = as_text(head);
+    const auto starts_with = [&](std::string_view magic) { return text.substr(0, magic.size()) == magic; };
+    if (starts_with(magic_1) || starts_with(magic_0_1) || starts_with(magic_2)) {
+        return foreign_kind_id::none;
+    }
+    if (starts_with("GGUF")) {
+        return foreign_kind_id::gguf;
+    }
+    if (starts_with("\x93NUMPY")) {
+        return foreign_kind_id::npy;
+    }
+    if (starts_with("PK\x03\x04") || starts_with("PK\x05\x06")) {
+        return foreign_kind_id::zip;
+    }
+    if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
+        load_little(head.data(), size_field_bytes) <= file_bytes) {
+        return foreign_kind_id::safetensors;
+    }
+    if (ends_with_ignoring_case(path, ".safetensors")) { // damaged, and its importer says how
+        return foreign_kind_id::safetensors;
+    }
+    return ends_with_ignoring_case(path, ".onnx") || may_be_onnx(head) ? foreign_kind_id::onnx : foreign_kind_id::none;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
