@@ -93,22 +93,43 @@ ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
 
-# Our own programs use it whatever the library passes on.
-if(ZTENSOR_JSON OR ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS)
+# Our own programs use it whatever the library passes on; for others it is downloaded only if they insist.
+if(ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS OR
+   (ZTENSOR_JSON AND NOT ZTENSOR_JSON STREQUAL "AUTO"))
+    set(ztensor_needs_json ON)
+else()
+    set(ztensor_needs_json OFF)
+endif()
+if(ztensor_needs_json OR ZTENSOR_JSON)
     if(NOT TARGET nlohmann_json::nlohmann_json)
         find_package(nlohmann_json ${ztensor_json_min_version} CONFIG QUIET)
     endif()
-    if(NOT TARGET nlohmann_json::nlohmann_json)
+    if(NOT TARGET nlohmann_json::nlohmann_json AND ztensor_needs_json)
         ztensor_fetch_json()
     endif()
-    add_library(ztensor::json INTERFACE IMPORTED)
-    set_target_properties(ztensor::json PROPERTIES INTERFACE_LINK_LIBRARIES nlohmann_json::nlohmann_json)
+    if(TARGET nlohmann_json::nlohmann_json)
+        add_library(ztensor::json INTERFACE IMPORTED)
+        set_target_properties(ztensor::json PROPERTIES INTERFACE_LINK_LIBRARIES nlohmann_json::nlohmann_json)
+    endif()
+endif()
+if(ZTENSOR_JSON AND TARGET ztensor::json)
+    set(ztensor_has_json ON)
+else()
+    set(ztensor_has_json OFF)
 endif()
 
 include(cmake/ZtensorFindZstd.cmake)
 if(NOT TARGET ztensor::zstd)
     ztensor_fetch_zstd()
     ztensor_wrap_zstd_target()
+endif()
+# An alias of the parent's may not be exported with us, as the library behind it is the parent's: the installed package
+# links to what it finds itself. Written like this, CMake does not take that for the alias.
+get_target_property(ztensor_zstd ztensor::zstd ALIASED_TARGET)
+if(ztensor_zstd)
+    set(ztensor_zstd $<BUILD_INTERFACE:${ztensor_zstd}> $<INSTALL_INTERFACE:$<1:ztensor>::zstd>)
+else()
+    set(ztensor_zstd ztensor::zstd)
 endif()
 include(cmake/ZtensorFindXxhash.cmake)
 

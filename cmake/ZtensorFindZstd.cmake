@@ -6,9 +6,13 @@
 if(TARGET ztensor::zstd)
     return()
 endif()
+if(ZTENSOR_ZSTD_TARGET AND NOT TARGET "${ZTENSOR_ZSTD_TARGET}")
+    message(FATAL_ERROR "ZTENSOR_ZSTD_TARGET is ${ZTENSOR_ZSTD_TARGET}, which is no target here: make it before ztensor is "
+                        "added or found.")
+endif()
 
-# The first name is that of zstd 1.5.6 and later, the last two are those of zstd built in the same tree.
-set(ztensor_zstd_target_names zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd libzstd_shared
+# What the user names goes before all. The second name is that of zstd 1.5.6 and later, the last two are those of zstd built in the same tree.
+set(ztensor_zstd_target_names ${ZTENSOR_ZSTD_TARGET} zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd libzstd_shared
                               libzstd_static)
 
 function(ztensor_wrap_zstd_target)

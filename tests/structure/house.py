@@ -18,7 +18,7 @@ RANKS = {
     6: "csr_view coo_view sparse quantized reader writer load_options",
     7: "load_plan append copy edit lint json recover pieces export foreign reader_set",
     8: "ztensor compiled",
-    9: "eigen mdspan dlpack",
+    9: "eigen mdspan dlpack dlpack_types visit",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
@@ -68,8 +68,7 @@ FOREIGN_HEADERS = {
     r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
-    r"mdspan\.hpp": r"experimental/mdspan",
-    r"dlpack\.hpp": r"dlpack/dlpack\.h",
+    r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
 FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",

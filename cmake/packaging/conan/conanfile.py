@@ -20,6 +20,8 @@ class ZtensorConan(ConanFile):
     name = "ztensor"
     description = "Read and write .zt tensor files (C++17, header-only or compiled)"
     license = "MIT"
+    homepage = "https://github.com/pie-project/ztensor"  # of the format
+    url = homepage
     topics = ("tensor", "serialization", "machine-learning", "header-only")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
@@ -79,6 +81,7 @@ class ZtensorConan(ConanFile):
             "BUILD_TESTS": False,
             "BUILD_EXAMPLES": False,
             "FETCH_DEPENDENCIES": False,
+            "INSTALL": True,
             "JSON": bool(self.options.json),
             "ZLIB": bool(self.options.zlib),
         }.items():
@@ -98,6 +101,7 @@ class ZtensorConan(ConanFile):
             CMake(self).install()
             rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
             rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
+            rmdir(self, os.path.join(self.package_folder, "share"))  # the licence again
         else:
             copy(self, "*.hpp", os.path.join(self.source_folder, "include"),
                  os.path.join(self.package_folder, "include"))

@@ -8,8 +8,11 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
         json ZTENSOR_JSON
         zlib ZTENSOR_ZLIB
 )
-if(NOT "compiled" IN_LIST FEATURES)
+if("compiled" IN_LIST FEATURES)
+    set(config_path lib/cmake/ztensor)
+else()
     set(VCPKG_BUILD_TYPE release) # header-only
+    set(config_path share/cmake/ztensor)
 endif()
 
 vcpkg_cmake_configure(
@@ -21,10 +24,10 @@ vcpkg_cmake_configure(
         -DZTENSOR_FETCH_DEPENDENCIES=OFF
 )
 vcpkg_cmake_install()
-vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/ztensor)
+vcpkg_cmake_config_fixup(CONFIG_PATH ${config_path})
 vcpkg_fixup_pkgconfig()
 
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share"
-                    "${CURRENT_PACKAGES_DIR}/lib/cmake")
+                    "${CURRENT_PACKAGES_DIR}/share/licenses")
 file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+//
+// Tensors lent to and taken from other libraries of the same process (NumPy, PyTorch, JAX, …) by DLPack 1.x.
+// Included only by whoever uses it.
+#ifndef ZTENSOR_DLPACK_HPP
+#define ZTENSOR_DLPACK_HPP
+
+#include <ztensor/array.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/dlpack_types.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/store.hpp>
+#include <ztensor/visit.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+namespace detail {
+
+/// What a type of ours is in DLPack, in both directions.
+struct dlpack_type {
+    dtype storage;
+    std::string_view type;
+    dlpack::type_code code;
+    unsigned bits;
+};
+inline constexpr dlpack_type dlpack_types[] = {
+    {dtype::f64, "", dlpack::type_code::ieee_float, 64},
+    {dtype::f32, "", dlpack::type_code::ieee_float, 32},
+    {dtype::f16, "", dlpack::type_code::ieee_float, 16},
+    {dtype::bf16, "", dlpack::type_code::bfloat, 16},
+    {dtype::i64, "", dlpack::type_code::signed_integer, 64},
+    {dtype::i32, "", dlpack::type_code::signed_integer, 32},
+    {dtype::i16, "", dlpack::type_code::signed_integer, 16},
+    {dtype::i8, "", dlpack::type_code::signed_integer, 8},
+    {dtype::u64, "", dlpack::type_code::unsigned_integer, 64},
+    {dtype::u32, "", dlpack::type_code::unsigned_integer, 32},
+    {dtype::u16, "", dlpack::type_code::unsigned_integer, 16},
+    {dtype::u8, "", dlpack::type_code::unsigned_integer, 8},
+    {dtype::boolean, "", dlpack::type_code::boolean, 8},
+    {dtype::u8, "f8_e4m3fn", dlpack::type_code::float8_e4m3fn, 8},
+    {dtype::u8, "f8_e5m2", dlpack::type_code::float8_e5m2, 8},
+    {dtype::u8, "f8_e4m3fnuz", dlpack::type_code::float8_e4m3fnuz, 8},
+    {dtype::u8, "f8_e5m2fnuz", dlpack::type_code::float8_e5m2fnuz, 8},
+    {dtype::f32, "complex64", dlpack::type_code::complex, 64},
+    {dtype::f64, "complex128", dlpack::type_code::complex, 128},
+};
+
+/// Of a type that element_traits describes and the table holds.
+template <class T>
+[[nodiscard]] dlpack::data_type dlpack_type_of() noexcept {
+    const auto* const row = std::find_if(std::begin(dlpack_types), std::end(dlpack_types), [](const dlpack_type& each) {
+        return each.storage == element_traits<T>::storage && each.type == element_traits<T>::type;
+    });
+    return {static_cast<std::uint8_t>(row->code), static_cast<std::uint8_t>(row->bits), 1};
+}
+
+/// Errors: unsupported_type.
+[[nodiscard]] inline result<const dlpack_type*> find_dlpack_type(dlpack::data_type wanted) noexcept {
+    for (const dlpack_type& row : dlpack_types) {
+        if (static_cast<unsigned>(row.code) == wanted.code && row.bits == wanted.bits && wanted.lanes == 1) {
+            return &row;
+        }
+    }
+    return fail(errc::unsupported_type, "no dtype stands for DLPack's type of code {}, {} bits and {} lanes",
+                {wanted.code, wanted.bits, wanted.lanes});
+}
+
+/// A tensor with all that it needs: whoever deletes it lets go of the reader, or of the elements.
+template <class Owner>
+struct dlpack_package {
+    dlpack::managed_tensor tensor{};
+    std::vector<std::int64_t> dimensions; ///< then as many strides
+    Owner owner;
+
+    explicit dlpack_package(Owner of) : owner(std::move(of)) {}
+    static void remove(dlpack::managed_tensor* self) noexcept {
+        delete static_cast<dlpack_package*>(self->manager_ctx);
+    }
+};
+
+/// Dimensions and strides as DLPack counts them. Errors: too_large_for_host.
+[[nodiscard]] inline result<std::vector<std::int64_t>> dlpack_dimensions(const shape& dimensions) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const std::size_t rank = dimensions.rank();
+    std::vector<std::int64_t> numbers(2 * rank);
+    std::uint64_t stride = 1;
+    for (std::size_t i = rank; i-- > 0;) {
+        const std::uint64_t dimension = dimensions[i];
+        if (dimension > most) {
+            return fail(errc::too_large_for_host, "DLPack counts up to {}, and dimension {} is {}",
+                        {most, i, dimension});
+        }
+        numbers[i] = static_cast<std::int64_t>(dimension);
+        numbers[rank + i] = static_cast<std::int64_t>(stride);
+        // No product of dimensions is too large but in a tensor without elements, where no stride counts.
+        stride = std::min(checked_multiply(stride, std::max<std::uint64_t>(dimension, 1)).value_or(most), most);
+    }
+    return numbers;
+}
+
+/// Errors: too_large_for_host, out_of_memory.
+template <class T, class Owner>
+[[nodiscard]] result<dlpack::handle> pack_for_dlpack(Owner owner, const shape& dimensions, const T* elements,
+                                                     std::uint64_t flags) {
+    return guard_memory([&]() -> result<dlpack::handle> {
+        result<std::vector<std::int64_t>> numbers = dlpack_dimensions(dimensions);
+        if (!numbers) {
+            return std::move(numbers).error();
+        }
+        auto package = std::make_unique<dlpack_package<Owner>>(std::move(owner));
+        package->dimensions = *std::move(numbers);
+        dlpack::tensor view{};
+        // DLPack has no pointer to constant memory: the flag says that it is.
+        view.data = dimensions.element_count() == 0 ? nullptr : const_cast<std::remove_const_t<T>*>(elements);
+        view.device = {static_cast<std::int32_t>(dlpack::device_kind::cpu), 0};
+        view.ndim = static_cast<std::int32_t>(dimensions.rank());
+        view.dtype = dlpack_type_of<std::remove_const_t<T>>();
+        view.shape = package->dimensions.data();
+        view.strides = package->dimensions.data() + dimensions.rank();
+        package->tensor = {dlpack::current_version, package.get(), &dlpack_package<Owner>::remove, flags, view};
+        return dlpack::handle(&package.release()->tensor);
+    });
+}
+
+/// Whether the memory is the host's, and there is a shape. Errors: unsupported_version, invalid_argument.
+[[nodiscard]] inline result<void> check_foreign_tensor(const dlpack::managed_tensor& from) noexcept {
+    if (from.version.major != dlpack::current_version.major) { // then nothing else may be looked at
+        return fail(errc::unsupported_version, "the tensor is of DLPack {}.{}, and only 1.x is known",
+                    {from.version.major, from.version.minor});
+    }
+    const dlpack::tensor& view = from.dl_tensor;
+    const auto kind = static_cast<dlpack::device_kind>(view.device.device_type);
+    if (kind != dlpack::device_kind::cpu && kind != dlpack::device_kind::cuda_host &&
+        kind != dlpack::device_kind::rocm_host) {
+        return fail(errc::invalid_argument,
+                    "the tensor is in the memory of a device, of DLPack's kind {}: copy it to the host first",
+                    {view.device.device_type});
+    }
+    if (view.ndim < 0 || view.ndim > static_cast<std::int32_t>(max_rank)) {
+        return fail(errc::invalid_argument, "the tensor has {} dimensions, and 0 to {} are possible",
+                    {view.ndim, max_rank});
+    }
+    if (view.ndim > 0 && view.shape == nullptr) {
+        return fail(errc::invalid_argument, "the tensor has {} dimensions and gives none of them", {view.ndim});
+    }
+    return {};
+}
+
+/// The size of all elements in bytes. Errors: too_large_for_host; invalid_argument for elements that are nowhere.
+[[nodiscard]] inline result<std::size_t> foreign_bytes(const dlpack::tensor& view, const shape& dimensions,
+                                                       std::size_t element_bytes) noexcept {
+    const std::optional<std::uint64_t> count = dimensions.element_count();
+    const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
+    if (!bytes || *bytes > static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max())) {
+        return fail(errc::too_large_for_host, "the tensor claims more bytes than this host can address");
+    }
+    if (*bytes > 0 && view.data == nullptr) {
+        return fail(errc::invalid_argument, "the tensor has {} elements and points to none", {*count});
+    }
+    return static_cast<std::size_t>(*bytes);
+}
+
+/// True if its elements lie one behind the other, the last dimension the fastest.
+[[nodiscard]] inline bool is_row_major(const dlpack::tensor& view) noexcept {
+    std::int64_t expected = 1;
+    for (std::int32_t i = view.ndim; view.strides != nullptr && i-- > 0;) {
+        if (view.shape[i] != 1 && view.strides[i] != expected) {
+            return false;
+        }
+        expected *= view.shape[i];
+    }
+    return true;
+}
+
+/// The elements of a tensor that is not empty, in row-major order. `gathered` is as large as all of them.
+inline void gather_rows(const dlpack::tensor& view, const std::byte* first, std::size_t element_bytes,
+                        span<std::byte> gathered) noexcept {
+    std::int64_t index[max_rank] = {};
+    const std::byte* element = first;
+    for (std::size_t done = 0; done < gathered.size(); done += element_bytes) {
+        std::memcpy(gathered.data() + done, element, element_bytes);
+        for (std::int32_t i = view.ndim; i-- > 0;) {
+            const std::int64_t step = view.strides[i] * static_cast<std::int64_t>(element_bytes);
+            if (++index[i] < view.shape[i]) {
+                element += step;
+                break;
+            }
+            element -= step * (view.shape[i] - 1);
+            index[i] = 0;
+        }
+    }
+}
+
+/// A tensor of another library as a writer takes it.
+struct foreign_elements {
+    shape dimensions;
+    typed_bytes elements;
+    std::vector<std::byte> gathered; ///< where they did not lie in row-major order
+};
+
+/// Throws std::bad_alloc.
+[[nodiscard]] inline result<foreign_elements> elements_of(const dlpack::managed_tensor& from) {
+    result<void> possible = check_foreign_tensor(from);
+    if (!possible) {
+        return std::move(possible).error();
+    }
+    const dlpack::tensor& view = from.dl_tensor;
+    const result<const dlpack_type*> type = find_dlpack_type(view.dtype);
+    if (!type) {
+        return type.error();
+    }
+    foreign_elements taken;
+    for (std::int32_t i = 0; i < view.ndim; ++i) {
+        if (view.shape[i] < 0) {
+            return fail(errc::invalid_argument, "dimension {} of the tensor is {}", {i, view.shape[i]});
+        }
+        taken.dimensions.push_back(static_cast<std::uint64_t>(view.shape[i]));
+    }
+    const std::size_t element_bytes = (*type)->bits / 8;
+    const result<std::size_t> size = foreign_bytes(view, taken.dimensions, element_bytes);
+    if (!size) {
+        return size.error();
+    }
+    taken.elements = {(*type)->storage, (*type)->type, {}};
+    if (*size == 0) {
+        return taken;
+    }
+    const std::byte* const first =
+        static_cast<const std::byte*>(view.data) + static_cast<std::size_t>(view.byte_offset);
+    taken.elements.bytes = {first, *size};
+    if (!is_row_major(view)) {
+        taken.gathered.resize(*size);
+        gather_rows(view, first, element_bytes, taken.gathered);
+        taken.elements.bytes = taken.gathered; // which stay where they are when the vector moves
+    }
+    return taken;
+}
+
+} // namespace detail
+
+/// A dense object where it lies, without a copy: read-only memory, which a copy of the reader keeps alive until the
+/// tensor is deleted. Bools are lent as they are stored. Touches and verifies nothing.
+/// Errors: unsupported_format (not dense); not_viewable, needs_byteswap, misaligned_memory, as component_view::view();
+/// unknown_dtype, unsupported_type; too_large_for_host (DLPack counts with 63 bits); out_of_memory.
+[[nodiscard]] inline result<dlpack::handle> view_dlpack(const reader& model, const object_view& object) {
+    return visit(object, [&](auto elements) -> result<dlpack::handle> {
+        return detail::pack_for_dlpack(model, object.shape(), elements.data(), dlpack::read_only);
+    });
+}
+
+/// A dense object decoded and verified, in memory of its own, which the tensor's owner may write to and which goes with
+/// it. Errors: as component_view::read() and view_dlpack().
+[[nodiscard]] inline result<dlpack::handle> read_dlpack(const object_view& object) {
+    return visit_type(object, [&](auto of) -> result<dlpack::handle> {
+        using element = typename decltype(of)::type;
+        result<array<element>> elements = object.load<element>();
+        if (!elements) {
+            return std::move(elements).error();
+        }
+        const element* const first = elements->data(); // stays where it is when the array moves
+        return detail::pack_for_dlpack(*std::move(elements), object.shape(), first, dlpack::is_copied);
+    });
+}
+
+/// Adds a tensor of another library, which stays its owner's. One that is not row-major is gathered into memory first;
+/// the others are written from where they lie.
+/// Errors: unsupported_version (no DLPack 1.x); unsupported_type (none of ours); invalid_argument (memory of a device,
+/// dimensions that are none); too_large_for_host; out_of_memory; as writer::add().
+[[nodiscard]] inline result<void> add_dlpack(writer& out, std::string_view name, const dlpack::managed_tensor& from,
+                                             const store& how = {}) {
+    return detail::guard_memory([&]() -> result<void> {
+        result<detail::foreign_elements> taken = detail::elements_of(from);
+        if (!taken) {
+            return std::move(taken).error().in_object(name);
+        }
+        object_draft draft(format::dense, taken->dimensions);
+        detail::draft_access::add(draft, "data", taken->elements, how);
+        return out.add_object(name, draft);
+    });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
