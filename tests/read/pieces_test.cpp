@@ -61,7 +61,7 @@ joined_pieces join(result<component_pieces> pieces) {
     }
 }
 
-std::vector<float> numbers(std::size_t count) {
+std::vector<float> rising_floats(std::size_t count) {
     std::vector<float> made;
     for (std::size_t i = 0; i < count; ++i) {
         made.push_back(static_cast<float>(i % 4099) * 0.37F - 700);
@@ -98,7 +98,7 @@ TEST_CASE("pieces together are the decoded bytes of every component of every gen
 }
 
 TEST_CASE("large components come in several pieces, raw or in frames, verified at the end") {
-    const std::vector<float> values = numbers(900'000);
+    const std::vector<float> values = rising_floats(900'000);
     for (const bool is_zstd : {false, true}) {
         for (const auto digest : {ztensor::digest::none, ztensor::digest::sha256}) {
             const auto file = support::reopened({}, [&](ztensor::writer& to) {
@@ -113,7 +113,7 @@ TEST_CASE("large components come in several pieces, raw or in frames, verified a
 }
 
 TEST_CASE("pieces are converted to floats of every width, rounded once") {
-    const std::vector<float> values = numbers(300'000);
+    const std::vector<float> values = rising_floats(300'000);
     const std::vector<double> wide = {1.0, 0.1, 1e300, -65519.999999999, 65520, 5.960464477539063e-8, -0.0};
     const std::vector<std::int64_t> integers = {0, -1, 1LL << 53, (1LL << 53) + 1, 2049};
     const auto file = support::reopened({}, [&](ztensor::writer& to) {
