@@ -78,9 +78,9 @@ TEST_CASE("a safetensors file opens from a source, and the same by its name alon
 }
 
 TEST_CASE("what stands in the place of a safetensors file is named, whatever it is called") {
-    const auto refused = open_any(
-        std::make_shared<text_source>("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
-        "model.safetensors");
+    const auto refused =
+        open_any(std::make_shared<text_source>("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+                 "model.safetensors");
     REQUIRE(refusal(refused) == errc::foreign_file);
     CHECK(refused.error().sentence().find("git lfs pull") != std::string::npos);
     CHECK(refusal(open_any(std::make_shared<text_source>("<!DOCTYPE html><html>"), "model.safetensors")) ==
