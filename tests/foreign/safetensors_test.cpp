@@ -126,7 +126,8 @@ TEST_CASE("what is refused in a plain header is refused in one with spaces, with
         if (content.size() < 10 || content[8] != '{' || content.substr(0, 2) == std::string(2, '\xff')) {
             continue;
         }
-        const std::size_t header = static_cast<unsigned char>(content[0]) | static_cast<unsigned char>(content[1]) << 8;
+        const std::size_t header =
+            static_cast<unsigned char>(content[0]) + 256 * std::size_t{static_cast<unsigned char>(content[1])};
         if (header + 8 > content.size()) {
             continue;
         }
