@@ -35,7 +35,7 @@ unpack_libraries() {
     (cd "$build/apt" && "${apt[@]}" download libzstd-dev zlib1g-dev)
     dpkg-deb --extract "$build"/apt/libzstd-dev_*.deb "$build/zstd"
     dpkg-deb --extract "$build"/apt/zlib1g-dev_*.deb "$build/zlib"
-    find "$build"/zlib/usr/include/*/ -name zconf.h -exec cp {} "$build/zlib/usr/include" ';' # Debian's is elsewhere
+    find "$build/zlib/usr/include" -mindepth 2 -name zconf.h -exec cp {} "$build/zlib/usr/include" ';' # some keep it apart
 }
 
 runs_here() { # PROGRAM
