@@ -54,7 +54,7 @@ private:
     std::atomic<int>& asked_;
 };
 
-ztensor::result<std::string> text_at(const assembled_source& all, std::uint64_t offset, std::size_t size) {
+ztensor::result<std::string> assembled_text(const assembled_source& all, std::uint64_t offset, std::size_t size) {
     std::vector<std::byte> bytes(size, std::byte{'?'});
     if (auto read = all.read_at(offset, bytes); !read) {
         return read.error();
@@ -76,15 +76,16 @@ TEST_CASE("ranges of several sources lie in one row, with zeros between") {
     CHECK(second == 64);
     CHECK(made == 128);
     CHECK(all.size() == 131);
-    CHECK(text_at(all, 0, 5).value() == "first");
-    CHECK(text_at(all, 64, 6).value() == "second");
-    CHECK(text_at(all, 66, 2).value() == "co");
-    CHECK(text_at(all, 128, 3).value() == "xxx");
-    CHECK(text_at(all, 4, 131 - 4).value() == "t" + std::string(59, '.') + "second" + std::string(58, '.') + "xxx");
-    CHECK(text_at(all, 10, 4).value() == "....");
-    CHECK(text_at(all, 131, 0).value().empty());
-    CHECK(refusal(text_at(all, 130, 2)) == errc::out_of_bounds);
-    CHECK(refusal(text_at(all, ~std::uint64_t{0}, 2)) == errc::out_of_bounds);
+    CHECK(assembled_text(all, 0, 5).value() == "first");
+    CHECK(assembled_text(all, 64, 6).value() == "second");
+    CHECK(assembled_text(all, 66, 2).value() == "co");
+    CHECK(assembled_text(all, 128, 3).value() == "xxx");
+    CHECK(assembled_text(all, 4, 131 - 4).value() ==
+          "t" + std::string(59, '.') + "second" + std::string(58, '.') + "xxx");
+    CHECK(assembled_text(all, 10, 4).value() == "....");
+    CHECK(assembled_text(all, 131, 0).value().empty());
+    CHECK(refusal(assembled_text(all, 130, 2)) == errc::out_of_bounds);
+    CHECK(refusal(assembled_text(all, ~std::uint64_t{0}, 2)) == errc::out_of_bounds);
     CHECK(refusal(all.add(source_of("abc"), 1, 3)) == errc::out_of_bounds);
     CHECK(refusal(all.add(std::make_unique<letters>('x', asked), ~std::uint64_t{0})) == errc::out_of_bounds);
     CHECK(all.size() == 131);
@@ -117,18 +118,18 @@ TEST_CASE("what is read in pieces is made once, what is read whole straight into
     std::atomic<int> asked{0};
     assembled_source all(source_of("first"), 1000);
     const std::uint64_t made = all.add(std::make_unique<letters>('x', asked), 300).value();
-    CHECK(text_at(all, made, 300).value() == std::string(300, 'x'));
-    CHECK(text_at(all, made, 300).value() == std::string(300, 'x'));
+    CHECK(assembled_text(all, made, 300).value() == std::string(300, 'x'));
+    CHECK(assembled_text(all, made, 300).value() == std::string(300, 'x'));
     CHECK(asked == 2);
     for (std::uint64_t at = 0; at < 300; at += 10) {
-        CHECK(text_at(all, made + at, 10).value() == "xxxxxxxxxx");
+        CHECK(assembled_text(all, made + at, 10).value() == "xxxxxxxxxx");
     }
     CHECK(asked == 3);
     const std::uint64_t broken = all.add(std::make_unique<letters>('!', asked), 300).value();
-    CHECK(refusal(text_at(all, broken, 300)) == errc::decode_failed);
-    CHECK(refusal(text_at(all, broken + 1, 3)) == errc::decode_failed);
+    CHECK(refusal(assembled_text(all, broken, 300)) == errc::decode_failed);
+    CHECK(refusal(assembled_text(all, broken + 1, 3)) == errc::decode_failed);
     const std::uint64_t large = all.add(std::make_unique<letters>('x', asked), 1001).value();
-    CHECK(refusal(text_at(all, large, 10)) == errc::limit_exceeded);
+    CHECK(refusal(assembled_text(all, large, 10)) == errc::limit_exceeded);
 }
 
 TEST_CASE("many threads read pieces of what is made") {
@@ -144,7 +145,7 @@ TEST_CASE("many threads read pieces of what is made") {
         threads.emplace_back([&] {
             for (std::size_t at = 0; at < 400; ++at) {
                 const std::size_t which = at % offsets.size();
-                const auto text = text_at(all, offsets[which] + at, 7);
+                const auto text = assembled_text(all, offsets[which] + at, 7);
                 wrong += !text || *text != std::string(7, static_cast<char>('a' + which)) ? 1 : 0;
             }
         });
