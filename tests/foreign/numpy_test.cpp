@@ -137,6 +137,14 @@ TEST_CASE("a changed byte of a stored entry is found by verify(), and when the a
     }
 }
 
+TEST_CASE("a changed byte of an entry in Fortran's order is found, too") {
+    const support::temp_dir folder;
+    const auto damaged = damaged_archive(folder, "npz/stored.npz", "'fortran_order': True", 120);
+    REQUIRE(support::outcome(damaged) == "ok");
+    CHECK(damaged->verify().value().mismatches.size() == 1);
+    CHECK(refusal(damaged->read<float>("fortran")) == errc::digest_mismatch);
+}
+
 TEST_CASE("a changed byte of a deflated entry is found by verify(), and when the array is read") {
     const support::temp_dir folder;
     const auto damaged = damaged_archive(folder, "npz/compressed.npz", "large.npy", 150);

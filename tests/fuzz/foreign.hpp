@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Any bytes as a file of another format: refused with a sentence, or opened, and then everything in it can be asked for.
+// Any bytes as a file of another format: refused with a sentence, or opened, and then everything in it can be asked
+// for.
 #ifndef ZTENSOR_TESTS_FUZZ_FOREIGN_HPP
 #define ZTENSOR_TESTS_FUZZ_FOREIGN_HPP
 
