@@ -35,6 +35,7 @@
 #include <ztensor/detail/edit/recover_definitions.hpp>
 #include <ztensor/detail/export/export_definitions.hpp>
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
+#include <ztensor/detail/foreign/reader_set_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

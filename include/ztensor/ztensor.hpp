@@ -50,6 +50,7 @@
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
+#include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
