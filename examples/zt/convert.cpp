@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zt {
 namespace {
@@ -50,16 +51,21 @@ exit_code convert_file(convert_options& options) {
     if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz")) {
         throw usage_error("OUT ends with .zt, .safetensors or .npz, not as \"" + printable(options.out) + "\" does");
     }
-    const ztensor::reader from = open_input(options.in);
-    options.selected.check({from});
+    const std::vector<ztensor::reader> files = open_inputs(options.in);
+    options.selected.check(files);
+    if (!is_zt && files.size() != 1) {
+        throw usage_error("several files become one .zt file; convert that into another format then");
+    }
     if (!is_zt) {
-        return export_file(from, options);
+        return export_file(files.front(), options);
     }
     if (options.drops_attributes) {
         throw usage_error("--drop-attributes is for files that have no place for them: a .zt file has");
     }
     auto to = ztensor::writer::create(options.out).value();
-    add_objects(from, to, options.selected, options.how);
+    for (const ztensor::reader& from : files) {
+        add_objects(from, to, options.selected, options.how);
+    }
     to.finish().value();
     return good;
 }
@@ -71,7 +77,8 @@ void add_convert(tool& to) {
     CLI::App* const command =
         add_command(to, "convert", "Convert any file into .zt, or a .zt file into .safetensors or .npz",
                     "convert --zstd --digest model.safetensors model.zt", [options] { return convert_file(*options); });
-    command->add_option("IN", options->in, "The file to read, of any format")->required();
+    command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
+        ->required();
     command->add_option("OUT", options->out, "The file to write: .zt, .safetensors or .npz")->required();
     options->how.add_options(*command);
     options->selected.add_options(*command);

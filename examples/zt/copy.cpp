@@ -36,7 +36,8 @@ exit_code copy_file(const std::string& in, const std::string& out, selection& se
 exit_code merge_files(const std::string& out, const std::vector<std::string>& inputs, selection& selected) {
     std::vector<ztensor::reader> files;
     for (const std::string& path : inputs) {
-        files.push_back(open_input(path));
+        const std::vector<ztensor::reader> opened = open_inputs(path);
+        files.insert(files.end(), opened.begin(), opened.end());
     }
     selected.check(files);
     auto to = ztensor::writer::create(out).value();
@@ -91,7 +92,8 @@ void add_merge(tool& to) {
                     "merge model.zt model-00001-of-00002.safetensors model-00002-of-00002.safetensors",
                     [options] { return merge_files(options->out, options->inputs, options->selected); });
     command->add_option("OUT", options->out, "The .zt file to write")->required();
-    command->add_option("IN", options->inputs, "The files to read, of any format")->required();
+    command->add_option("IN", options->inputs, "The files to read, of any format, or folders or indices of shards")
+        ->required();
     options->selected.add_options(*command);
     options->selected.add_rename_option(*command);
 }

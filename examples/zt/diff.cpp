@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zt {
 namespace {
@@ -102,31 +103,20 @@ std::string difference_of_numbers(const ztensor::component_view& a, const ztenso
 class comparison {
 public:
     explicit comparison(const diff_options& options)
-        : options_(options), a_(open_input(options.a)), b_(open_input(options.b)) {}
+        : options_(options), a_(open_inputs(options.a)), b_(open_inputs(options.b)) {}
 
     exit_code run(selection& selected) {
-        selected.check({a_, b_});
-        std::uint64_t total = 0, done = 0;
-        for (const ztensor::object_view object : a_) {
-            total += stored_bytes_of(object);
-        }
-        {
-            progress_line progress;
-            for (const ztensor::object_view object : a_) {
-                progress.show(done, total, object.name());
-                done += stored_bytes_of(object);
-                if (selected.takes(object)) {
-                    compare(object);
+        check_selection(selected);
+        compare_objects(selected);
+        for (const ztensor::reader& file : b_) {
+            for (const ztensor::object_view object : file) {
+                if (selected.takes(object) && find_file(a_, object.name()) == nullptr) {
+                    tell(object, "only in " + options_.b);
                 }
             }
         }
-        for (const ztensor::object_view object : b_) {
-            if (selected.takes(object) && !a_.contains(object.name())) {
-                tell(object, "only in " + options_.b);
-            }
-        }
-        if (options_.compares_attributes) {
-            compare_attributes(a_.attributes(), b_.attributes(), "the file");
+        if (options_.compares_attributes && a_.size() == 1 && b_.size() == 1) {
+            compare_attributes(a_.front().attributes(), b_.front().attributes(), "the file");
         }
         return differences_ == 0 ? good : bad;
     }
@@ -137,11 +127,37 @@ private:
         ++differences_;
     }
 
+    void check_selection(selection& selected) const {
+        std::vector<ztensor::reader> both = a_;
+        both.insert(both.end(), b_.begin(), b_.end());
+        selected.check(both);
+    }
+
+    void compare_objects(const selection& selected) {
+        std::uint64_t total = 0, done = 0;
+        for (const ztensor::reader& file : a_) {
+            for (const ztensor::object_view object : file) {
+                total += stored_bytes_of(object);
+            }
+        }
+        progress_line progress;
+        for (const ztensor::reader& file : a_) {
+            for (const ztensor::object_view object : file) {
+                progress.show(done, total, object.name());
+                done += stored_bytes_of(object);
+                if (selected.takes(object)) {
+                    compare(object);
+                }
+            }
+        }
+    }
+
     void compare(const ztensor::object_view& object) {
-        const auto twin = b_.find(object.name());
-        if (!twin) {
+        const ztensor::reader* const other = find_file(b_, object.name());
+        if (other == nullptr) {
             return tell(object, "only in " + options_.a);
         }
+        const auto twin = other->find(object.name());
         if (object.shape() != twin->shape()) {
             return tell(object, "shape " + to_string(object.shape()) + " and " + to_string(twin->shape()));
         }
@@ -190,8 +206,8 @@ private:
     }
 
     const diff_options& options_;
-    ztensor::reader a_;
-    ztensor::reader b_;
+    std::vector<ztensor::reader> a_;
+    std::vector<ztensor::reader> b_;
     std::uint64_t differences_ = 0;
 };
 
@@ -202,8 +218,8 @@ void add_diff(tool& to) {
     CLI::App* const command = add_command(
         to, "diff", "Compare what two files of any format hold; a difference makes the exit code 1",
         "diff model.safetensors model.zt", [options] { return comparison(*options).run(options->selected); });
-    command->add_option("A", options->a, "A file")->required();
-    command->add_option("B", options->b, "Another")->required();
+    command->add_option("A", options->a, "A file, or the folder or index of shards")->required();
+    command->add_option("B", options->b, "Another one")->required();
     command
         ->add_option("--tolerance", options->tolerance,
                      "Compare numbers, whatever their type, and let them differ by so much")

@@ -24,7 +24,8 @@ struct edit_options {
 exit_code append_files(edit_options& options) {
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.words) {
-        files.push_back(open_input(path));
+        const std::vector<ztensor::reader> opened = open_inputs(path);
+        files.insert(files.end(), opened.begin(), opened.end());
     }
     options.selected.check(files);
     const auto mode = options.is_in_place ? ztensor::publish_mode::in_place : ztensor::publish_mode::replace;
@@ -87,7 +88,8 @@ void add_append(tool& to) {
         add_command(to, "append", "Add the objects of other files to a .zt file", "append model.zt lora.safetensors",
                     [options] { return append_files(*options); });
     command->add_option("FILE", options->path, "The .zt file that grows")->required();
-    command->add_option("IN", options->words, "The files to read, of any format")->required();
+    command->add_option("IN", options->words, "The files to read, of any format, or folders or indices of shards")
+        ->required();
     options->selected.add_options(*command);
     options->selected.add_rename_option(*command);
     command->add_flag("--in-place", options->is_in_place, "Extend the file itself instead of a copy of it");

@@ -64,8 +64,28 @@ void print_objects(const ztensor::reader& file) {
               << '\n';
 }
 
+void print_file(const ztensor::reader& file) {
+    print_objects(file);
+    print_attributes(file.attributes(), "the file");
+    for (const ztensor::object_view object : file) {
+        print_attributes(object.attributes(), printable(object.name()));
+    }
+}
+
 exit_code show_info(const info_options& options) {
-    const ztensor::reader file = open_input(options.path);
+    const std::vector<ztensor::reader> files = open_inputs(options.path);
+    if (files.size() != 1 && (options.as_json || !options.layout_path.empty())) {
+        throw usage_error("--json and --layout are for one file");
+    }
+    for (const ztensor::reader& each : files) {
+        if (files.size() != 1) {
+            std::cout << (&each == &files.front() ? "" : "\n") << emphasised(printable(each.path())) << '\n';
+        }
+        if (!options.as_json && options.layout_path.empty()) {
+            print_file(each);
+        }
+    }
+    const ztensor::reader& file = files.front();
     if (!options.layout_path.empty()) {
         std::ofstream svg(options.layout_path, std::ios::binary);
         svg << draw_layout(file, options.path);
@@ -76,12 +96,6 @@ exit_code show_info(const info_options& options) {
     }
     if (options.as_json) {
         std::cout << describe::file(file).dump(1) << '\n';
-        return good;
-    }
-    print_objects(file);
-    print_attributes(file.attributes(), "the file");
-    for (const ztensor::object_view object : file) {
-        print_attributes(object.attributes(), printable(object.name()));
     }
     return good;
 }
@@ -92,7 +106,7 @@ void add_info(tool& to) {
     const auto options = std::make_shared<info_options>();
     CLI::App* const command = add_command(to, "info", "Show what is in a file", "info model.safetensors",
                                           [options] { return show_info(*options); });
-    command->add_option("FILE", options->path, "The file, of any format")->required();
+    command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
     CLI::Option* const json = command->add_flag("--json", options->as_json, "All of it for programs, with digests");
     command->add_option("--layout", options->layout_path, "Draw where everything lies, as a picture for a browser")
         ->type_name("FILE.svg")

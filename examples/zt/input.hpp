@@ -6,12 +6,21 @@
 
 #include <ztensor/ztensor.hpp>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace zt {
 
 /// The one place where files are opened for reading. Throws ztensor::exception.
 ztensor::reader open_input(const std::string& path);
+
+/// The same of what may be several files: the shards of a model, by their folder or index, or one file.
+std::vector<ztensor::reader> open_inputs(const std::string& path);
+
+/// Objects in files of which each name is in one.
+const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);
 
 /// Stored bytes of all components.
 std::uint64_t stored_bytes_of(const ztensor::object_view& object);

@@ -23,7 +23,7 @@ ztensor::digest algorithm_of(const std::string& name) {
 ztensor::store store_for(const ztensor::component_view& part, const rewriting& how) {
     ztensor::store store;
     if (how.zstd_level) {
-        store.zstd(*how.zstd_level);
+        store.zstd_if_smaller(*how.zstd_level);
     } else if (part.encoding() != ztensor::encoding::raw) {
         store.zstd();
     }
@@ -158,7 +158,7 @@ private:
         const std::vector<float> numbers = object.read_as<float>().value();
         ztensor::store store;
         if (how_.zstd_level) {
-            store.zstd(*how_.zstd_level);
+            store.zstd_if_smaller(*how_.zstd_level);
         }
         store.digest(algorithm_of(how_.digest));
         switch (*floats_as_) {
@@ -195,7 +195,9 @@ private:
 } // namespace
 
 void rewriting::add_options(CLI::App& command) {
-    command.add_option("--zstd", zstd_level, "Compress; LEVEL from 1, which is what --zstd alone means, to 22")
+    command
+        .add_option("--zstd", zstd_level,
+                    "Compress what gets smaller by it; LEVEL from 1, which is what --zstd alone means, to 22")
         ->type_name("[=LEVEL]")
         ->check(CLI::Range(-7, 22));
     command

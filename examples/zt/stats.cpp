@@ -138,35 +138,28 @@ std::vector<std::string> stats_row(const ztensor::object_view& object, const num
             grouped(stats.infinite)};
 }
 
-exit_code show_stats(const std::string& path, selection& selected) {
-    const ztensor::reader file = open_input(path);
-    selected.check({file});
-    std::uint64_t total = 0, done = 0;
-    for (const ztensor::object_view object : file) {
-        total += selected.takes(object) ? stored_bytes_of(object) : 0;
-    }
-    std::vector<std::vector<std::string>> rows;
-    std::vector<std::string> histograms;
-    {
-        progress_line progress;
-        for (const ztensor::object_view object : file) {
-            if (!selected.takes(object)) {
-                continue;
-            }
-            progress.show(done, total, object.name());
-            done += stored_bytes_of(object);
-            const auto stats = stats_of(object);
-            if (stats) {
-                rows.push_back(stats_row(object, *stats));
-                histograms.push_back(histogram_text(*stats));
-            } else if (stats.error().kind() == ztensor::error_kind::unsupported ||
-                       stats.error().kind() == ztensor::error_kind::usage) {
-                std::cerr << "zt: " << stats.error().what() << '\n'; // has no single numbers
-            } else {
-                stats.value();
-            }
+class stats_table {
+public:
+    void add(const ztensor::object_view& object) {
+        const auto stats = stats_of(object);
+        if (stats) {
+            rows_.push_back(stats_row(object, *stats));
+            histograms_.push_back(histogram_text(*stats));
+        } else if (stats.error().kind() == ztensor::error_kind::unsupported ||
+                   stats.error().kind() == ztensor::error_kind::usage) {
+            std::cerr << "zt: " << stats.error().what() << '\n'; // has no single numbers
+        } else {
+            stats.value();
         }
     }
+    void print() const;
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+    std::vector<std::string> histograms_;
+};
+
+void stats_table::print() const {
     print_table({{"NAME", false, true},
                  {"TYPE"},
                  {"ELEMENTS", true},
@@ -176,11 +169,36 @@ exit_code show_stats(const std::string& path, selection& selected) {
                  {"STD", true},
                  {"NAN", true},
                  {"INF", true}},
-                rows);
+                rows_);
     std::cout << '\n' << emphasised("from MIN to MAX") << '\n';
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::cout << histograms[i] << ' ' << rows[i].front() << '\n';
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        std::cout << histograms_[i] << ' ' << rows_[i].front() << '\n';
     }
+}
+
+exit_code show_stats(const std::string& path, selection& selected) {
+    const std::vector<ztensor::reader> files = open_inputs(path);
+    selected.check(files);
+    std::vector<ztensor::object_view> objects;
+    std::uint64_t total = 0, done = 0;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            if (selected.takes(object)) {
+                objects.push_back(object);
+                total += stored_bytes_of(object);
+            }
+        }
+    }
+    stats_table table;
+    {
+        progress_line progress;
+        for (const ztensor::object_view& object : objects) {
+            progress.show(done, total, object.name());
+            table.add(object);
+            done += stored_bytes_of(object);
+        }
+    }
+    table.print();
     return good;
 }
 
@@ -195,7 +213,7 @@ void add_stats(tool& to) {
     CLI::App* const command = add_command(to, "stats", "Show minimum, maximum, mean and a histogram of each tensor",
                                           "stats --only '*.weight' model.zt",
                                           [options] { return show_stats(options->path, options->selected); });
-    command->add_option("FILE", options->path, "The file, of any format")->required();
+    command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
     options->selected.add_options(*command);
 }
 

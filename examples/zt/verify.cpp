@@ -43,8 +43,8 @@ void decode_all(const ztensor::reader& file, progress_line& progress) {
     }
 }
 
-exit_code verify_file(const std::string& path, const verify_options& options) {
-    const ztensor::reader file = open_input(path);
+exit_code verify_file(const ztensor::reader& file, const verify_options& options) {
+    const std::string& path = file.path();
     progress_line progress;
     const ztensor::verification found = file.verify().value();
     std::set<std::uint64_t> damaged; // blobs, by where they are
@@ -73,8 +73,10 @@ exit_code verify_file(const std::string& path, const verify_options& options) {
 exit_code verify_all(const verify_options& options) {
     exit_code worst = good;
     for (const std::string& path : options.paths) {
-        const exit_code code = verify_file(path, options);
-        worst = code == good ? worst : code;
+        for (const ztensor::reader& file : open_inputs(path)) {
+            const exit_code code = verify_file(file, options);
+            worst = code == good ? worst : code;
+        }
     }
     return worst;
 }
@@ -85,7 +87,8 @@ void add_verify(tool& to) {
     const auto options = std::make_shared<verify_options>();
     CLI::App* const command = add_command(to, "verify", "Check every digest; damage makes the exit code 1",
                                           "verify model.zt", [options] { return verify_all(*options); });
-    command->add_option("FILE", options->paths, "The files")->required();
+    command->add_option("FILE", options->paths, "The files, of any format, or folders or indices of shards")
+        ->required();
     command->add_flag("--decode", options->decodes, "Decode everything, too");
     command->add_flag("--require-digests", options->needs_digests, "A component without a digest is damage, too");
 }
