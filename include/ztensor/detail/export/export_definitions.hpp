@@ -16,6 +16,7 @@
 #include <ztensor/detail/export/zip_writer.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/export.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,11 @@ template <class Write>
 
 /// The name of an entry of an archive that leads nowhere else when the archive is unpacked. Errors: not_expressible.
 [[nodiscard]] inline result<void> check_entry_name(std::string_view name) {
+    if (name.size() > max_name_bytes - std::string_view(".npy").size()) {
+        return fail(errc::not_expressible, "an entry of a ZIP archive would have a name of more than {} bytes",
+                    {max_name_bytes})
+            .in_object(name);
+    }
     const std::string with_ends = "/" + std::string(name) + "/";
     const bool climbs = with_ends.find("/../") != std::string::npos || with_ends.find("/./") != std::string::npos;
     if (!climbs && name.front() != '/' && name.find('\\') == std::string_view::npos) {
