@@ -13,8 +13,15 @@ target_compile_definitions(ztensor_compiled PUBLIC ZTENSOR_COMPILED)
 target_include_directories(ztensor_compiled ${ztensor_system_include}
                            PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_link_libraries(ztensor_compiled PRIVATE ztensor::zstd ztensor::xxhash Threads::Threads)
-if(ZTENSOR_JSON) # not for building it: json.hpp is header-only in both modes
-    target_link_libraries(ztensor_compiled INTERFACE ztensor::json)
+if(ZTENSOR_JSON) # for building what reads the headers of other formats; json.hpp is header-only in both modes
+    target_link_libraries(ztensor_compiled PUBLIC ztensor::json)
+else()
+    target_compile_definitions(ztensor_compiled PRIVATE ZTENSOR_WITHOUT_JSON)
+endif()
+if(ZTENSOR_HAS_ZLIB)
+    target_link_libraries(ztensor_compiled PRIVATE ztensor::zlib)
+else()
+    target_compile_definitions(ztensor_compiled PRIVATE ZTENSOR_WITHOUT_ZLIB)
 endif()
 
 # Before 1.0 a new minor version may break its users.

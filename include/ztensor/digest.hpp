@@ -23,7 +23,8 @@ public:
     void update(bytes_view bytes) noexcept;
 
     /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones, "xxh3:" and 16
-    /// lower-case ones; "" for none, and for XXH3 where the library was built without xxHash: see can_compute().
+    /// lower-case ones; of crc32, which it does not write, "crc32:" and 8 upper-case ones; "" for none, and for XXH3
+    /// where the library was built without xxHash: see can_compute().
     [[nodiscard]] std::string text() const;
 
 private:

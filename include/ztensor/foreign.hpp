@@ -5,10 +5,13 @@
 #ifndef ZTENSOR_FOREIGN_HPP
 #define ZTENSOR_FOREIGN_HPP
 
+#include <ztensor/byte_source.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+
+#include <memory>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -22,6 +25,11 @@ inline namespace ZTENSOR_MODE {
 /// asks nothing of other formats: their importers are strict by themselves.
 /// Errors: those of reader::open(); header_malformed, json_malformed, zip_malformed, unclaimed_bytes, not_built_in.
 [[nodiscard]] result<reader> open_any(const file_path& path, const read_options& options = {});
+/// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
+/// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. Errors:
+/// besides, invalid_argument for null.
+[[nodiscard]] result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                                      const read_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

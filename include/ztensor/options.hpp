@@ -44,6 +44,7 @@ struct read_options {
     std::uint64_t max_objects_ = std::uint64_t{1} << 24;
     std::uint64_t max_components_per_object_ = 4096;
     std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
+    bool allow_unclaimed_bytes_ = false;
     result<void> (*strict_)(const detail::opened_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
@@ -65,6 +66,9 @@ struct read_options {
     /// can hold 128 MiB of zeros), one of quantized weights (1 bit becomes 8 bytes), and a sparse file that claims
     /// exabytes. Checked before anything is allocated.
     read_options& max_decoded_bytes(std::uint64_t value) noexcept { return max_decoded_bytes_ = value, *this; }
+    /// Opens files of other formats in which bytes belong to no tensor, where their format forbids that: holes between
+    /// the tensors of a safetensors file, and bytes behind the last one. Nobody reads such bytes.
+    read_options& allow_unclaimed_bytes(bool value) noexcept { return allow_unclaimed_bytes_ = value, *this; }
     /// Refuses what a valid file may be and no careful writer makes, for gates that files of strangers pass. When the
     /// file is opened: an index in another form than writers give it (strict_encoding), names that are not sorted
     /// (strict_order), bytes between the blobs that are no padding of zeros (strict_gap), two components with the same

@@ -23,8 +23,9 @@ enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_grou
 enum class encoding : std::uint8_t { raw, zstd, zstd_seekable };
 
 /// The digest algorithms that can be computed; `none` asks the writer for no digest. CRC-32C is of 0.1 to 1.2, over
-/// stored bytes; XXH3 (64 bits) of version 2, whose digests are all over decoded bytes.
-enum class digest : std::uint8_t { none, crc32c, sha256, xxh3 };
+/// stored bytes; XXH3 (64 bits) of version 2, whose digests are all over decoded bytes. crc32 is that of ZIP archives: it
+/// is checked where one gives it, and no writer takes it.
+enum class digest : std::uint8_t { none, crc32c, sha256, crc32, xxh3 };
 
 /// What can be said of stored bytes and their digest. Only `match` means verified.
 enum class digest_state : std::uint8_t {
@@ -116,7 +117,7 @@ inline constexpr std::array<format_facts, 5> formats = {{
 }
 
 [[nodiscard]] constexpr std::string_view name(digest id) noexcept {
-    constexpr std::string_view names[] = {"none", "crc32c", "sha256", "xxh3"};
+    constexpr std::string_view names[] = {"none", "crc32c", "sha256", "crc32", "xxh3"};
     return names[static_cast<std::size_t>(id)];
 }
 

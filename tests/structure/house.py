@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized reader writer load_options",
-    7: "load_plan append content_digest copy edit lint json recover foreign",
+    7: "load_plan append content_digest copy edit lint json recover foreign reader_set",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack",
 }
@@ -64,14 +64,16 @@ FOREIGN_HEADERS = {
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
     r"detail/codec/(crc32c|sha256)(_\w+)?\.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
-    r"json\.hpp": r"nlohmann/\w+\.hpp",
+    r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
+    r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
     r"mdspan\.hpp": r"experimental/mdspan",
     r"dlpack\.hpp": r"dlpack/dlpack\.h",
 }
 FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/core/cast\.hpp",
-    r"\bnlohmann\b": r"json\.hpp",
+    r"\bnlohmann\b": r"(detail/foreign/)?json\.hpp",
+    r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
     r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
 }

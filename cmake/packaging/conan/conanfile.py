@@ -23,8 +23,8 @@ class ZtensorConan(ConanFile):
     topics = ("tensor", "serialization", "machine-learning", "header-only")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"compiled": [True, False], "json": [True, False], "shared": [True, False], "fPIC": [True, False]}
-    default_options = {"compiled": False, "json": True, "shared": False, "fPIC": True}
+    options = {name: [True, False] for name in ("compiled", "json", "zlib", "shared", "fPIC")}
+    default_options = {"compiled": False, "json": True, "zlib": True, "shared": False, "fPIC": True}
     no_copy_source = True
 
     @property
@@ -56,15 +56,15 @@ class ZtensorConan(ConanFile):
 
     def requirements(self):
         if self.options.json:
-            # In public headers only, so that no binary depends on its version.
+            # Seen from outside in public headers only, so that no binary depends on its version.
             self.requires("nlohmann_json/[>=3.8 <4]", transitive_headers=True, package_id_mode="unrelated_mode")
         self.requires("zstd/[~1.5]")
         self.requires("xxhash/[~0.8]")  # its header alone
+        if self.options.zlib:
+            self.requires("zlib/[>=1.2.11 <2]")
 
     def package_id(self):
-        if self.info.options.compiled:
-            del self.info.options.json
-        else:
+        if not self.info.options.compiled:
             self.info.clear()
 
     def validate(self):
@@ -79,7 +79,8 @@ class ZtensorConan(ConanFile):
             "BUILD_TESTS": False,
             "BUILD_EXAMPLES": False,
             "FETCH_DEPENDENCIES": False,
-            "JSON": False,  # building takes none, and conan passes it on
+            "JSON": bool(self.options.json),
+            "ZLIB": bool(self.options.zlib),
         }.items():
             toolchain.cache_variables[f"ZTENSOR_{option}"] = value
         toolchain.generate()
@@ -106,6 +107,8 @@ class ZtensorConan(ConanFile):
         self.cpp_info.set_property("cmake_target_name", "ztensor::ztensor")
         self.cpp_info.set_property("pkg_config_name", "ztensor")
         self.cpp_info.requires = ["zstd::zstdlib", "xxhash::libxxhash"]
+        if self.options.zlib:
+            self.cpp_info.requires.append("zlib::zlib")
         if self.options.json:
             self.cpp_info.requires.append("nlohmann_json::nlohmann_json")
         if self.options.compiled:
@@ -114,6 +117,8 @@ class ZtensorConan(ConanFile):
             self.cpp_info.defines = ["ZTENSOR_COMPILED"]
             self.cpp_info.libs = ["ztensor"]
         else:
+            without = {"ZTENSOR_WITHOUT_JSON": self.options.json, "ZTENSOR_WITHOUT_ZLIB": self.options.zlib}
+            self.cpp_info.defines = [word for word, has_it in without.items() if not has_it]
             self.cpp_info.bindirs = []
             self.cpp_info.libdirs = []
         if self.settings.os in ("Linux", "FreeBSD") and not self.options.get_safe("shared"):

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/crc32c.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
@@ -34,6 +35,8 @@ ZTENSOR_INLINE digester::digester(digest algorithm) noexcept : algorithm_(algori
         memory_.words[0] = detail::crc32c_start;
     } else if (algorithm == digest::xxh3) {
         detail::xxh3_start(memory_);
+    } else if (algorithm == digest::crc32) {
+        memory_.words[0] = detail::crc32_start;
     } else {
         std::copy_n(detail::sha256_start, 8, memory_.words);
     }
@@ -46,6 +49,8 @@ ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept
         detail::sha256_update(memory_, bytes);
     } else if (algorithm_ == digest::xxh3) {
         detail::xxh3_update(memory_, bytes);
+    } else if (algorithm_ == digest::crc32) {
+        memory_.words[0] = detail::crc32_update(memory_.words[0], bytes);
     }
 }
 
@@ -54,6 +59,11 @@ ZTENSOR_COLD ZTENSOR_INLINE std::string digester::text() const {
         std::array<std::byte, 4> value;
         detail::store_big(~memory_.words[0], value.data(), value.size());
         return detail::with_hex("crc32c:0x", value, "0123456789ABCDEF");
+    }
+    if (algorithm_ == digest::crc32) {
+        std::array<std::byte, 4> value;
+        detail::store_big(~memory_.words[0], value.data(), value.size());
+        return detail::with_hex("crc32:", value, "0123456789abcdef");
     }
     if (algorithm_ == digest::sha256) {
         return detail::with_hex("sha256:", detail::sha256_value(memory_), "0123456789abcdef");

@@ -67,6 +67,16 @@ struct digest_parts {
     return {known, digits, is_well_formed};
 }
 
+/// The same, where a checksum of a ZIP archive may stand: .zt does not know it.
+[[nodiscard]] inline digest_parts parse_any_digest(std::string_view text) noexcept {
+    constexpr std::string_view prefix = "crc32:";
+    if (text.substr(0, prefix.size()) != prefix) {
+        return parse_digest(text);
+    }
+    const std::string_view digits = text.substr(prefix.size());
+    return {digest::crc32, digits, digits.size() == 8 && is_hex(digits)};
+}
+
 /// True if both are the same digest, whatever the case of their digits and with or without 0x.
 [[nodiscard]] inline bool same_digest(const digest_parts& a, const digest_parts& b) noexcept {
     const auto lower = [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };

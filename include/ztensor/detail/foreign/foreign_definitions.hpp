@@ -6,7 +6,10 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/npy.hpp>
+#include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
+#include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/foreign.hpp>
@@ -27,8 +30,23 @@ namespace detail {
     return reader_maker::open(file, *std::move(made));
 }
 
+/// An archive of arrays.
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_zip(const foreign_file& file) {
+    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
+    if (!directory) {
+        return directory.error();
+    }
+    return import_npz(file, *directory);
+}
+
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
     switch (kind) {
+    case foreign_kind_id::safetensors:
+        return open_as(file, import_safetensors(file));
+    case foreign_kind_id::npy:
+        return open_as(file, import_npy(file));
+    case foreign_kind_id::zip:
+        return open_as(file, import_zip(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }
@@ -44,6 +62,11 @@ namespace detail {
     return sniff(start, size, path_text(file.path));
 }
 
+[[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
+    const result<foreign_kind_id> kind = sniff(file);
+    return kind ? open_sniffed(file, *kind) : kind.error();
+}
+
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
@@ -52,10 +75,16 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const
         if (!source) {
             return std::move(source).error();
         }
-        const detail::foreign_file file = {*std::move(source), path.native(), options};
-        const result<detail::foreign_kind_id> kind = detail::sniff(file);
-        return kind ? detail::open_sniffed(file, *kind) : kind.error();
+        return detail::open_any({*std::move(source), path.native(), options});
     });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                                                    const read_options& options) {
+    if (source == nullptr) {
+        return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
+    }
+    return detail::guard_memory([&] { return detail::open_any({std::move(source), name.native(), options}); });
 }
 
 } // namespace ZTENSOR_MODE

@@ -79,6 +79,14 @@ public:
     /// The file has attributes, be they none.
     void has_attributes() noexcept { has_attributes_ = true; }
 
+    /// Where the object that is added next will stand, and the name of one that stands there.
+    [[nodiscard]] std::size_t next_place() const noexcept { return objects_.size(); }
+    [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
+        cbor_text name;
+        cbor_cursor(objects_.bytes().subspan(place)).read_text(name);
+        return name.text;
+    }
+
     /// Bytes that the index takes so far, for importers whose headers could grow in it.
     [[nodiscard]] std::size_t bytes() const noexcept { return objects_.size() + attributes_.size(); }
 

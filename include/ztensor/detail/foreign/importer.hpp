@@ -16,11 +16,13 @@
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -38,8 +40,9 @@ struct imported {
     container_kind kind = container_kind::zt;
     /// The file, or an assembled_source that starts with it: what the index's offsets count in.
     std::shared_ptr<const byte_source> source;
-    byte_buffer index;              ///< see foreign_index
-    bool blobs_may_overlap = false; ///< as views of one storage do; else only equal ranges may
+    byte_buffer index;                       ///< see foreign_index
+    std::vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
+    bool blobs_may_overlap = false;          ///< as views of one storage do; else only equal ranges may
 };
 
 /// Reads `size` bytes at `offset` of a header into memory of our own. Errors: truncated, if the file does not hold
@@ -74,6 +77,8 @@ struct reader_maker {
         opened->path = path_text(file.path);
         opened->index.container = made.kind;
         opened->index.index = std::move(made.index);
+        std::sort(made.digest_covers.begin(), made.digest_covers.end());
+        opened->digest_covers = std::move(made.digest_covers);
         opened->index.blobs_may_overlap = made.blobs_may_overlap;
         result<void> valid = guard_memory([&] { return open_foreign(*opened); });
         return reader::opened_as(std::move(opened), std::move(valid));

@@ -151,8 +151,8 @@ public:
 
     byte_buffer index; ///< private copy of the encoded manifest
     ztensor::generation generation = ztensor::generation::v1_2;
-    container_kind container = container_kind::zt;     ///< others: the index was made of a foreign header
-    std::uint64_t alignment_bytes = blob_alignment;    ///< every blob starts at a multiple of this, which is not 0
+    container_kind container = container_kind::zt;  ///< others: the index was made of a foreign header
+    std::uint64_t alignment_bytes = blob_alignment; ///< every blob starts at a multiple of this, which is not 0
     bool blobs_may_overlap = false;
     std::uint64_t manifest_offset = 0; ///< of version 2, where it is a blob among others; 0 for none
     bool is_data_shard = false;        ///< of version 2, without any manifest

@@ -48,7 +48,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.has_type = component.has_type();
     stored.encoding = component.encoding_name();
     stored.digest = component.digest();
-    stored.has_digest = component.has_digest();
+    stored.has_digest = component.has_digest() && !file.index.is_foreign(); // where it may cover more than the blob
     stored.decoded_bytes = component.decoded_bytes();
     stored.uncompressed_length = component.uncompressed_length();
     stored.generation = component.generation();

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_HASH_BLOBS_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/crc32c.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/core/array.hpp>
@@ -35,7 +36,7 @@ struct hash_task {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     digest algorithm = digest::none;
-    std::uint32_t crc = crc32c_start;   ///< of CRC-32C: where to go on from, then the sum
+    std::uint32_t crc = crc32c_start;   ///< of CRC-32C, CRC-32: where to go on from, then the sum
     bool goes_on = false;               ///< where the task before it ends; for whoever cut a range
     std::array<std::byte, 32> sha256{}; ///< of SHA-256: the digest
     result<void> outcome;
@@ -79,7 +80,12 @@ private:
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
         while (hash_task* const task = take(next_crc32c_, digest::crc32c)) {
-            task->outcome = hash_crc32c(*task, buffer.writable_bytes());
+            task->outcome = hash_crc(*task, buffer.writable_bytes());
+        }
+        while (hash_task* const task = take(next_crc32_, digest::crc32)) {
+            if (task->outcome) { // else it is larger than what may be made
+                task->outcome = hash_crc32(*task, buffer.writable_bytes());
+            }
         }
         if (stream_count_ != 0) {
             hash_sha256(buffer.writable_bytes());
@@ -122,13 +128,27 @@ private:
         });
     }
 
-    [[nodiscard]] result<void> hash_crc32c(hash_task& task, span<std::byte> buffer) const {
+    /// What is made when it is read is made once, not anew for each piece.
+    [[nodiscard]] result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
+        task.crc = crc32_start;
+        byte_buffer whole;
+        if (source_access::is_made(source_, task.offset, task.length)) {
+            if (!whole.allocate(static_cast<std::size_t>(task.length))) {
+                return fail(errc::out_of_memory, "no memory for a component of {} bytes", {task.length});
+            }
+            buffer = whole.writable_bytes();
+        }
+        return hash_crc(task, buffer);
+    }
+
+    [[nodiscard]] result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
+        const bool is_crc32c = task.algorithm == digest::crc32c;
         for (std::uint64_t done = 0; done < task.length;) {
             const result<bytes_view> part = load(task, done, buffer);
             if (!part) {
                 return part.error();
             }
-            task.crc = crc32c_update(task.crc, *part, cpu_);
+            task.crc = is_crc32c ? crc32c_update(task.crc, *part, cpu_) : crc32_update(task.crc, *part);
             done += part->size();
         }
         return {};
@@ -200,6 +220,7 @@ private:
     const cpu_features& cpu_;
     std::size_t stream_count_ = 0; ///< SHA-256 that a thread hashes at once
     std::atomic<std::size_t> next_crc32c_{0};
+    std::atomic<std::size_t> next_crc32_{0};
     std::atomic<std::size_t> next_sha256_{0};
 };
 

@@ -27,17 +27,31 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// What the digest of a blob covers, where that is not the blob: the whole entry of an archive that it lies in.
+struct digest_cover {
+    std::uint64_t blob_offset = 0;
+    std::uint64_t blob_length = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+
+    friend bool operator<(const digest_cover& a, const digest_cover& b) noexcept {
+        return a.blob_offset != b.blob_offset ? a.blob_offset < b.blob_offset : a.blob_length < b.blob_length;
+    }
+};
 
 struct opened_file {
     std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
     std::uint64_t file_bytes = 0;              ///< of the file itself
     manifest index;
     read_options options;
-    std::string path; ///< for messages; empty for memory and user-defined sources
+    std::vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
+    std::string path;                        ///< for messages; empty for memory and user-defined sources
 };
 
 /// Both ends of the file → where its manifest is.

@@ -18,6 +18,7 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -86,14 +87,34 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
 [[nodiscard]] inline digest_state compare_digest(const digest_parts& expected, const digester& computed) {
     const std::string text = computed.text();
-    const digest_parts found = expected.algorithm == digest::xxh3 ? parse_digest_2(text) : parse_digest(text);
+    const digest_parts found = expected.algorithm == digest::xxh3 ? parse_digest_2(text) : parse_any_digest(text);
     return same_digest(found, expected) ? digest_state::match : digest_state::mismatch;
 }
 
 /// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
     const std::string_view text = file.index.text(component.digest_text);
-    return file.index.generation == generation::v2 ? parse_digest_2(text) : parse_digest(text);
+    if (file.index.generation == generation::v2) {
+        return parse_digest_2(text);
+    }
+    return file.index.is_foreign() ? parse_any_digest(text) : parse_digest(text);
+}
+
+/// What that digest covers: the blob, or a range of the source that is not the blob.
+[[nodiscard]] inline digest_cover cover_of(const opened_file& file, const component_record& component) noexcept {
+    const digest_cover own = {component.offset, component.length, component.offset, component.length};
+    const auto found = std::lower_bound(file.digest_covers.begin(), file.digest_covers.end(), own);
+    return found != file.digest_covers.end() && !(own < *found) ? *found : own;
+}
+
+/// Of bytes that can't be inflated, or were found to be others than were written, the digest can't match; every other
+/// failure is one.
+[[nodiscard]] ZTENSOR_COLD inline result<digest_state> damaged_or(error why) noexcept {
+    const errc code = why.code();
+    if (code == errc::digest_mismatch || code == errc::decode_failed || code == errc::decode_size) {
+        return digest_state::mismatch;
+    }
+    return why;
 }
 
 /// Computes the digest of the blob as stored, piece by piece unless it lies in memory, and compares.
@@ -106,7 +127,8 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
         return digest_state::unsupported;
     }
     digester hash(expected.algorithm);
-    if (const std::optional<bytes_view> blob = stable_blob(file, component)) {
+    const digest_cover cover = cover_of(file, component);
+    if (const auto blob = source_access::stable_range(*file.source, cover.offset, cover.length)) {
         if (result<void> unchanged = file.source->check_unchanged(); !unchanged) {
             return std::move(unchanged).error();
         }
@@ -115,14 +137,14 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     }
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
-    if (!piece.allocate(static_cast<std::size_t>(std::min(component.length, piece_bytes)))) {
+    if (!piece.allocate(static_cast<std::size_t>(std::min(cover.length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
     }
-    for (std::uint64_t at = 0; at < component.length; at += piece.size()) {
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(component.length - at, piece.size()));
+    for (std::uint64_t at = 0; at < cover.length; at += piece.size()) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(cover.length - at, piece.size()));
         const span<std::byte> part = piece.writable_bytes().first(size);
-        if (result<void> read = file.source->read_at(component.offset + at, part); !read) {
-            return std::move(read).error();
+        if (result<void> read = file.source->read_at(cover.offset + at, part); !read) {
+            return damaged_or(std::move(read).error());
         }
         hash.update(part);
     }
@@ -137,13 +159,20 @@ public:
     blob_check(const opened_file& file, const component_record& component) noexcept
         : file_(file), component_(component),
           expected_(file.options.verify_digests_ ? known_digest(file, component) : digest_parts()),
-          hash_(expected_.algorithm) {}
+          hash_(expected_.algorithm) {
+        if (!file.digest_covers.empty() && is_wanted()) {
+            take_cover();
+        }
+    }
 
     [[nodiscard]] bool is_wanted() const noexcept { return expected_.algorithm != digest::none; }
     void take(bytes_view next) noexcept { hash_.update(next); }
 
     /// Errors: digest_mismatch.
     [[nodiscard]] ZTENSOR_COLD result<void> finish() const {
+        if (!before_) {
+            return before_;
+        }
         if (!is_wanted() || compare_digest(expected_, hash_) == digest_state::match) {
             return {};
         }
@@ -153,10 +182,30 @@ public:
     }
 
 private:
+    /// A digest that covers a little before the blob, such as the header of an .npy entry, is computed from there on.
+    /// One that covers anything else is left to verify(); what is made when it is read is checked there.
+    ZTENSOR_COLD void take_cover() {
+        constexpr std::uint64_t most_bytes_before = 4096;
+        const digest_cover cover = cover_of(file_, component_);
+        const std::uint64_t before_bytes = component_.offset - cover.offset; // checked below
+        if (cover.offset > component_.offset || before_bytes > most_bytes_before ||
+            cover.length != before_bytes + component_.length ||
+            source_access::is_made(*file_.source, cover.offset, cover.length)) {
+            expected_ = {};
+            hash_ = digester(digest::none);
+            return;
+        }
+        std::array<std::byte, most_bytes_before> before;
+        const span<std::byte> wanted(before.data(), static_cast<std::size_t>(before_bytes));
+        before_ = file_.source->read_at(cover.offset, wanted);
+        hash_.update(wanted);
+    }
+
     const opened_file& file_;
     const component_record& component_;
     digest_parts expected_;
     digester hash_;
+    result<void> before_; ///< of reading what is covered before the blob
 };
 
 /// The same of a blob in one piece.

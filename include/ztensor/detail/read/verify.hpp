@@ -12,6 +12,8 @@
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/hash_blobs.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/read/stored.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +41,8 @@ public:
 
     void add(const component_record& component) {
         const bool has_digest = component.digest_text.is_present();
-        checks_.push_back({&component, has_digest ? known_digest(file_, component).algorithm : digest::none, 0});
+        const digest algorithm = has_digest ? known_digest(file_, component).algorithm : digest::none;
+        checks_.push_back({&component, algorithm, 0, cover_of(file_, component)});
     }
 
     /// Of all that were added, on as many threads as for_each_in_parallel makes of `threads`.
@@ -77,11 +80,11 @@ public:
         }
         const hash_task& hashed = tasks_[asked.first_task];
         if (!hashed.outcome) {
-            return hashed.outcome.error();
+            return damaged_or(hashed.outcome.error());
         }
         std::array<std::byte, 4> checksum;
         store_big(~hashed.crc, checksum.data(), checksum.size());
-        const bytes_view value = asked.algorithm == digest::crc32c ? bytes_view(checksum) : bytes_view(hashed.sha256);
+        const bytes_view value = asked.algorithm == digest::sha256 ? bytes_view(hashed.sha256) : bytes_view(checksum);
         const bool matches = are_digits_of(known_digest(file_, *asked.component).digits, value);
         return matches ? digest_state::match : digest_state::mismatch;
     }
@@ -91,32 +94,36 @@ private:
         const component_record* component;
         digest algorithm; ///< none: there is nothing to compute
         std::uint32_t first_task;
+        digest_cover cover;
 
         /// In the file; false both ways for the same digest of the same bytes.
         [[nodiscard]] bool is_before(const check& other) const noexcept {
-            if (component->offset != other.component->offset) {
-                return component->offset < other.component->offset;
+            if (cover.offset != other.cover.offset) {
+                return cover.offset < other.cover.offset;
             }
-            if (component->length != other.component->length) {
-                return component->length < other.component->length;
+            if (cover.length != other.cover.length) {
+                return cover.length < other.cover.length;
             }
             return algorithm < other.algorithm;
         }
     };
 
     void add_tasks(check& each) {
-        const std::uint64_t length = each.component->length;
+        const std::uint64_t length = each.cover.length;
         const std::uint64_t most = each.algorithm == digest::crc32c ? crc32c_piece_bytes(length) : length;
         each.first_task = static_cast<std::uint32_t>(tasks_.size());
         std::uint64_t done = 0;
         do {
             hash_task task;
-            task.offset = each.component->offset + done;
+            task.offset = each.cover.offset + done;
             task.length = std::min(length - done, most);
             task.algorithm = each.algorithm;
             task.crc = done == 0 ? crc32c_start : 0;
             task.goes_on = done != 0;
             done += task.length;
+            if (source_access::is_made(*file_.source, task.offset, task.length)) { // as a whole, in memory
+                task.outcome = check_memory_limit(task.length, file_.options);
+            }
             tasks_.push_back(std::move(task));
         } while (done < length);
     }

@@ -194,7 +194,7 @@ public:
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
-        if (how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3)) {
+        if (how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3) || how.digest_ == digest::crc32) {
             return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
         }
         return file_.prepare(how);

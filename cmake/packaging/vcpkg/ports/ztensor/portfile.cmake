@@ -6,6 +6,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
     FEATURES
         compiled ZTENSOR_BUILD_COMPILED
         json ZTENSOR_JSON
+        zlib ZTENSOR_ZLIB
 )
 if(NOT "compiled" IN_LIST FEATURES)
     set(VCPKG_BUILD_TYPE release) # header-only

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// CRC-32 as ZIP archives have it: the polynomial of Ethernet, where our own digests are of CRC-32C. Eight bytes at a
+// time by tables, which keeps up with inflating and with disks.
+#ifndef ZTENSOR_DETAIL_CODEC_CRC32_HPP
+#define ZTENSOR_DETAIL_CODEC_CRC32_HPP
+
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/span.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+using crc32_tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+inline constexpr crc32_tables make_crc32_tables() noexcept {
+    constexpr std::uint32_t polynomial = 0xEDB88320; // bits reversed
+    crc32_tables tables{};
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+        std::uint32_t value = byte;
+        for (int bit = 0; bit < 8; ++bit) {
+            value = (value >> 1) ^ ((value & 1) != 0 ? polynomial : 0);
+        }
+        tables[0][byte] = value;
+    }
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+        for (std::size_t i = 1; i < 8; ++i) {
+            tables[i][byte] = (tables[i - 1][byte] >> 8) ^ tables[0][tables[i - 1][byte] & 255];
+        }
+    }
+    return tables;
+}
+inline constexpr crc32_tables crc32_table = make_crc32_tables();
+
+inline constexpr std::uint32_t crc32_start = 0xffffffff;
+
+/// Goes on from `crc` with `bytes`. What ZIP writes is the complement of the last value.
+[[nodiscard]] inline std::uint32_t crc32_update(std::uint32_t crc, bytes_view bytes) noexcept {
+    const std::byte* at = bytes.data();
+    std::size_t left = bytes.size();
+    for (; left >= 8; left -= 8, at += 8) {
+        const std::uint64_t word = load_little_64(at) ^ crc;
+        crc = crc32_table[7][word & 255] ^ crc32_table[6][word >> 8 & 255] ^ crc32_table[5][word >> 16 & 255] ^
+              crc32_table[4][word >> 24 & 255] ^ crc32_table[3][word >> 32 & 255] ^ crc32_table[2][word >> 40 & 255] ^
+              crc32_table[1][word >> 48 & 255] ^ crc32_table[0][word >> 56];
+    }
+    for (; left != 0; --left, ++at) {
+        crc = (crc >> 8) ^ crc32_table[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 255];
+    }
+    return crc;
+}
+
+[[nodiscard]] inline std::uint32_t crc32_of(bytes_view bytes) noexcept {
+    return ~crc32_update(crc32_start, bytes);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

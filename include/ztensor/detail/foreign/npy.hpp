@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+//
+// NumPy's files: one array in .npy, called as the file is, and an archive of several in .npz, called as their entries.
+#ifndef ZTENSOR_DETAIL_FOREIGN_NPY_HPP
+#define ZTENSOR_DETAIL_FOREIGN_NPY_HPP
+
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/foreign_index.hpp>
+#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/npy_header.hpp>
+#include <ztensor/detail/foreign/transposed.hpp>
+#include <ztensor/detail/foreign/zip.hpp>
+#include <ztensor/detail/foreign/zip_content.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Errors: as its parts;
+/// truncated; unclaimed_bytes.
+template <class ReadStart>
+[[nodiscard]] result<npy_header> read_npy_header(std::uint64_t size, bool may_have_more, const ReadStart& read) {
+    std::array<std::byte, npy_preamble_bytes> start;
+    const span<std::byte> there(start.data(), static_cast<std::size_t>(std::min<std::uint64_t>(size, start.size())));
+    if (result<void> done = read(there); !done) {
+        return std::move(done).error();
+    }
+    const result<npy_preamble> preamble = read_npy_preamble(there);
+    if (!preamble) {
+        return preamble.error();
+    }
+    const std::uint64_t data_begin = preamble->header_begin + preamble->header_bytes;
+    if (data_begin > size) {
+        return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
+                    {data_begin, size});
+    }
+    byte_buffer head;
+    if (!head.allocate(static_cast<std::size_t>(data_begin))) {
+        return fail(errc::out_of_memory, "no memory for a header of {} bytes", {data_begin});
+    }
+    if (result<void> done = read(head.writable_bytes()); !done) {
+        return std::move(done).error();
+    }
+    const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble->header_begin));
+    result<npy_header> header = npy_header_parser(text).parse();
+    if (!header) {
+        return header;
+    }
+    header->data_begin = data_begin;
+    if (header->data_bytes > size - data_begin) {
+        return fail(errc::truncated, "the array takes {} bytes, but {} follow its header",
+                    {header->data_bytes, size - data_begin});
+    }
+    if (header->data_bytes != size - data_begin && !may_have_more) {
+        return fail(errc::unclaimed_bytes, "{} bytes follow the array", {size - data_begin - header->data_bytes});
+    }
+    return header;
+}
+
+/// Enters an array whose elements lie at `offset` of `all`.
+[[nodiscard]] ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
+                                                                      std::string_view name, const npy_header& header,
+                                                                      std::uint64_t offset, std::string_view digest) {
+    foreign_component data;
+    data.dtype = header.type->dtype;
+    data.type = header.type->type;
+    data.offset = offset;
+    data.length = header.data_bytes;
+    data.digest = digest;
+    data.is_big_endian = header.is_big_endian;
+    if (header.is_transposed()) {
+        const auto width = static_cast<std::size_t>(header.type->element_bytes);
+        const result<std::uint64_t> made =
+            all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width), data.length);
+        if (!made) {
+            return made.error();
+        }
+        data.offset = *made;
+    }
+    index.add(name, header.dimensions, data);
+    return data;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<imported> finish_npy(const foreign_file& file, container_kind kind,
+                                                              const foreign_index& index,
+                                                              std::shared_ptr<const byte_source> all) {
+    result<byte_buffer> encoded = index.finish(file.options.max_manifest_bytes_);
+    if (!encoded) {
+        return std::move(encoded).error();
+    }
+    imported made;
+    made.kind = kind;
+    made.source = std::move(all);
+    made.index = *std::move(encoded);
+    return made;
+}
+
+/// Of a path: its last part without the ending, as the one array is called.
+[[nodiscard]] ZTENSOR_COLD inline std::string stem_of(std::string_view path) {
+    const std::size_t folder = path.find_last_of("/\\");
+    const std::string_view name = folder == std::string_view::npos ? path : path.substr(folder + 1);
+    const std::size_t dot = name.rfind('.');
+    const std::string_view stem = dot == std::string_view::npos || dot == 0 ? name : name.substr(0, dot);
+    return std::string(stem.empty() || !is_utf8(stem) ? std::string_view("array") : stem);
+}
+
+/// Errors: those of the header, truncated, unclaimed_bytes.
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
+    const byte_source& source = *file.source;
+    const result<npy_header> header =
+        read_npy_header(source.size(), file.options.allow_unclaimed_bytes_,
+                        [&](span<std::byte> destination) { return source.read_at(0, destination); });
+    if (!header) {
+        return header.error();
+    }
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    foreign_index index;
+    const result<foreign_component> data =
+        enter_npy(index, *all, stem_of(path_text(file.path)), *header, header->data_begin, {});
+    return data ? finish_npy(file, container_kind::npy, index, std::move(all)) : data.error();
+}
+
+/// One entry of an archive: an array, or else, as NumPy has it, its bytes.
+[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_entry(const foreign_file& file, const zip_entry& entry,
+                                                                foreign_index& index, assembled_source& all,
+                                                                std::vector<digest_cover>& covers) {
+    constexpr std::string_view ending = ".npy";
+    const bool is_array =
+        entry.name.size() > ending.size() && entry.name.substr(entry.name.size() - ending.size()) == ending;
+    const result<std::uint64_t> content = place_content(all, entry);
+    if (!content) {
+        return content.error();
+    }
+    const std::string digest = digest_text_of(entry);
+    if (!is_array) {
+        const std::uint64_t dimensions[] = {entry.size};
+        foreign_component bytes;
+        bytes.dtype = "u8";
+        bytes.offset = *content;
+        bytes.length = entry.size;
+        bytes.digest = digest;
+        index.add(entry.name, dimensions, bytes);
+        return {};
+    }
+    const result<npy_header> header = read_npy_header(
+        entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
+    if (!header) {
+        return header.error();
+    }
+    const result<std::uint64_t> elements = place_content(all, entry, static_cast<std::size_t>(header->data_begin));
+    if (!elements) {
+        return elements.error();
+    }
+    const result<foreign_component> data =
+        enter_npy(index, all, entry.name.substr(0, entry.name.size() - ending.size()), *header, *elements, digest);
+    if (!data) {
+        return data.error();
+    }
+    covers.push_back({data->offset, data->length, *content, entry.size});
+    return {};
+}
+
+/// Errors: those of the headers of its entries.
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file,
+                                                              const zip_directory& directory) {
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    foreign_index index;
+    std::vector<digest_cover> covers;
+    for (const zip_entry& each : directory.entries()) {
+        if (each.name.back() == '/' && each.size == 0) {
+            continue; // a folder
+        }
+        if (result<void> entered = import_npz_entry(file, each, index, *all, covers); !entered) {
+            return std::move(entered).error().in_object(each.name);
+        }
+    }
+    result<imported> made = finish_npy(file, container_kind::npz, index, std::move(all));
+    if (made) {
+        made->digest_covers = std::move(covers);
+    }
+    return made;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Elements that lie first dimension fastest, as Fortran has them, put in the order of everything else: made when they
+// are read.
+#ifndef ZTENSOR_DETAIL_FOREIGN_TRANSPOSED_HPP
+#define ZTENSOR_DETAIL_FOREIGN_TRANSPOSED_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class transposed_elements final : public made_bytes {
+public:
+    /// They are at `offset` of `source`, each of 1, 2, 4, 8 or 16 bytes; their number was found to fit 64 bits, and
+    /// none of the dimensions, of which there are at least two, is 0.
+    transposed_elements(const byte_source& source, std::uint64_t offset, const shape& dimensions,
+                        std::size_t element_bytes)
+        : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes) {}
+
+    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+        byte_buffer stored;
+        if (!stored.allocate(destination.size())) {
+            return fail(errc::out_of_memory, "no memory to transpose {} bytes", {destination.size()});
+        }
+        if (result<void> read = source_.read_at(offset_, stored.writable_bytes()); !read) {
+            return read;
+        }
+        switch (element_bytes_) {
+        case 1:
+            transpose<1>(stored.data(), destination.data());
+            break;
+        case 2:
+            transpose<2>(stored.data(), destination.data());
+            break;
+        case 4:
+            transpose<4>(stored.data(), destination.data());
+            break;
+        case 8:
+            transpose<8>(stored.data(), destination.data());
+            break;
+        default:
+            transpose<16>(stored.data(), destination.data());
+        }
+        return {};
+    }
+
+private:
+    /// For each index of the dimensions in between, one matrix of the first and the last.
+    template <std::size_t Width>
+    void transpose(const std::byte* from, std::byte* to) const noexcept {
+        const std::size_t rank = dimensions_.rank();
+        const auto rows = static_cast<std::size_t>(dimensions_[0]);
+        const auto columns = static_cast<std::size_t>(dimensions_[rank - 1]);
+        std::size_t between = 1; // elements of all dimensions but the first and the last
+        for (std::size_t i = 1; i + 1 < rank; ++i) {
+            between *= static_cast<std::size_t>(dimensions_[i]);
+        }
+        for (std::size_t at = 0; at < between; ++at) { // in the order of what is made
+            std::size_t there = 0, stride = 1, left = at, size = between;
+            for (std::size_t i = 1; i + 1 < rank; ++i) {
+                size /= static_cast<std::size_t>(dimensions_[i]);
+                there += left / size * stride;
+                left %= size;
+                stride *= static_cast<std::size_t>(dimensions_[i]);
+            }
+            transpose_matrix<Width>(from + there * rows * Width, to + at * columns * Width, rows, columns,
+                                    rows * between, between * columns);
+        }
+    }
+
+    /// In squares that fit the first-level cache. Strides are in elements.
+    template <std::size_t Width>
+    static void transpose_matrix(const std::byte* from, std::byte* to, std::size_t rows, std::size_t columns,
+                                 std::size_t stride_from, std::size_t stride_to) noexcept {
+        constexpr std::size_t side = 32;
+        for (std::size_t row = 0; row < rows; row += side) {
+            const std::size_t last_row = std::min(rows, row + side);
+            for (std::size_t column = 0; column < columns; column += side) {
+                const std::size_t last_column = std::min(columns, column + side);
+                for (std::size_t i = row; i < last_row; ++i) {
+                    for (std::size_t j = column; j < last_column; ++j) {
+                        std::memcpy(to + (i * stride_to + j) * Width, from + (i + j * stride_from) * Width, Width);
+                    }
+                }
+            }
+        }
+    }
+
+    const byte_source& source_;
+    std::uint64_t offset_;
+    shape dimensions_;
+    std::size_t element_bytes_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
