@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Write random files of version 2, and compare them with what the reference, the Python package ztensor 2.1.2, writes.
 
-Usage: check_v2_written.py --out OUTDIR --write COMMAND... [--count N] [--seed N]
-COMMAND is write_v2. The same tensors in canonical form must be the same file, byte for byte, and so with another
+Usage: check_v2_written.py --out OUTDIR --write COMMAND... --migrate COMMAND... [--count N] [--seed N]
+The commands are write_v2 and the example migrate. The same tensors in canonical form must be the same file, byte for byte, and so with another
 alignment, in any order and compressed, but for the compressed bytes; the reference must read whatever is written,
-appended to and sharded, value by value, and find its digests right. Ends with 'N passed, N failed'.
+appended to, sharded and migrated from 1.2, value by value, and find its digests right; and the content digest is that
+of the text of the format, whatever the layout. Ends with 'N passed, N failed'.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import shutil
@@ -22,7 +24,7 @@ from typing import Any, Callable
 
 from oracle.need import require
 
-ztensor = require("ztensor", "requirements-reference-2.txt")
+ztensor = require("ztensor", "version-2-requirements.txt")
 
 VERSION = "2.1.2"
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8, "u32": 4, "u16": 2,
@@ -263,6 +265,76 @@ def write_theirs(file: File, path: Path, encoding: str | None = None, **options:
             out.add_object(each.name, each.shape, parts, layout=each.layout, attributes=each.attributes)
 
 
+# ---- the content digest, by the text of the format ----------------------------------------------------------
+
+
+def shortest_float(value: float) -> bytes:
+    """In the fewest bytes that keep the value."""
+    if value != value:
+        return b"\xf9\x7e\x00"
+    for major, form in ((b"\xf9", ">e"), (b"\xfa", ">f")):
+        try:
+            packed = struct.pack(form, value)
+        except OverflowError:
+            continue
+        if struct.pack(">d", struct.unpack(form, packed)[0]) == struct.pack(">d", value):
+            return major + packed
+    return b"\xfb" + struct.pack(">d", value)
+
+
+def deterministic(value: Any) -> bytes:
+    """RFC 8949 §4.2.1."""
+    def head(major: int, argument: int) -> bytes:
+        if argument < 24:
+            return bytes([major << 5 | argument])
+        size = next(size for size in range(4) if argument < 1 << (8 << size))
+        return bytes([major << 5 | 24 + size]) + argument.to_bytes(1 << size, "big")
+    if isinstance(value, float):
+        return shortest_float(value)
+    if value is None or isinstance(value, bool):
+        return cbor(value)
+    if isinstance(value, int):
+        return head(0, value) if value >= 0 else head(1, -1 - value)
+    if isinstance(value, str):
+        return head(3, len(value.encode())) + value.encode()
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(deterministic, value))
+    pairs = sorted((deterministic(key), deterministic(each)) for key, each in value.items())
+    return head(5, len(value)) + b"".join(key + each for key, each in pairs)
+
+
+def decoded(data: bytes, at: int = 0) -> tuple[Any, int]:
+    """The item of deterministic CBOR at `at`, and where it ends."""
+    major, argument = data[at] >> 5, data[at] & 31
+    begin, at = at, at + 1
+    if argument >= 24:
+        size = 1 << (argument - 24) if argument < 28 else 0
+        argument, at = int.from_bytes(data[at:at + size], "big"), at + size
+    if major < 2:
+        return (argument if major == 0 else -1 - argument), at
+    if major < 4:
+        content = data[at:at + argument]
+        return (content if major == 2 else content.decode()), at + argument
+    if major == 7:
+        if at - begin > 1:
+            return struct.unpack({3: ">e", 5: ">f", 9: ">d"}[at - begin], data[begin + 1:at])[0], at
+        return {20: False, 21: True, 22: None}[argument], at
+    items = []
+    for _ in range(argument if major == 4 else 2 * argument):
+        item, at = decoded(data, at)
+        items.append(item)
+    return (items if major == 4 else dict(zip(items[::2], items[1::2]))), at
+
+
+def content_digest(path: Path) -> str:
+    """Of a file of the reference, from its manifest."""
+    objects = decoded(manifest_of(path))[0]["objects"]
+    for each in objects.values():
+        each["parts"] = {role: {key: part[key] for key in ("dtype", "type", "digest") if key in part}
+                         for role, part in each["parts"].items()}
+    return "sha256:" + hashlib.sha256(deterministic(["zt.content/1", objects])).hexdigest()
+
+
 # ---- comparisons --------------------------------------------------------------------------------------------
 
 
@@ -304,14 +376,29 @@ def check_same(ours: Path, theirs: Path) -> None:
 class Checks:
     """Each writes its files into a folder of its own."""
 
-    def __init__(self, command: list[str], out: Path, seed: int):
-        self.command, self.out, self.random = command, out, random.Random(seed)
+    def __init__(self, command: list[str], migrate: list[str], seed: int):
+        self.command, self.migrate, self.random = command, migrate, random.Random(seed)
+
+    def check_id(self, path: Path, file: File) -> None:
+        """It is that of the canonical file that the reference makes of the same tensors."""
+        canonical = path.with_name("canonical.zt")
+        file.objects.sort(key=lambda each: each.name.encode())
+        write_theirs(file, canonical)
+        result = subprocess.run([*self.command, "--id", str(path)], capture_output=True, text=True, check=False)
+        expected = content_digest(canonical)
+        assert result.stdout.strip() == expected, f"id {result.stdout.strip()}{result.stderr} instead of {expected}"
+
+    def run_migrate(self, version: str, source: Path, target: Path) -> None:
+        command = [*self.migrate, "--version", version, str(source), str(target)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"migrate to {version}: {result.stderr.strip()}"
 
     def canonical(self, folder: Path) -> None:
         file = random_file(self.random)
         write_ours(self.command, file, folder / "ours.zt", "create")
         write_theirs(file, folder / "theirs.zt")
         check_same(folder / "ours.zt", folder / "theirs.zt")
+        self.check_id(folder / "ours.zt", file)
 
     def in_any_order_and_alignment(self, folder: Path) -> None:
         file = random_file(self.random)
@@ -334,6 +421,7 @@ class Checks:
         file.objects.append(Model("zz", [len(big.data) // 4], {"data": big}, verb=self.random.choice(["dense", "stream"])))
         write_ours(self.command, file, folder / "ours.zt", "create any_order align 4096", "zstd")
         check_read(folder / "ours.zt", file)
+        self.check_id(folder / "ours.zt", file)
 
     def with_sha256(self, folder: Path) -> None:
         file = random_file(self.random)
@@ -360,6 +448,21 @@ class Checks:
         word = self.random.choice(["shards", "sha256_shards"])
         write_ours(self.command, file, folder / "model.zt", f"create {word} {most}")
         check_read(folder / "model.zt", file)
+        self.check_id(folder / "model.zt", file)
+
+    def there_and_back(self, folder: Path) -> None:
+        """Through 1.2, where it can say all: the reference's canonical file comes back byte for byte."""
+        file = random_file(self.random)
+        file.objects = [each for each in file.objects if each.layout != "zt.mx/1" and all(
+            part.logical not in ("f8_e8m0", "f4_e2m1") for part in each.parts.values())]
+        for each in file.objects:
+            if each.verb == "coo":  # 1.2 keeps wide indices alone
+                coords = each.parts["coords"].data
+                each.parts["coords"] = Part("u64", pack("Q", list(struct.unpack(f"<{len(coords) // 4}I", coords))))
+        write_theirs(file, folder / "theirs.zt")
+        self.run_migrate("1.2.0", folder / "theirs.zt", folder / "old.zt")
+        self.run_migrate("2", folder / "old.zt", folder / "back.zt")
+        check_same(folder / "back.zt", folder / "theirs.zt")
 
 
 def main() -> int:
@@ -367,11 +470,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--write", nargs="+", required=True)
+    parser.add_argument("--migrate", nargs="+", required=True)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    checks = Checks(arguments.write, arguments.out, arguments.seed)
-    names = ("canonical", "in_any_order_and_alignment", "in_pieces", "compressed", "with_sha256", "appended", "sharded")
+    checks = Checks(arguments.write, arguments.migrate, arguments.seed)
+    names = ("canonical", "in_any_order_and_alignment", "in_pieces", "compressed", "with_sha256", "appended", "sharded",
+             "there_and_back")
     passed = failed = 0
     for number in range(arguments.count):
         for name in names:

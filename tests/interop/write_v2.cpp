@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Writes a file of version 2 as a script says, for the comparison with the reference: write_v2 FILE SCRIPT. A script is
-// lines of words, text and bytes in hexadecimal digits; check_v2_written.py makes them.
+// lines of words, text and bytes in hexadecimal digits; check_v2_written.py makes them. Or tells the content digest of
+// one, a SHA-256: write_v2 --id FILE.
 #include <ztensor/append.hpp>
-#include <ztensor/copy.hpp>
+#include <ztensor/content_digest.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -18,7 +20,6 @@
 
 namespace {
 
-using ztensor::errc;
 using ztensor::result;
 
 using words = std::vector<std::string>;
@@ -207,14 +208,24 @@ result<void> run(const std::string& path, const std::string& script_path) {
     return out->finish();
 }
 
+result<void> tell_id(const std::string& path) {
+    const result<ztensor::reader> file = ztensor::reader::open(path);
+    const result<std::string> id = file ? ztensor::content_digest(*file, ztensor::digest::sha256) : file.error();
+    if (!id) {
+        return id.error();
+    }
+    std::puts(id->c_str());
+    return {};
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     if (argc != 3) {
-        std::fputs("usage: write_v2 FILE SCRIPT\n", stderr);
+        std::fputs("usage: write_v2 FILE SCRIPT, or write_v2 --id FILE\n", stderr);
         return 2;
     }
-    const result<void> done = run(argv[1], argv[2]);
+    const result<void> done = std::string(argv[1]) == "--id" ? tell_id(argv[2]) : run(argv[1], argv[2]);
     if (!done) {
         std::fprintf(stderr, "%s: %s\n", std::string(ztensor::name(done.error().code())).c_str(),
                      done.error().what().c_str());

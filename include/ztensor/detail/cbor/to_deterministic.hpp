@@ -6,6 +6,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/cbor/deterministic.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/cbor/number.hpp>
 #include <ztensor/detail/core/array.hpp>
@@ -27,9 +28,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// Arrays and maps may enclose one another this deep in a manifest of version 2, the root included.
-inline constexpr std::size_t max_cbor_depth_2 = 32;
 
 /// Keys of text in the order of their encoded bytes: the shorter one first.
 [[nodiscard]] inline bool comes_before_2(std::string_view a, std::string_view b) noexcept {
@@ -142,8 +140,9 @@ private:
     }
 
     [[nodiscard]] result<void> open(bool is_map) {
-        if (depth_ + open_.size() >= max_cbor_depth_2) {
-            return fail(errc::cbor_depth, "nested deeper than the {} arrays and maps of version 2", {max_cbor_depth_2});
+        if (depth_ + open_.size() >= max_deterministic_depth) {
+            return fail(errc::cbor_depth, "nested deeper than the {} arrays and maps of version 2",
+                        {max_deterministic_depth});
         }
         container made = {{}, out_.size(), starts_.size(), is_map, false};
         if (!(is_map ? cursor_.enter_map(made.items) : cursor_.enter_array(made.items))) {

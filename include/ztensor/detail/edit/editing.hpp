@@ -55,6 +55,10 @@ edit_by(const file_path& path, const write_options& options, os_calls& os) {
     if (!old) {
         return std::move(old).error();
     }
+    if ((**old).version == format_version::v2) {
+        return fail(errc::not_expressible,
+                    "files of version 2 only grow: append() to this one, or copy() what is to stay to another");
+    }
     std::unique_ptr<patching> patch;
     std::unique_ptr<writer_core> out;
     if (in_place) {

@@ -16,6 +16,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/validate_2.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
@@ -161,15 +162,14 @@ namespace detail {
     if (!end) {
         return end.error();
     }
-    if (version == format_version::v2) {
-        return {};
-    }
-    if (!object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
+    if (version != format_version::v2 &&
+        !object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
         if (result<void> valid = check_quantized(index); !valid) {
             return valid;
         }
     }
-    result<void> valid = manifest_validator(index, *end).validate();
+    result<void> valid = version == format_version::v2 ? manifest_validator_2(index, *end).validate()
+                                                       : manifest_validator(index, *end).validate();
     if (valid) {
         return valid;
     }

@@ -64,6 +64,7 @@ struct typed_draft {
     }
     if (version == format_version::v2) {
         valid = check_index_type_2(indices.storage);
+        valid = valid ? check_rising_columns(indices.bytes, indptr.bytes, indices.storage, errc::sparse_order) : valid;
     }
     if (!valid) {
         return std::move(valid).error();
@@ -93,6 +94,7 @@ struct typed_draft {
     }
     if (version == format_version::v2) {
         valid = check_index_type_2(coords.storage);
+        valid = valid ? check_distinct_coords(dimensions, coords.bytes, coords.storage) : valid;
     }
     if (!valid) {
         return std::move(valid).error();
