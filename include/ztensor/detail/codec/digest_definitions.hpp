@@ -56,12 +56,12 @@ ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept
 
 ZTENSOR_COLD ZTENSOR_INLINE std::string digester::text() const {
     if (algorithm_ == digest::crc32c) {
-        std::array<std::byte, 4> value;
+        std::array<std::byte, 4> value{};
         detail::store_big(~memory_.words[0], value.data(), value.size());
         return detail::with_hex("crc32c:0x", value, "0123456789ABCDEF");
     }
     if (algorithm_ == digest::crc32) {
-        std::array<std::byte, 4> value;
+        std::array<std::byte, 4> value{};
         detail::store_big(~memory_.words[0], value.data(), value.size());
         return detail::with_hex("crc32:", value, "0123456789abcdef");
     }

@@ -30,20 +30,30 @@ struct sha256_ni_stream {
     sha256_four words[4];
 };
 
+/// The lanes of both, one vector behind the other. GCC has clang's builtin for that since version 12.
+template <int... Lanes, class Vector>
+__attribute__((target("sha,sse4.1"), always_inline)) inline Vector sha256_ni_lanes(Vector a, Vector b) noexcept {
+#if defined(__clang__) || __GNUC__ >= 12
+    return __builtin_shufflevector(a, b, Lanes...);
+#else
+    return __builtin_shuffle(a, b, Vector{Lanes...});
+#endif
+}
+
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_load(sha256_ni_stream& stream,
                                                                                 const std::uint32_t* state) noexcept {
     sha256_four abcd;
     sha256_four efgh;
     std::memcpy(&abcd, state, sizeof abcd);
     std::memcpy(&efgh, state + 4, sizeof efgh);
-    stream.abef = __builtin_shufflevector(efgh, abcd, 1, 0, 5, 4);
-    stream.cdgh = __builtin_shufflevector(efgh, abcd, 3, 2, 7, 6);
+    stream.abef = sha256_ni_lanes<1, 0, 5, 4>(efgh, abcd);
+    stream.cdgh = sha256_ni_lanes<3, 2, 7, 6>(efgh, abcd);
 }
 
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_store(const sha256_ni_stream& stream,
                                                                                  std::uint32_t* state) noexcept {
-    const sha256_four abcd = __builtin_shufflevector(stream.abef, stream.cdgh, 3, 2, 7, 6);
-    const sha256_four efgh = __builtin_shufflevector(stream.abef, stream.cdgh, 1, 0, 5, 4);
+    const sha256_four abcd = sha256_ni_lanes<3, 2, 7, 6>(stream.abef, stream.cdgh);
+    const sha256_four efgh = sha256_ni_lanes<1, 0, 5, 4>(stream.abef, stream.cdgh);
     std::memcpy(state, &abcd, sizeof abcd);
     std::memcpy(state + 4, &efgh, sizeof efgh);
 }
@@ -54,7 +64,7 @@ __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_take(
     for (std::size_t i = 0; i < 4; ++i) {
         sixteen bytes;
         std::memcpy(&bytes, block + 16 * i, sizeof bytes);
-        bytes = __builtin_shufflevector(bytes, bytes, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+        bytes = sha256_ni_lanes<3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12>(bytes, bytes);
         std::memcpy(&stream.words[i], &bytes, sizeof bytes);
     }
 }
@@ -65,10 +75,9 @@ __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_round
     sha256_four* const words = stream.words;
     const sha256_four sum = words[0] + constants;
     stream.cdgh = __builtin_ia32_sha256rnds2(stream.cdgh, stream.abef, sum);
-    stream.abef = __builtin_ia32_sha256rnds2(stream.abef, stream.cdgh, __builtin_shufflevector(sum, sum, 2, 3, 2, 3));
-    const sha256_four next = __builtin_ia32_sha256msg2(__builtin_ia32_sha256msg1(words[0], words[1]) +
-                                                           __builtin_shufflevector(words[2], words[3], 1, 2, 3, 4),
-                                                       words[3]);
+    stream.abef = __builtin_ia32_sha256rnds2(stream.abef, stream.cdgh, sha256_ni_lanes<2, 3, 2, 3>(sum, sum));
+    const sha256_four next = __builtin_ia32_sha256msg2(
+        __builtin_ia32_sha256msg1(words[0], words[1]) + sha256_ni_lanes<1, 2, 3, 4>(words[2], words[3]), words[3]);
     words[0] = words[1];
     words[1] = words[2];
     words[2] = words[3];
