@@ -9,6 +9,7 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/core/text.hpp>
@@ -192,8 +193,8 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 /// One object, as far as it can be judged alone. The lengths of its entries are those of the decoded components, or of
 /// the blobs that are copied as they are stored. Errors: those of writer::add_object.
 [[nodiscard]] inline result<void> check_entry(format_version version, const object_entry& object) {
-    if (object.shape->too_long()) {
-        return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
+    if (!object.shape->is_valid()) {
+        return flawed(*object.shape);
     }
     if (object.attributes != nullptr) {
         if (result<void> valid = check_attributes(*object.attributes, depth_around_object_attributes(version));

@@ -93,7 +93,7 @@ struct typed_draft {
 }
 
 /// Errors: quant_bits, quant_group, quant_packing.
-[[nodiscard]] ZTENSOR_COLD inline result<object_draft>
+[[nodiscard]] ZTENSOR_COLD inline result<typed_draft>
 draft_quantized(const shape& dimensions, const quantization& parameters, const typed_bytes& packed_weight,
                 const typed_bytes& scales, const typed_bytes& zeros, const store& how) {
     if (parameters.bits == 0 || parameters.bits > 64) {
@@ -114,7 +114,7 @@ draft_quantized(const shape& dimensions, const quantization& parameters, const t
                          .set("bits", parameters.bits)
                          .set("group_size", parameters.group_size)
                          .set("packing", parameters.packing_name));
-    return draft;
+    return typed_draft{std::move(draft), {}};
 }
 
 } // namespace detail
