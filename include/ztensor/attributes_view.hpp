@@ -4,11 +4,13 @@
 #ifndef ZTENSOR_ATTRIBUTES_VIEW_HPP
 #define ZTENSOR_ATTRIBUTES_VIEW_HPP
 
+#include <ztensor/attribute_value.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +21,21 @@ inline namespace ZTENSOR_MODE {
 class attributes_view;
 
 namespace detail {
+
+struct attributes_access;
+
 template <>
 inline constexpr bool is_handle_v<attributes_view> = true;
+
 } // namespace detail
 
 /// One attribute of an open file: both views live as long as what the attributes were taken from.
 struct attribute {
     std::string_view key;
     bytes_view cbor; ///< the value, encoded as it stands in the file
+
+    [[nodiscard]] attribute_value value() const noexcept { return attribute_value(cbor, key); }
+    [[nodiscard]] attribute_kind kind() const noexcept { return value().kind(); }
 };
 
 /// A CBOR map that was validated when its file was opened: distinct text keys, well-formed values. Cheap to copy;
@@ -35,7 +44,8 @@ class attributes_view {
 public:
     class iterator {
     public:
-        using iterator_category = std::input_iterator_tag;
+        using iterator_concept = std::forward_iterator_tag; // of C++20
+        using iterator_category = std::input_iterator_tag;  // gives values, not references
         using value_type = attribute;
         using difference_type = std::ptrdiff_t;
         /// Keeps what `->` shows for as long as the expression takes.
@@ -45,13 +55,18 @@ public:
         };
         using reference = attribute; ///< its key and value are borrowed from the reader, not from the iterator
 
-        reference operator*() const noexcept { return current_; }
-        pointer operator->() const noexcept { return {current_}; }
+        iterator() noexcept = default;
+        [[nodiscard]] reference operator*() const noexcept { return current_; }
+        [[nodiscard]] pointer operator->() const noexcept { return {current_}; }
         iterator& operator++() noexcept {
             advance();
             return *this;
         }
-        void operator++(int) noexcept { advance(); }
+        iterator operator++(int) noexcept {
+            const iterator before = *this;
+            advance();
+            return before;
+        }
         friend bool operator==(const iterator& a, const iterator& b) noexcept {
             return a.rest_.size() == b.rest_.size();
         }
@@ -59,7 +74,6 @@ public:
 
     private:
         friend attributes_view;
-        iterator() noexcept = default;
         iterator(bytes_view map, span<const std::string_view> hidden) noexcept;
         void advance() noexcept;
 
@@ -85,6 +99,10 @@ public:
     [[nodiscard]] bool contains(std::string_view key) const noexcept { return find(key) != end(); }
     [[nodiscard]] iterator find(std::string_view key) const noexcept;
 
+    /// The value of any kind, to be asked for its kind or visited. Errors: attribute_not_found.
+    [[nodiscard]] result<attribute_value> value(std::string_view key) const;
+    /// What the value is. Errors: attribute_not_found.
+    [[nodiscard]] result<attribute_kind> kind(std::string_view key) const;
     /// The encoded value; attribute_not_found. json.hpp turns it into an nlohmann::json.
     [[nodiscard]] result<bytes_view> cbor(std::string_view key) const;
 
@@ -99,14 +117,48 @@ public:
     [[nodiscard]] result<bool> boolean(std::string_view key) const;
     [[nodiscard]] result<std::string> text(std::string_view key) const;
     [[nodiscard]] result<std::vector<std::byte>> byte_string(std::string_view key) const;
+    /// An array of bools, texts (std::string), floating-point numbers or integers.
+    template <class T>
+    [[nodiscard]] result<std::vector<T>> array(std::string_view key) const {
+        const result<attribute_value> found = value(key);
+        return found ? found->template array<T>() : found.error();
+    }
+    /// Another map whose keys are text.
+    [[nodiscard]] result<attributes_view> map(std::string_view key) const;
 
 private:
+    friend struct detail::attributes_access;
+
     bytes_view map_;
     span<const std::string_view> hidden_;
+    detail::attributes_place place_;
 };
+
+namespace detail {
+
+/// For the rooms that know where attributes stand.
+struct attributes_access {
+    [[nodiscard]] static attributes_view make(bytes_view validated_map, span<const std::string_view> hidden,
+                                              const attributes_place& place) noexcept {
+        return in_place(attributes_view(validated_map, hidden), place);
+    }
+    [[nodiscard]] static attributes_view in_place(attributes_view of, const attributes_place& place) noexcept {
+        of.place_ = place;
+        return of;
+    }
+};
+
+} // namespace detail
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if defined(__cpp_lib_ranges)
+template <>
+inline constexpr bool std::ranges::enable_view<ztensor::attributes_view> = true;
+template <>
+inline constexpr bool std::ranges::enable_borrowed_range<ztensor::attributes_view> = true;
+#endif
 
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>

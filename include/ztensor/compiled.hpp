@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/result_definitions.hpp>
 #include <ztensor/detail/core/shape_definitions.hpp>
 
+#include <ztensor/detail/cbor/attribute_value_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>

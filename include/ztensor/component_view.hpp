@@ -106,6 +106,9 @@ public:
     /// True for data of 0.1 stored most significant byte first. Everything else is little-endian.
     [[nodiscard]] bool is_big_endian() const noexcept;
 
+    /// True if both are the same bytes of one open file, and at least one.
+    [[nodiscard]] bool same_storage_as(const component_view& other) const noexcept;
+
     /// Whether its elements may be read as T, by type alone. Errors: unknown_dtype, type_mismatch.
     template <class T>
     [[nodiscard]] result<void> check() const {
@@ -169,11 +172,13 @@ public:
     /// decoding tells how many there are); as read().
     template <class T>
     [[nodiscard]] result<void> read_into(span<T> destination) const {
-        return read_elements_into(detail::element_request_of<T>(), detail::as_writable_bytes(destination));
+        const auto memory = detail::span_of_destination(destination);
+        return read_elements_into(detail::element_request_of<typename decltype(memory)::value_type>(),
+                                  detail::as_writable_bytes(memory));
     }
-    template <class Container, std::enable_if_t<!detail::is_span_v<Container>, int> = 0>
-    [[nodiscard]] result<void> read_into(Container& destination) const {
-        return read_into(span<typename Container::value_type>(destination));
+    template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
+    [[nodiscard]] result<void> read_into(Destination& destination) const {
+        return read_into(detail::span_of_destination(destination));
     }
 
     /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of
@@ -213,13 +218,16 @@ public:
     /// Errors: size_mismatch if `destination` has not as many elements; as read_as().
     template <class To>
     [[nodiscard]] result<void> read_as_into(span<To> destination) const {
-        static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>,
-                      "elements are converted to these in place");
-        return read_numbers_into(sizeof(To), detail::as_writable_bytes(destination));
+        const auto memory = detail::span_of_destination(destination);
+        using number = typename decltype(memory)::value_type;
+        static_assert(std::is_same_v<To, number> ? std::is_same_v<number, float> || std::is_same_v<number, double>
+                                                 : true,
+                      "elements are converted to floats or doubles");
+        return read_numbers_into(sizeof(number), detail::as_writable_bytes(memory));
     }
-    template <class Container, std::enable_if_t<!detail::is_span_v<Container>, int> = 0>
-    [[nodiscard]] result<void> read_as_into(Container& destination) const {
-        return read_as_into(span<typename Container::value_type>(destination));
+    template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
+    [[nodiscard]] result<void> read_as_into(Destination& destination) const {
+        return read_as_into(detail::span_of_destination(destination));
     }
 
     /// Elements of parts [first, last) of `parts` equal ones: the rows of a dense tensor. Reads no other byte of raw

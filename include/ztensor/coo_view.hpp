@@ -54,14 +54,14 @@ public:
     ~coo_view() = default;
 
     /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1, …
-    /// Errors: sparse_shape (too_long(), too), sparse_size, sparse_index.
+    /// Errors: sparse_shape (not is_valid(), too), sparse_size, sparse_index.
     [[nodiscard]] static result<coo_view> from_parts(const shape& dimensions, span<const T> values,
                                                      span<const Index> coords) {
         coo_view borrowed(
             {dimensions, {detail::as_bytes(values), nullptr}, {detail::as_bytes(coords), nullptr}, {}, sizeof(T)});
         result<void> valid = detail::check_sparse(borrowed.parts_, format::sparse_coo, values.size(), index_type);
         if (!valid) {
-            return std::move(valid).error();
+            return std::move(valid).error().by_caller();
         }
         return borrowed;
     }

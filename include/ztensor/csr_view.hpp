@@ -77,8 +77,8 @@ public:
     csr_view& operator=(const csr_view&) noexcept = default;
     ~csr_view() = default;
 
-    /// From parts in memory, which are borrowed. Errors: sparse_shape (too_long(), too), sparse_size, sparse_indptr,
-    /// sparse_index.
+    /// From parts in memory, which are borrowed. Errors: sparse_shape (not is_valid(), too), sparse_size,
+    /// sparse_indptr, sparse_index.
     [[nodiscard]] static result<csr_view> from_parts(const shape& dimensions, span<const T> values,
                                                      span<const Index> indices, span<const Index> indptr) {
         csr_view borrowed({dimensions,
@@ -88,7 +88,7 @@ public:
                            sizeof(T)});
         result<void> valid = detail::check_sparse(borrowed.parts_, format::sparse_csr, values.size(), index_type);
         if (!valid) {
-            return std::move(valid).error();
+            return std::move(valid).error().by_caller();
         }
         return borrowed;
     }

@@ -29,7 +29,8 @@ enum class error_kind : std::uint8_t {
     usage,        ///< the call does not fit what the object is, or what was passed does not fit together
 };
 
-/// One code per broken rule. The comment says what broke it; SPEC.md has the rules.
+/// One code per broken rule, whoever broke it: error::kind() tells. The comment says what broke it; SPEC.md has the
+/// rules.
 enum class errc : std::uint8_t {
     // -- the operating system and where bytes come from
     file_not_found,     ///< no such file
@@ -250,6 +251,7 @@ static_assert(errc_table_is_in_order(), "one row per code, in the order of the e
     return detail::errc_table[static_cast<std::size_t>(code)].name;
 }
 
+/// What most errors of this code ask of their readers; error::kind() knows of one.
 [[nodiscard]] constexpr error_kind kind(errc code) noexcept {
     return detail::errc_table[static_cast<std::size_t>(code)].kind;
 }
@@ -285,6 +287,8 @@ public:
     }
 
     [[nodiscard]] errc code() const noexcept;
+    /// What this error asks of its reader: that of its code, unless who raised it knows better. One rule may be broken
+    /// by a file (another copy of it may help) or by what the caller gave (usage).
     [[nodiscard]] error_kind kind() const noexcept;
 
     /// The file's path as it was given; empty for memory and user-defined sources.
@@ -317,6 +321,10 @@ public:
     [[nodiscard]] error in_component(std::string_view role) && noexcept;
     [[nodiscard]] error at(std::uint64_t offset) && noexcept;
     [[nodiscard]] error because(std::error_code os_error) && noexcept;
+    /// The rule was not broken by a file, though its code says so, but by the caller: the kind is usage.
+    [[nodiscard]] error by_caller() && noexcept;
+    /// The other way round: a file's fault, where the code speaks of the caller's.
+    [[nodiscard]] error by_file() && noexcept;
 
     /// True if both have the same code and say the same.
     friend bool operator==(const error& a, const error& b) noexcept {

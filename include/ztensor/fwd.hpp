@@ -24,6 +24,7 @@ enum class container_kind : std::uint8_t;
 enum class io_mode : std::uint8_t;
 enum class format_version : std::uint8_t;
 enum class publish_mode : std::uint8_t;
+enum class attribute_kind : std::uint8_t;
 enum class lint_kind : std::uint8_t;
 enum class sync_level : std::uint8_t;
 enum class recovery : std::uint8_t;
@@ -41,6 +42,8 @@ class shape;
 class file_path;
 class attributes;
 class attributes_view;
+class attribute_value;
+class object_attributes;
 class byte_source;
 class byte_sink;
 

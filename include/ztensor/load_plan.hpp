@@ -35,14 +35,15 @@ public:
     /// The elements of an object as read_into() reads them, into a span or a container of the right size.
     template <class Destination>
     load_plan& add(std::string_view name, Destination&& destination) noexcept {
-        return add(name, whole_into(span(destination)), {});
+        return add(name, whole_into(span_of<Destination>(destination)), {});
     }
     /// The elements as read_as_into() reads them: floats or doubles.
     template <class Destination>
     load_plan& add_as(std::string_view name, Destination&& destination) noexcept {
-        const span memory(destination);
+        const auto memory = span_of<Destination>(destination);
         using number = typename decltype(memory)::value_type;
-        static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>);
+        static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>,
+                      "elements are converted to floats or doubles");
         detail::wanted_tensor wanted = whole_into(memory);
         wanted.number_bytes = sizeof(number);
         return add(name, std::move(wanted), {});
@@ -51,14 +52,14 @@ public:
     template <class Destination>
     load_plan& add_rows(std::string_view name, std::uint64_t first, std::uint64_t last,
                         Destination&& destination) noexcept {
-        detail::wanted_tensor wanted = whole_into(span(destination));
+        detail::wanted_tensor wanted = whole_into(span_of<Destination>(destination));
         wanted.part = detail::wanted_tensor::part_kind::rows;
         return add(name, std::move(wanted), {{first, last}});
     }
     /// A range of indices in each dimension, as read_slice_into() reads them.
     template <class Destination>
     load_plan& add_slice(std::string_view name, const slice& ranges, Destination&& destination) noexcept {
-        detail::wanted_tensor wanted = whole_into(span(destination));
+        detail::wanted_tensor wanted = whole_into(span_of<Destination>(destination));
         wanted.part = detail::wanted_tensor::part_kind::slice;
         return add(name, std::move(wanted), ranges);
     }
@@ -79,6 +80,12 @@ public:
     [[nodiscard]] result<load_report> run(const load_options& options = {}) const;
 
 private:
+    template <class Destination>
+    [[nodiscard]] static auto span_of(std::remove_reference_t<Destination>& destination) noexcept {
+        static_assert(!detail::is_dying_owner_v<Destination&&>,
+                      "the destination is a temporary, and gone before the plan runs: keep it in a variable");
+        return detail::span_of_destination(destination);
+    }
     template <class T>
     [[nodiscard]] static detail::wanted_tensor whole_into(span<T> destination) noexcept {
         detail::wanted_tensor wanted;

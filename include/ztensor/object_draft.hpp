@@ -8,6 +8,8 @@
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/fwd.hpp>
+#include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/store.hpp>
@@ -23,8 +25,6 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-
-class component_view; // in component_view.hpp, which a writer of new data does not need
 
 namespace detail {
 
@@ -42,6 +42,38 @@ struct component_source {
 };
 
 } // namespace detail
+
+namespace detail {
+
+struct object_entry;
+using check_of_attributes = result<void> (*)(format_version version, const object_entry& object);
+
+/// Errors: name_invalid, cbor_utf8, not_expressible.
+[[nodiscard]] result<void> check_object_attributes(format_version version, const object_entry& object);
+/// In the one form that version 2 has. Errors: name_invalid, cbor_utf8, those of the form.
+[[nodiscard]] result<attributes> object_attributes_in_2(const attributes& values);
+
+} // namespace detail
+
+/// The attributes that a call gives an object besides its elements: none, or those of a variable or temporary, which
+/// are borrowed for the length of the call.
+class object_attributes {
+public:
+    object_attributes() noexcept = default;
+    object_attributes(const attributes& values) noexcept
+        : values_(&values), check_(detail::check_object_attributes), in_2_(detail::object_attributes_in_2) {}
+
+    /// Null for none, which differs from an empty map.
+    [[nodiscard]] const attributes* get() const noexcept { return values_; }
+    [[nodiscard]] detail::check_of_attributes check() const noexcept { return check_; }
+    [[nodiscard]] result<attributes> in_2() const { return in_2_(*values_); }
+
+private:
+    const attributes* values_ = nullptr;
+    // Both set by the call that has attributes, so that programs without them hold no code for it.
+    detail::check_of_attributes check_ = [](format_version, const detail::object_entry&) { return result<void>(); };
+    result<attributes> (*in_2_)(const attributes& values) = nullptr;
+};
 
 /// An object to be written: writer::add_object takes it. The elements given to it must live until then; everything
 /// else is copied. Nothing is checked here: the writer checks all of it before it writes a byte.

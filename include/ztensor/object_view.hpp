@@ -6,6 +6,7 @@
 
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/core/position_iterator.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -15,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -53,32 +53,32 @@ public:
     /// The word that stands for the format in the file (0.1: its layout); "" if there is none.
     [[nodiscard]] std::string_view original_format() const noexcept;
 
+    // Of a dense object its data's, see component_view; nothing and "" for other formats.
+
+    [[nodiscard]] std::optional<ztensor::dtype> dtype() const noexcept;
+    [[nodiscard]] std::string_view dtype_name() const noexcept;
+    [[nodiscard]] std::string_view type() const noexcept;
+
+    /// True if both have the same components, and each pair of them the same bytes of one file: tied weights.
+    [[nodiscard]] bool same_storage_as(const object_view& other) const noexcept;
+
     /// False if the file gives no attributes, which differs from an empty map of them.
     [[nodiscard]] bool has_attributes() const noexcept;
     [[nodiscard]] attributes_view attributes() const noexcept;
 
     /// Components, in the order of the manifest.
-    class iterator {
+    class iterator : public detail::position_iterator<iterator, component_view> {
     public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = component_view;
-        using difference_type = std::ptrdiff_t;
-        using pointer = void;
-        using reference = component_view;
-
-        component_view operator*() const noexcept;
-        iterator& operator++() noexcept { return ++position_, *this; }
-        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.position_ == b.position_; }
-        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return a.position_ != b.position_; }
+        iterator() noexcept = default;
+        [[nodiscard]] component_view operator*() const noexcept;
 
     private:
         friend object_view;
         iterator(const detail::opened_file& file, const detail::object_record& object, std::size_t position) noexcept
-            : file_(&file), object_(&object), position_(position) {}
+            : position_iterator(position), file_(&file), object_(&object) {}
 
-        const detail::opened_file* file_;
-        const detail::object_record* object_;
-        std::size_t position_; ///< of the component in its object
+        const detail::opened_file* file_ = nullptr;
+        const detail::object_record* object_ = nullptr;
     };
     [[nodiscard]] std::size_t size() const noexcept;
     [[nodiscard]] iterator begin() const noexcept { return {*file_, *record_, 0}; }
@@ -86,6 +86,13 @@ public:
 
     /// The component of that role. Errors: component_not_found.
     [[nodiscard]] result<component_view> component(std::string_view role) const;
+
+    /// component(role).value(): the component, or an exception where there is none of that role.
+    [[nodiscard]] component_view operator[](std::string_view role) const { return component(role).value(); }
+    /// The i-th component, i < size().
+    [[nodiscard]] component_view operator[](std::size_t i) const noexcept {
+        return begin()[static_cast<std::ptrdiff_t>(i)];
+    }
 
     /// The elements of a dense object. Errors: unsupported_format for any other format.
     [[nodiscard]] result<component_view> data() const;
@@ -160,7 +167,8 @@ public:
             return rows.error();
         }
         const result<component_view> elements = data();
-        return elements ? elements->read_part_into(first, last, *rows, span(destination)) : elements.error();
+        return elements ? elements->read_part_into(first, last, *rows, detail::span_of_destination(destination))
+                        : elements.error();
     }
 
     /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}, in row-major order; reads as read_rows() does.
@@ -178,7 +186,7 @@ public:
     /// The same into the caller's memory. Errors: size_mismatch for another size; as read_slice().
     template <class Destination>
     [[nodiscard]] result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
-        const span memory(destination);
+        const auto memory = detail::span_of_destination(destination);
         using element = typename decltype(memory)::value_type;
         return read_elements_of_slice_into(detail::element_request_of<element>(), ranges,
                                            detail::as_writable_bytes(memory));
@@ -220,6 +228,13 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if defined(__cpp_lib_ranges)
+template <>
+inline constexpr bool std::ranges::enable_view<ztensor::object_view> = true;
+template <>
+inline constexpr bool std::ranges::enable_borrowed_range<ztensor::object_view> = true;
+#endif
 
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/read/object_definitions.hpp>

@@ -8,6 +8,7 @@
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/core/position_iterator.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
@@ -16,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +50,8 @@ struct verification {
 /// not compile. Every member may be called from many threads at once.
 class reader {
 public:
+    /// Of no file, until an open one is assigned: is_open() is false, and there are no objects.
+    reader() noexcept;
     // No moves: a reader that was moved from would hold nothing, and a copy costs no more than a counter.
     reader(const reader&) noexcept = default;
     reader& operator=(const reader&) noexcept = default;
@@ -78,6 +80,7 @@ public:
     [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
                                                     const read_options& options = {});
 
+    [[nodiscard]] bool is_open() const noexcept { return file_.use_count() != 0; }
     /// What kind of file it is: zt, unless open_any() opened another.
     [[nodiscard]] container_kind container() const noexcept;
     /// The format version as the file spells it, such as "1.2.0"; "" in 0.1, which states none, and in files of other
@@ -103,25 +106,17 @@ public:
     [[nodiscard]] attributes_view attributes() const& noexcept;
 
     /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0.
-    class iterator {
+    class iterator : public detail::position_iterator<iterator, object_view> {
     public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = object_view;
-        using difference_type = std::ptrdiff_t;
-        using pointer = void;
-        using reference = object_view;
-
-        object_view operator*() const noexcept;
-        iterator& operator++() noexcept { return ++position_, *this; }
-        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.position_ == b.position_; }
-        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return a.position_ != b.position_; }
+        iterator() noexcept = default;
+        [[nodiscard]] object_view operator*() const noexcept;
 
     private:
         friend reader;
-        iterator(const detail::opened_file& file, std::size_t position) noexcept : file_(&file), position_(position) {}
+        iterator(const detail::opened_file& file, std::size_t position) noexcept
+            : position_iterator(position), file_(&file) {}
 
-        const detail::opened_file* file_;
-        std::size_t position_; ///< of the object in the manifest
+        const detail::opened_file* file_ = nullptr;
     };
     /// How many objects there are.
     [[nodiscard]] std::size_t size() const noexcept;
@@ -133,6 +128,12 @@ public:
     /// goes through them. Errors: object_not_found, out_of_memory (to say that it is not there).
     [[nodiscard]] result<object_view> find(std::string_view name) const&;
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
+    /// find(name).value(): the object, or an exception where there is none of that name.
+    [[nodiscard]] object_view operator[](std::string_view name) const& { return find(name).value(); }
+    /// The i-th object of the manifest, i < size().
+    [[nodiscard]] object_view operator[](std::size_t i) const& noexcept {
+        return begin()[static_cast<std::ptrdiff_t>(i)];
+    }
 
     // Dense objects by name: what object_view offers. Errors besides those: object_not_found, unsupported_format.
 
@@ -217,6 +218,8 @@ public:
     iterator begin() const&& = delete;
     iterator end() const&& = delete;
     result<object_view> find(std::string_view) const&& = delete;
+    object_view operator[](std::string_view) const&& = delete;
+    object_view operator[](std::size_t) const&& = delete;
     template <class T>
     result<span<const T>> view(std::string_view) const&& = delete;
     result<verification> verify(unsigned = 0) const&& = delete;

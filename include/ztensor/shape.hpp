@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// The dimensions of an object: a small value, never an allocation.
+// The dimensions of an object: a small value, without an allocation for as many as tensors have.
 #ifndef ZTENSOR_SHAPE_HPP
 #define ZTENSOR_SHAPE_HPP
 
 #include <ztensor/detail/core/checked.hpp>
-#include <ztensor/span.hpp>
+#include <ztensor/dtype.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -43,39 +46,118 @@ private:
     bool has_zero_ = false;
 };
 
+struct shape_access;
+
+/// What keeps a shape from being one.
+enum class shape_flaw : std::uint8_t { none, too_long, negative, no_memory };
+
+/// True for iterators over integers.
+template <class Iterator, class = void>
+inline constexpr bool gives_integers_v = false;
+template <class Iterator>
+inline constexpr bool gives_integers_v<Iterator, std::void_t<decltype(*std::declval<Iterator&>())>> =
+    is_integer_element_v<std::remove_cv_t<std::remove_reference_t<decltype(*std::declval<Iterator&>())>>>;
+
+/// True for containers, arrays and other ranges whose elements are integers.
+template <class Range, class = void>
+inline constexpr bool is_integer_range_v = false;
+template <class Range>
+inline constexpr bool is_integer_range_v<
+    Range, std::void_t<decltype(std::begin(std::declval<Range&>())), decltype(std::end(std::declval<Range&>()))>> =
+    gives_integers_v<decltype(std::begin(std::declval<Range&>()))>;
+
 } // namespace detail
 
-/// Up to 64 dimensions, outermost first (row-major order). A scalar has none and one element.
-/// A shape made from more than 64 dimensions is too_long(), and every call that takes one refuses it.
+/// Up to 64 dimensions, outermost first (row-major order). A scalar has none and one element. Made of integers of any
+/// type, signed ones too: `{rows, 64}`, a vector, an array, a pair of iterators. Up to 8 dimensions lie in the shape
+/// itself; more take memory. Where there is none, and of more than 64 dimensions or a negative one, is_valid() is false
+/// and every call that takes a shape refuses it.
 class shape {
 public:
-    shape() noexcept = default;
-    shape(std::initializer_list<std::uint64_t> dimensions) noexcept
-        : shape(span<const std::uint64_t>(dimensions.begin(), dimensions.size())) {}
-    explicit shape(span<const std::uint64_t> dimensions) noexcept : shape() {
-        for (const std::uint64_t dimension : dimensions) {
-            push_back(dimension);
+    using value_type = std::uint64_t;
+    using size_type = std::size_t;
+    using const_iterator = const std::uint64_t*;
+    using iterator = const_iterator;
+
+    shape() noexcept : near_{} {}
+    template <class Integer, std::enable_if_t<detail::is_integer_element_v<Integer>, int> = 0>
+    shape(std::initializer_list<Integer> dimensions) noexcept : shape(dimensions.begin(), dimensions.end()) {}
+    /// Of integers of several types.
+    template <class First, class Second, class... Others,
+              std::enable_if_t<detail::is_integer_element_v<First> && detail::is_integer_element_v<Second> &&
+                                   (detail::is_integer_element_v<Others> && ...),
+                               int> = 0>
+    shape(First first, Second second, Others... others) noexcept : shape() {
+        push_back(first);
+        push_back(second);
+        (push_back(others), ...);
+    }
+    /// Of any range of integers.
+    template <class Range, std::enable_if_t<!std::is_same_v<std::remove_cv_t<std::remove_reference_t<Range>>, shape> &&
+                                                detail::is_integer_range_v<Range>,
+                                            int> = 0>
+    shape(Range&& dimensions) : shape(std::begin(dimensions), std::end(dimensions)) {}
+    template <class Iterator, class End,
+              std::enable_if_t<!std::is_integral_v<Iterator> && detail::gives_integers_v<Iterator>, int> = 0>
+    shape(Iterator first, End last) : shape() {
+        for (; first != last; ++first) {
+            push_back(*first);
         }
     }
 
-    void push_back(std::uint64_t dimension) noexcept {
-        if (rank_ == max_rank) {
-            too_long_ = true;
-            return;
+    shape(const shape& other) noexcept : rank_(other.rank_), flaw_(other.flaw_) {
+        std::memcpy(near_, other.near_, sizeof near_);
+        if (is_far()) {
+            own_far();
         }
-        dimensions_[rank_++] = dimension;
+    }
+    shape(shape&& other) noexcept : rank_(std::exchange(other.rank_, std::uint8_t{0})), flaw_(other.flaw_) {
+        std::memcpy(near_, other.near_, sizeof near_);
+    }
+    shape& operator=(shape other) noexcept {
+        std::uint64_t near[near_rank];
+        std::memcpy(near, near_, sizeof near);
+        std::memcpy(near_, other.near_, sizeof near);
+        std::memcpy(other.near_, near, sizeof near);
+        std::swap(rank_, other.rank_);
+        std::swap(flaw_, other.flaw_);
+        return *this;
+    }
+    ~shape() {
+        if (is_far()) {
+            delete[] far_;
+        }
+    }
+
+    template <class Integer, std::enable_if_t<detail::is_integer_element_v<Integer>, int> = 0>
+    void push_back(Integer dimension) noexcept {
+        if constexpr (std::is_signed_v<Integer>) {
+            if (dimension < 0) {
+                flaw_ = detail::shape_flaw::negative;
+            }
+        }
+        if (rank_ < near_rank) {
+            near_[rank_++] = static_cast<std::uint64_t>(dimension);
+        } else {
+            push_far(static_cast<std::uint64_t>(dimension));
+        }
     }
 
     /// Number of dimensions.
     [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
     [[nodiscard]] std::size_t size() const noexcept { return rank_; }
     [[nodiscard]] bool empty() const noexcept { return rank_ == 0; }
-    [[nodiscard]] bool too_long() const noexcept { return too_long_; }
+    /// False for what no call takes.
+    [[nodiscard]] bool is_valid() const noexcept { return flaw_ == detail::shape_flaw::none; }
+    [[nodiscard]] bool too_long() const noexcept { return flaw_ == detail::shape_flaw::too_long; }
     /// The i-th dimension, i < rank().
-    [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return dimensions_[i]; }
-    [[nodiscard]] const std::uint64_t* data() const& noexcept { return dimensions_.data(); }
-    [[nodiscard]] const std::uint64_t* begin() const& noexcept { return data(); }
-    [[nodiscard]] const std::uint64_t* end() const& noexcept { return data() + rank_; }
+    [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return numbers()[i]; }
+    /// Of a shape that is not empty().
+    [[nodiscard]] std::uint64_t front() const noexcept { return numbers()[0]; }
+    [[nodiscard]] std::uint64_t back() const noexcept { return numbers()[rank_ - 1]; }
+    [[nodiscard]] const std::uint64_t* data() const& noexcept { return numbers(); }
+    [[nodiscard]] const std::uint64_t* begin() const& noexcept { return numbers(); }
+    [[nodiscard]] const std::uint64_t* end() const& noexcept { return numbers() + rank_; }
     // Borrowing from a shape that is about to die, as object_view::shape() gives one: keep it in a variable. A loop
     // over it keeps it by itself.
     const std::uint64_t* data() const&& = delete;
@@ -94,26 +176,40 @@ public:
         return counter.count();
     }
 
+    /// With whatever a shape is made of: `object.shape() == std::vector<int>{2, 3}`.
     friend bool operator==(const shape& a, const shape& b) noexcept {
-        bool is_equal = a.rank_ == b.rank_;
+        bool is_equal = a.rank_ == b.rank_ && a.flaw_ == b.flaw_;
         for (std::size_t i = 0; is_equal && i < a.rank_; ++i) {
-            is_equal = a.dimensions_[i] == b.dimensions_[i];
+            is_equal = a.numbers()[i] == b.numbers()[i];
         }
         return is_equal;
     }
     friend bool operator!=(const shape& a, const shape& b) noexcept { return !(a == b); }
 
 private:
-    std::array<std::uint64_t, max_rank> dimensions_{};
-    std::size_t rank_ = 0;
-    bool too_long_ = false;
+    friend struct detail::shape_access;
+
+    static constexpr std::size_t near_rank = 8;
+
+    [[nodiscard]] bool is_far() const noexcept { return rank_ > near_rank; }
+    [[nodiscard]] const std::uint64_t* numbers() const noexcept { return is_far() ? far_ : near_; }
+    void push_far(std::uint64_t dimension) noexcept;
+    void own_far() noexcept;
+
+    union { // either of them is copied as the bytes of the first
+        std::uint64_t near_[near_rank];
+        std::uint64_t* far_; ///< owned, with room for max_rank
+    };
+    std::uint8_t rank_ = 0;
+    detail::shape_flaw flaw_ = detail::shape_flaw::none;
 };
 
 /// "[1024, 768]"
 [[nodiscard]] std::string to_string(const shape& dimensions);
 
-template <class Traits>
-std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const shape& dimensions) {
+/// For shapes alone, not for all that converts to one.
+template <class Traits, class Shape, std::enable_if_t<std::is_same_v<Shape, shape>, int> = 0>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Shape& dimensions) {
     return out << to_string(dimensions);
 }
 

@@ -65,6 +65,9 @@ public:
     using element_type = T;
     using value_type = std::remove_cv_t<T>;
     using size_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+    using pointer = T*;
+    using reference = T&;
     using iterator = T*;
 
     constexpr span() noexcept = default;
@@ -84,7 +87,7 @@ public:
     template <class U, std::enable_if_t<!std::is_same_v<U, T> && detail::points_to_same_v<U, T>, int> = 0>
     constexpr span(span<U> other) noexcept : data_(other.data()), size_(other.size()) {}
 
-#if defined(__cpp_lib_span)
+#if defined(__cpp_lib_span) && !defined(__cpp_lib_ranges) // with which std::span takes any borrowed range by itself
     constexpr operator std::span<T>() const noexcept {
         return {data_, size_};
     }
@@ -147,5 +150,13 @@ using bytes_view = span<const std::byte>;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+// What std::span is to C++20's ranges. <span> declares both of these.
+#if defined(__cpp_lib_span) && defined(__cpp_lib_ranges)
+template <class T>
+inline constexpr bool std::ranges::enable_view<ztensor::span<T>> = true;
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<ztensor::span<T>> = true;
+#endif
 
 #endif

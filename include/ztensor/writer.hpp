@@ -8,6 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>
@@ -21,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -57,6 +59,12 @@ public:
     template <class Elements>
     [[nodiscard]] result<void> append(const Elements& elements) {
         return append_elements(detail::typed_bytes_of(elements), sizeof(detail::element_of_t<Elements>));
+    }
+
+    /// The same of elements that are listed.
+    template <class T>
+    [[nodiscard]] result<void> append(std::initializer_list<T> elements) {
+        return append_elements(detail::typed_bytes_of(elements), sizeof(T));
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
@@ -128,20 +136,31 @@ public:
     /// Errors: name_invalid, duplicate_key, size_mismatch (elements and shape differ), shape_overflow, limit_exceeded
     /// (more than 64 dimensions), type_mismatch, not_expressible, bad_bool, bad_padding, invalid_argument (zstd level,
     /// or a name out of order in version 2, see write_options::any_order), manifest_too_large
-    /// (write_options::max_manifest_bytes), writer_closed; what the sink says.
+    /// (write_options::max_manifest_bytes), cbor_utf8 (attributes), writer_closed; what the sink says.
     template <class Elements>
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
-                                   const store& how = {}) {
-        return add_elements(name, dimensions, detail::typed_bytes_of(elements), how);
+                                   const store& how = {}, const object_attributes& about = {}) {
+        return add_elements(name, dimensions, detail::typed_bytes_of(elements), how, about);
+    }
+    /// The same of elements that are listed: `{1, 0}` are ints.
+    template <class T>
+    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, std::initializer_list<T> elements,
+                                   const store& how = {}, const object_attributes& about = {}) {
+        return add_elements(name, dimensions, detail::typed_bytes_of(elements), how, about);
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
-    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const std::vector<bool>& bools,
-                                   const store& how = {});
+    template <class Allocator>
+    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions,
+                                   const std::vector<bool, Allocator>& bools, const store& how = {},
+                                   const object_attributes& about = {}) {
+        return detail::guard_memory([&] { return add(name, dimensions, detail::bools_in_memory(bools), how, about); });
+    }
 
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
     [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                         bytes_view little_endian, const store& how = {});
+                                         bytes_view little_endian, const store& how = {},
+                                         const object_attributes& about = {});
 
     /// Adds an object of any format with any components, written in the order they have in the draft, or of their roles
     /// in version 2. There format::sparse_csr is "zt.sparse_csr/1", and so on. Of a format
@@ -156,23 +175,22 @@ public:
     /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype (index type).
     template <class Values, class Indices, class Pointers>
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Indices& indices, const Pointers& indptr, const store& how = {}) {
+                                       const Indices& indices, const Pointers& indptr, const store& how = {},
+                                       const object_attributes& about = {}) {
         using T = detail::element_of_t<Values>;
         static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
                       "indices and indptr are of one type");
         static_assert(detail::is_integer_element_v<detail::element_of_t<Indices>>, "an index type is an integer");
         return add_csr_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
-                             detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr), how);
+                             detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr), how, about);
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
     template <class Indices, class Pointers>
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
-                                       const Indices& indices, const Pointers& indptr, const store& how = {}) {
-        static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
-                      "indices and indptr are of one type");
-        static_assert(detail::is_integer_element_v<detail::element_of_t<Indices>>, "an index type is an integer");
-        return add_csr_bools(name, dimensions, values, detail::typed_bytes_of(indices), detail::typed_bytes_of(indptr),
-                             how);
+                                       const Indices& indices, const Pointers& indptr, const store& how = {},
+                                       const object_attributes& about = {}) {
+        return detail::guard_memory(
+            [&] { return add_csr(name, dimensions, detail::bools_in_memory(values), indices, indptr, how, about); });
     }
 
     /// Adds a sparse tensor by coordinates: all coordinates of dimension 0, then of dimension 1, and so on. In version
@@ -180,18 +198,20 @@ public:
     /// sparse_dtype.
     template <class Values, class Coords>
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Coords& coords, const store& how = {}) {
+                                       const Coords& coords, const store& how = {},
+                                       const object_attributes& about = {}) {
         using T = detail::element_of_t<Values>;
         static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
         return add_coo_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
-                             detail::typed_bytes_of(coords), how);
+                             detail::typed_bytes_of(coords), how, about);
     }
     /// Bools of a std::vector.
     template <class Coords>
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
-                                       const Coords& coords, const store& how = {}) {
-        static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
-        return add_coo_bools(name, dimensions, values, detail::typed_bytes_of(coords), how);
+                                       const Coords& coords, const store& how = {},
+                                       const object_attributes& about = {}) {
+        return detail::guard_memory(
+            [&] { return add_coo(name, dimensions, detail::bools_in_memory(values), coords, how, about); });
     }
 
     /// Adds weights quantized in groups along the last dimension: the packed integers, and a scale and a zero point for
@@ -201,30 +221,38 @@ public:
     template <class Words, class Scales, class Zeros>
     [[nodiscard]] result<void> add_quantized(std::string_view name, const shape& dimensions,
                                              const quantization& parameters, const Words& packed_weight,
-                                             const Scales& scales, const Zeros& zeros, const store& how = {}) {
+                                             const Scales& scales, const Zeros& zeros, const store& how = {},
+                                             const object_attributes& about = {}) {
         return add_quantized_parts(name, dimensions, parameters, detail::typed_bytes_of(packed_weight),
-                                   detail::typed_bytes_of(scales), detail::typed_bytes_of(zeros), how);
+                                   detail::typed_bytes_of(scales), detail::typed_bytes_of(zeros), how, about);
     }
+
+    /// Gives what was written as `of` a second name, `name`: the same format, shape, attributes and bytes, which stand
+    /// in the file once. For weights that two layers share; object_view::same_storage_as() tells when reading. Errors:
+    /// object_not_found (`of`), name_invalid, duplicate_key, not_expressible (0.1), manifest_too_large, writer_closed.
+    [[nodiscard]] result<void> add_tied(std::string_view name, std::string_view of);
 
     /// Starts a dense tensor of elements of T that is written in pieces, for what is larger than memory. Errors: as
     /// add().
     template <class T>
-    [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions,
-                                               const store& how = {}) & {
+    [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, const store& how = {},
+                                               const object_attributes& about = {}) & {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
-        return start_stream(name, dimensions, element_traits<T>::storage, typed, sizeof(T));
+        return start_stream(name, dimensions, element_traits<T>::storage, typed, about, sizeof(T));
     }
     template <class T>
-    result<tensor_stream> stream(std::string_view, const shape&, const store& = {}) && = delete;
+    result<tensor_stream> stream(std::string_view, const shape&, const store& = {},
+                                 const object_attributes& = {}) && = delete;
 
     /// The same of a type that is told at run time: elements of the storage type, or of the logical type that `how`
     /// names, if that is one of the specification's.
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
-                                               const store& how = {}) & {
-        return start_stream(name, dimensions, storage, how, 0);
+                                               const store& how = {}, const object_attributes& about = {}) & {
+        return start_stream(name, dimensions, storage, how, about, 0);
     }
-    result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {}) && = delete;
+    result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {},
+                                 const object_attributes& = {}) && = delete;
 
     /// Writes manifest and footer and publishes the file. Errors: writer_closed (finished before, failed before, or a
     /// stream is open), manifest_too_large; what the sink says, of which not_durable means that the file is in place.
@@ -242,27 +270,24 @@ private:
                                               const write_options& options,
                                               std::unique_ptr<detail::shard_files> shards);
     [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                     const store& how, std::size_t element_bytes);
+                                                     const store& how, const object_attributes& about,
+                                                     std::size_t element_bytes);
     [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,
-                                            const detail::typed_bytes& elements, const store& how);
+                                            const detail::typed_bytes& elements, const store& how,
+                                            const object_attributes& about);
     [[nodiscard]] result<void> add_csr_parts(std::string_view name, const shape& dimensions,
                                              const detail::typed_bytes& values, std::size_t value_bytes,
                                              const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
-                                             const store& how);
+                                             const store& how, const object_attributes& about);
     [[nodiscard]] result<void> add_coo_parts(std::string_view name, const shape& dimensions,
                                              const detail::typed_bytes& values, std::size_t value_bytes,
-                                             const detail::typed_bytes& coords, const store& how);
-    [[nodiscard]] result<void> add_csr_bools(std::string_view name, const shape& dimensions,
-                                             const std::vector<bool>& values, const detail::typed_bytes& indices,
-                                             const detail::typed_bytes& indptr, const store& how);
-    [[nodiscard]] result<void> add_coo_bools(std::string_view name, const shape& dimensions,
-                                             const std::vector<bool>& values, const detail::typed_bytes& coords,
-                                             const store& how);
+                                             const detail::typed_bytes& coords, const store& how,
+                                             const object_attributes& about);
     [[nodiscard]] result<void> add_quantized_parts(std::string_view name, const shape& dimensions,
                                                    const quantization& parameters,
                                                    const detail::typed_bytes& packed_weight,
                                                    const detail::typed_bytes& scales, const detail::typed_bytes& zeros,
-                                                   const store& how);
+                                                   const store& how, const object_attributes& about);
 
     std::unique_ptr<detail::writer_core, detail::writer_deleter> core_;
 };

@@ -24,6 +24,7 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <ztensor/array.hpp>
+#include <ztensor/attribute_value.hpp>
 #include <ztensor/attributes.hpp>
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_sink.hpp>

@@ -105,6 +105,53 @@ ZTENSOR_INLINE attributes& attributes::set(std::string_view key, bytes_view valu
     return put(key, std::move(out).take());
 }
 
+namespace detail {
+
+/// An array of what `append(encoder, value)` encodes.
+template <class Value, class Append>
+[[nodiscard]] std::vector<std::byte> encoded_array(span<const Value> values, const Append& append) {
+    cbor_encoder out;
+    out.begin_array(values.size());
+    for (const Value& each : values) {
+        append(out, each);
+    }
+    return std::move(out).take();
+}
+
+} // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE attributes& attributes::set_array(std::string_view key, span<const std::int64_t> values) {
+    return put(
+        key, detail::encoded_array(values, [](detail::cbor_encoder& out, std::int64_t value) { out.integer(value); }));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE attributes& attributes::set_array(std::string_view key, span<const std::uint64_t> values) {
+    return put(key, detail::encoded_array(
+                        values, [](detail::cbor_encoder& out, std::uint64_t value) { out.unsigned_integer(value); }));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE attributes& attributes::set_array(std::string_view key, span<const double> values) {
+    return put(key, detail::encoded_array(values, [](detail::cbor_encoder& out, double value) { out.number(value); }));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE attributes& attributes::set_array(std::string_view key,
+                                                              span<const detail::boolean_item> values) {
+    return put(key, detail::encoded_array(values, [](detail::cbor_encoder& out, detail::boolean_item value) {
+                   out.boolean(static_cast<bool>(value));
+               }));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE attributes& attributes::set_array(std::string_view key,
+                                                              span<const std::string_view> values) {
+    bool are_utf8 = true;
+    std::vector<std::byte> items =
+        detail::encoded_array(values, [&](detail::cbor_encoder& out, std::string_view value) {
+            out.text(value);
+            are_utf8 = are_utf8 && detail::is_utf8(value);
+        });
+    return put(key, std::move(items), are_utf8);
+}
+
 ZTENSOR_INLINE attributes& attributes::set_null(std::string_view key) {
     detail::cbor_encoder out;
     out.null();
@@ -116,11 +163,13 @@ ZTENSOR_INLINE result<void> attributes::set_cbor(std::string_view key, bytes_vie
         detail::cbor_cursor cursor(item, detail::depth_around_attributes);
         if (!cursor.skip()) {
             return detail::fail(cursor.fault().code, "the value of attribute {}: {}",
-                                {detail::in_quotes(key), cursor.fault().sentence});
+                                {detail::in_quotes(key), cursor.fault().sentence})
+                .by_caller();
         }
         if (cursor.remaining() != 0) {
             return detail::fail(errc::cbor_trailing, "the value of attribute {} ends {} bytes before its bytes do",
-                                {detail::in_quotes(key), cursor.remaining()});
+                                {detail::in_quotes(key), cursor.remaining()})
+                .by_caller();
         }
         put(key, std::vector<std::byte>(item.begin(), item.end()));
         return {};

@@ -6,26 +6,12 @@
 
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/number.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
 
-#include <limits>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-namespace detail {
-
-/// What a value that `value` has failed to read as `expected` is refused with.
-[[nodiscard]] ZTENSOR_COLD inline error wrong_attribute(const cbor_cursor& value, std::string_view key,
-                                                        const char* expected) {
-    const bool is_damaged = value.failed() && value.fault().code == errc::cbor_utf8;
-    return fail(is_damaged ? errc::cbor_utf8 : errc::attribute_type, "attribute {} is not {}",
-                {in_quotes(key), expected});
-}
-
-} // namespace detail
-
 ZTENSOR_INLINE attributes_view::iterator::iterator(bytes_view map, span<const std::string_view> hidden) noexcept
     : hidden_(hidden) {
     detail::cbor_cursor cursor(map);
@@ -74,99 +60,74 @@ ZTENSOR_INLINE attributes_view::iterator attributes_view::find(std::string_view 
     return at;
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<bytes_view> attributes_view::cbor(std::string_view key) const {
-    const iterator at = find(key);
-    if (at == end()) {
-        return detail::fail(errc::attribute_not_found, "there is no attribute {}", {detail::in_quotes(key)});
+ZTENSOR_COLD ZTENSOR_INLINE result<attribute_value> attributes_view::value(std::string_view key) const {
+    if (const iterator at = find(key); at != end()) {
+        return attribute_value(at->cbor, at->key, place_);
     }
-    return at->cbor;
+    error missing = detail::fail(errc::attribute_not_found, "there is no attribute {}", {detail::in_quotes(key)});
+    return place_.name_place != nullptr ? place_.name_place(place_, std::move(missing)) : missing;
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<attribute_kind> attributes_view::kind(std::string_view key) const {
+    const result<attribute_value> found = value(key);
+    return found ? result<attribute_kind>(found->kind()) : found.error();
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<bytes_view> attributes_view::cbor(std::string_view key) const {
+    const result<attribute_value> found = value(key);
+    return found ? result<bytes_view>(found->cbor()) : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::int64_t> attributes_view::integer(std::string_view key) const {
-    const result<bytes_view> encoded = cbor(key);
-    if (!encoded) {
-        return encoded.error();
-    }
-    detail::cbor_cursor value(*encoded);
-    detail::cbor_head head;
-    if (!value.read_head(head) || head.major > detail::cbor_major::negative_integer ||
-        head.argument > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        return detail::wrong_attribute(value, key, "an integer of 64 bits with sign");
-    }
-    const auto magnitude = static_cast<std::int64_t>(head.argument);
-    return head.major == detail::cbor_major::negative_integer ? -1 - magnitude : magnitude;
+    const result<attribute_value> found = value(key);
+    return found ? found->integer() : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::uint64_t> attributes_view::unsigned_integer(std::string_view key) const {
-    const result<bytes_view> encoded = cbor(key);
-    if (!encoded) {
-        return encoded.error();
-    }
-    detail::cbor_cursor value(*encoded);
-    std::uint64_t number = 0;
-    if (!value.read_unsigned(number)) {
-        return detail::wrong_attribute(value, key, "an unsigned integer");
-    }
-    return number;
+    const result<attribute_value> found = value(key);
+    return found ? found->unsigned_integer() : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<double> attributes_view::number(std::string_view key) const {
-    const result<bytes_view> encoded = cbor(key);
-    if (!encoded) {
-        return encoded.error();
-    }
-    detail::cbor_cursor value(*encoded);
-    detail::cbor_head head;
-    double number = 0;
-    if (!value.read_head(head) || !detail::to_number(head, number)) {
-        return detail::wrong_attribute(value, key, "a number");
-    }
-    return number;
+    const result<attribute_value> found = value(key);
+    return found ? found->number() : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bool> attributes_view::boolean(std::string_view key) const {
-    const result<bytes_view> encoded = cbor(key);
-    if (!encoded) {
-        return encoded.error();
-    }
-    detail::cbor_cursor value(*encoded);
-    detail::cbor_head head;
-    if (!value.read_head(head) || head.major != detail::cbor_major::simple ||
-        (head.info != detail::cbor_true && head.info != detail::cbor_false)) {
-        return detail::wrong_attribute(value, key, "true or false");
-    }
-    return head.info == detail::cbor_true;
+    const result<attribute_value> found = value(key);
+    return found ? found->boolean() : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::string> attributes_view::text(std::string_view key) const {
-    return detail::guard_memory([&]() -> result<std::string> {
-        const result<bytes_view> encoded = cbor(key);
-        if (!encoded) {
-            return encoded.error();
-        }
-        detail::cbor_cursor value(*encoded);
-        std::string text;
-        if (!value.read_joined(detail::cbor_major::text, text)) {
-            return detail::wrong_attribute(value, key, "text");
-        }
-        return text;
-    });
+    const result<attribute_value> found = value(key);
+    return found ? found->text() : found.error();
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<std::vector<std::byte>> attributes_view::byte_string(std::string_view key) const {
-    return detail::guard_memory([&]() -> result<std::vector<std::byte>> {
-        const result<bytes_view> encoded = cbor(key);
-        if (!encoded) {
-            return encoded.error();
+    const result<attribute_value> found = value(key);
+    return found ? found->byte_string() : found.error();
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attributes_view::map(std::string_view key) const {
+    const result<attribute_value> found = value(key);
+    return found ? found->map() : found.error();
+}
+
+// Declared in attribute_value.hpp, where what it gives is not complete.
+ZTENSOR_COLD ZTENSOR_INLINE result<attributes_view> attribute_value::map() const {
+    detail::cbor_cursor map(cbor_);
+    detail::cbor_sequence pairs;
+    if (kind() != attribute_kind::map || !map.enter_map(pairs)) {
+        return refused("a map");
+    }
+    while (map.next(pairs)) {
+        detail::cbor_text key;
+        if (!map.read_key(key) || key.is_chunked) {
+            return refused("a map whose keys are all text");
         }
-        detail::cbor_cursor value(*encoded);
-        std::string joined;
-        if (!value.read_joined(detail::cbor_major::bytes, joined)) {
-            return detail::wrong_attribute(value, key, "a byte string");
-        }
-        const bytes_view content = detail::as_bytes(joined);
-        return std::vector<std::byte>(content.begin(), content.end());
-    });
+        map.skip();
+    }
+    return detail::attributes_access::make(cbor_, {}, place_);
 }
 
 } // namespace ZTENSOR_MODE

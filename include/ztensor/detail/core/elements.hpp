@@ -9,6 +9,7 @@
 #include <ztensor/span.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -28,25 +29,53 @@ struct element_request {
     bool is_bool = false; ///< of C++, of which no byte but 0 and 1 may be made
 };
 
+// The assertions below say what to do instead. Where one fails, what follows it is left out, so that it stands alone.
+
 template <class T>
 [[nodiscard]] constexpr element_request element_request_of() noexcept {
     if constexpr (std::is_same_v<T, std::byte>) {
         return {};
-    } else {
+    } else if constexpr (std::is_const_v<T>) {
+        static_assert(!std::is_const_v<T>, "leave `const` out: view<float>() gives a span<const float>");
+        return {};
+    } else if constexpr (!is_element_v<T>) {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {};
+    } else {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % width_bytes(element_traits<T>::storage) == 0,
                       "an element type is a trivially copyable run of its storage elements");
         return {element_traits<T>::storage, element_traits<T>::type, sizeof(T), alignof(T), std::is_same_v<T, bool>};
     }
 }
 
-template <class Elements>
+template <class Container>
+inline constexpr bool is_vector_of_bools_v = false;
+template <class Allocator>
+inline constexpr bool is_vector_of_bools_v<std::vector<bool, Allocator>> = true;
+
+template <class Container, class = void>
+inline constexpr bool has_data_and_size_v = false;
+template <class Container>
+inline constexpr bool has_data_and_size_v<
+    Container, std::void_t<data_pointer_t<Container>, decltype(std::declval<Container&>().size())>> =
+    std::is_pointer_v<data_pointer_t<Container>>;
+
+/// What is given as elements, const or not: an array, or a container.
+template <class Elements, class = void>
 struct element_of {
+    using type = unsigned char; // of what is refused anyway
+};
+template <class Elements>
+struct element_of<Elements, std::enable_if_t<has_data_and_size_v<const Elements>>> {
     using type = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
 };
 template <class T, std::size_t Count>
-struct element_of<T[Count]> {
-    using type = std::remove_cv_t<T>;
+struct element_of<T[Count], void> {
+    using type = std::remove_cv_t<std::remove_all_extents_t<T>>;
+};
+template <class T>
+struct element_of<std::initializer_list<T>, void> {
+    using type = T;
 };
 
 /// The element type of a container or array.
@@ -60,16 +89,87 @@ struct typed_bytes {
     bytes_view bytes;
 };
 
-/// Of a span, vector or array of any type that element_traits describes; borrowed.
+/// Of a span, vector, array or list of any type that element_traits describes; borrowed.
 template <class Elements>
 [[nodiscard]] typed_bytes typed_bytes_of(const Elements& elements) noexcept {
     using T = element_of_t<Elements>;
-    static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
-    return {element_traits<T>::storage, element_traits<T>::type, as_bytes(span<const T>(elements))};
+    if constexpr (std::is_pointer_v<Elements>) {
+        static_assert(!std::is_pointer_v<Elements>,
+                      "a pointer does not say how many elements there are: give ztensor::span(pointer, count)");
+        return {};
+    } else if constexpr (is_vector_of_bools_v<Elements>) {
+        static_assert(!is_vector_of_bools_v<Elements>,
+                      "a std::vector<bool> has no bools in memory that could be "
+                      "borrowed: give a std::vector<std::uint8_t>, or an array of bool");
+        return {};
+    } else if constexpr (std::is_array_v<Elements>) {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {element_traits<T>::storage, element_traits<T>::type,
+                as_bytes(span<const std::remove_extent_t<Elements>>(elements))};
+    } else if constexpr (!has_data_and_size_v<const Elements>) {
+        static_assert(has_data_and_size_v<const Elements>,
+                      "give the elements as a span, vector or array, or as something else with data() and size()");
+        return {};
+    } else if constexpr (!is_element_v<T>) {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {};
+    } else {
+        return {element_traits<T>::storage, element_traits<T>::type, as_bytes(span<const T>(elements))};
+    }
 }
-template <class T, std::size_t Count>
-[[nodiscard]] typed_bytes typed_bytes_of(const T (&elements)[Count]) noexcept {
-    return typed_bytes_of(span<const T>(elements, Count));
+template <class T>
+[[nodiscard]] typed_bytes typed_bytes_of(const std::initializer_list<T>& elements) noexcept {
+    return typed_bytes_of(span<const T>(elements.begin(), elements.size()));
+}
+
+/// The bools of a std::vector, which has none in memory. Throws std::bad_alloc.
+class bools_in_memory {
+public:
+    template <class Bools>
+    explicit bools_in_memory(const Bools& bools) : bytes_(bools.begin(), bools.end()) {}
+    [[nodiscard]] bytes_view bytes() const noexcept { return as_bytes(span<const unsigned char>(bytes_)); }
+
+private:
+    std::vector<unsigned char> bytes_;
+};
+template <>
+struct element_of<bools_in_memory, void> {
+    using type = bool;
+};
+[[nodiscard]] inline typed_bytes typed_bytes_of(const bools_in_memory& bools) noexcept {
+    return {dtype::boolean, {}, bools.bytes()};
+}
+
+/// The memory of what a caller wants elements in: a span, vector or array of any type.
+template <class Destination>
+[[nodiscard]] constexpr auto span_of_destination(Destination& destination) noexcept {
+    if constexpr (std::is_pointer_v<Destination>) {
+        static_assert(!std::is_pointer_v<Destination>,
+                      "a pointer does not say how much memory there is: give ztensor::span(pointer, count)");
+        return span<unsigned char>();
+    } else if constexpr (is_vector_of_bools_v<std::remove_cv_t<Destination>>) {
+        static_assert(!is_vector_of_bools_v<std::remove_cv_t<Destination>>,
+                      "a std::vector<bool> has no bools in memory to read into: read<bool>() makes one, or read into a "
+                      "std::vector<std::uint8_t>");
+        return span<unsigned char>();
+    } else if constexpr (std::is_array_v<Destination> && !std::is_const_v<std::remove_extent_t<Destination>>) {
+        static_assert(std::rank_v<Destination> == 1,
+                      "give an array of several dimensions as a span of all its elements");
+        return span<std::remove_extent_t<Destination>>(destination);
+    } else if constexpr (std::is_array_v<Destination>) {
+        static_assert(!std::is_array_v<Destination>, "the destination is const: nothing can be read into it");
+        return span<unsigned char>();
+    } else if constexpr (!has_data_and_size_v<Destination>) {
+        static_assert(has_data_and_size_v<Destination>,
+                      "give the destination as a span, vector or array, or as something else with data() and size()");
+        return span<unsigned char>();
+    } else if constexpr (std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>) {
+        static_assert(!std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>,
+                      "the destination is const: nothing can be read into it");
+        return span<unsigned char>();
+    } else {
+        return span<std::remove_pointer_t<data_pointer_t<Destination>>>(destination.data(), destination.size());
+    }
 }
 
 /// Memory for elements of which only reading tells how many there are.

@@ -14,9 +14,14 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Who broke the rule, where the kind of its code says another. Looked up only when somebody asks, so that most
+/// programs hold no table of kinds.
+enum class blame : std::uint8_t { by_code, caller, file };
+
 /// Never changed while more than one error shares it.
 struct error_details {
     errc code = errc::io_error;
+    blame to = blame::by_code;
     std::string path;
     std::string object;
     std::string component;
@@ -29,7 +34,7 @@ struct error_details {
     ZTENSOR_COLD error_details(errc broken_rule, std::string text)
         : code(broken_rule), sentence(std::move(text)), what(sentence) {}
     ZTENSOR_COLD error_details(const error_details& other)
-        : code(other.code), path(other.path), object(other.object), component(other.component),
+        : code(other.code), to(other.to), path(other.path), object(other.object), component(other.component),
           sentence(other.sentence), what(other.what), offset(other.offset), os_error(other.os_error) {}
 };
 
@@ -67,6 +72,7 @@ struct addition {
     std::string_view text;
     std::optional<std::uint64_t> offset;
     std::error_code os_error;
+    blame to = blame::by_code;
 };
 
 /// Says more, in details of our own: another error may share those in `mine`. Never says a place anew.
@@ -82,6 +88,8 @@ ZTENSOR_COLD inline void add_to(error_details*& mine, const addition& more) {
     }
     if (more.place != nullptr) {
         (mine->*more.place).assign(more.text.data(), more.text.size());
+    } else if (more.to != blame::by_code) {
+        mine->to = more.to;
     } else if (more.offset) {
         mine->offset = mine->offset ? mine->offset : more.offset;
     } else {
@@ -136,7 +144,11 @@ ZTENSOR_INLINE errc error::code() const noexcept {
     return details_->code;
 }
 ZTENSOR_INLINE error_kind error::kind() const noexcept {
-    return ZTENSOR_MODE::kind(details_->code);
+    const error_kind by_code = ZTENSOR_MODE::kind(details_->code);
+    if (details_->to == detail::blame::caller && by_code == error_kind::invalid_file) {
+        return error_kind::usage;
+    }
+    return details_->to == detail::blame::file && by_code == error_kind::usage ? error_kind::invalid_file : by_code;
 }
 ZTENSOR_INLINE const std::string& error::path() const& noexcept {
     return details_->path;
@@ -178,6 +190,15 @@ ZTENSOR_INLINE error error::at(std::uint64_t offset) && noexcept {
 }
 ZTENSOR_INLINE error error::because(std::error_code os_error) && noexcept {
     detail::try_to_add(details_, {nullptr, {}, {}, os_error});
+    return std::move(*this);
+}
+
+ZTENSOR_INLINE error error::by_caller() && noexcept {
+    detail::try_to_add(details_, {nullptr, {}, {}, {}, detail::blame::caller});
+    return std::move(*this);
+}
+ZTENSOR_INLINE error error::by_file() && noexcept {
+    detail::try_to_add(details_, {nullptr, {}, {}, {}, detail::blame::file});
     return std::move(*this);
 }
 

@@ -21,7 +21,11 @@ inline namespace ZTENSOR_MODE {
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
         result<writer> out = detail::append_to(path, options, detail::operating_system());
-        return out ? std::move(out) : std::move(out).error().in_file(detail::path_text(path.native()));
+        if (!out) {
+            return std::move(out).error().in_file(detail::path_text(path.native()));
+        }
+        detail::writer_access::core_of(*out)->set_path(path);
+        return out;
     });
 }
 

@@ -34,7 +34,16 @@ namespace detail {
 template <class Core, class Work>
 [[nodiscard]] auto with_editor(const Core& core, const Work& work) {
     using outcome = std::invoke_result_t<const Work&, editor_core&>;
-    return guard_memory([&]() -> outcome { return core != nullptr ? work(*core) : outcome(writer_core::closed()); });
+    return guard_memory([&]() -> outcome {
+        if (core == nullptr) {
+            return writer_core::closed();
+        }
+        outcome done = work(*core);
+        if (!done) {
+            core->locate(done.error());
+        }
+        return done;
+    });
 }
 
 } // namespace detail

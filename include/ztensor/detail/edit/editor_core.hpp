@@ -42,6 +42,13 @@ public:
                 std::unique_ptr<patching> patch) noexcept
         : old_(std::move(old)), out_(std::move(out)), patch_(std::move(patch)) {}
 
+    /// As writer_core::locate().
+    ZTENSOR_COLD void locate(error& why) const noexcept {
+        if (why.path().empty()) {
+            why = std::move(why).in_file(old_->opened.path).by_caller();
+        }
+    }
+
     [[nodiscard]] ZTENSOR_COLD result<void> start() {
         const manifest& index = model();
         if (index.has_attributes && old_->version != format_version::v0_1) {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -51,6 +52,19 @@ public:
         begin_object(version, of_name);
         text_.encoded(value);
         end_object(version);
+    }
+
+    /// Of one that is there: what it takes, and in 1.x what stands for it under another name that is new. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] ZTENSOR_COLD std::uint64_t encoded_bytes_of(std::string_view of_name) const noexcept {
+        const place& at = places_[names_.find(of_name, name_of{this})];
+        return at.end - at.begin;
+    }
+    ZTENSOR_COLD void add_again(format_version version, std::string_view other_name, std::string_view of_name) {
+        const place at = places_[names_.find(of_name, name_of{this})];
+        const bytes_view value = text_.bytes().subspan(at.value, at.end - at.value);
+        const std::vector<std::byte> copy(value.begin(), value.end()); // `text_` may move as it grows
+        add_encoded(version, other_name, copy);
     }
 
     /// Calls `take(bytes) → result<void>` for all objects as the manifest holds them, in pieces of any size, until one

@@ -117,7 +117,8 @@ private:
             return {};
         }
         return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
-                    {in_quotes(type.name), name(type.storage), name(*component.dtype)});
+                    {in_quotes(type.name), name(type.storage), name(*component.dtype)})
+            .by_file();
     }
 
     [[nodiscard]] result<void> check_digest_text(const component_record& component) const {

@@ -110,6 +110,9 @@ struct located_file {
         return fail(errc::invalid_argument, "the path names no file");
     }
     result<directory> opened = directory::open(directory_of(reached.value), will_sync, os);
+    if (!opened && opened.error().os_error() == std::errc::no_such_file_or_directory) {
+        return os_failure("the folder that the file is to stand in does not exist", opened.error().os_error());
+    }
     if (!opened) {
         return std::move(opened).error();
     }

@@ -122,6 +122,11 @@ ZTENSOR_INLINE bool component_view::is_big_endian() const noexcept {
     return record_->is_big_endian;
 }
 
+ZTENSOR_INLINE bool component_view::same_storage_as(const component_view& other) const noexcept {
+    return file_->source == other.file_->source && record_->offset == other.record_->offset &&
+           record_->length == other.record_->length && record_->length != 0;
+}
+
 ZTENSOR_COLD ZTENSOR_INLINE error component_view::located(error why) const noexcept {
     return std::move(why).in_file(file_->path).in_object(file_->index.text(object_->name)).in_component(role());
 }
@@ -142,7 +147,8 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
     result<void> read = detail::guard_memory([&]() -> result<void> {
         if (!detail::fits(from, destination.size(), record_->length)) {
             return detail::fail(errc::out_of_bounds, "{} bytes from byte {} of a blob of {} were asked for",
-                                {destination.size(), from, record_->length});
+                                {destination.size(), from, record_->length})
+                .by_caller();
         }
         return file_->source->read_at(record_->offset + from, destination);
     });

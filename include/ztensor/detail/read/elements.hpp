@@ -30,7 +30,8 @@ namespace detail {
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error wrong_destination(std::uint64_t found, std::uint64_t expected) {
-    return fail(errc::size_mismatch, "the destination has {} elements, but there are {}", {found, expected});
+    return fail(errc::size_mismatch, "the destination has {} elements, but there are {}", {found, expected})
+        .by_caller();
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error misaligned_for(std::size_t alignment) {
@@ -129,7 +130,8 @@ struct element_range {
                                                    std::uint64_t parts) {
     if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
         return fail(errc::out_of_bounds, "parts {} to {} of {} were asked for, of {} elements",
-                    {first, last, parts, elements});
+                    {first, last, parts, elements})
+            .by_caller();
     }
     const std::uint64_t each = parts == 0 ? 0 : elements / parts;
     return element_range{first * each, last * each};

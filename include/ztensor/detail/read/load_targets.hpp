@@ -61,7 +61,8 @@ struct load_target {
     if (wanted.part == wanted_tensor::part_kind::rows) {
         if (dimensions.empty()) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
-                        {ranges[0].begin, ranges[0].end, to_string(dimensions)});
+                        {ranges[0].begin, ranges[0].end, to_string(dimensions)})
+                .by_caller();
         }
         for (std::size_t i = 1; i < dimensions.rank(); ++i) {
             ranges.push_back({0, dimensions[i]});
@@ -183,7 +184,9 @@ template <class Use>
             each.object().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.object()), each.sentence()});
         separator = "; ";
     }
-    return error(problems.front().code(), std::move(text)).in_file(problems.front().path());
+    error all(problems.front().code(), std::move(text));
+    return (problems.front().kind() == error_kind::usage ? std::move(all).by_caller() : std::move(all))
+        .in_file(problems.front().path());
 }
 
 /// Everything that a plan wants, or all that is wrong with it.

@@ -36,6 +36,13 @@ struct object_access {
                                       : ""});
 }
 
+/// Adds the file to an error of its attributes, and the object to one of an object's.
+[[nodiscard]] ZTENSOR_COLD inline error name_place_of_attributes(const attributes_place& place, error why) noexcept {
+    const auto& file = *static_cast<const opened_file*>(place.file);
+    const auto* const object = static_cast<const object_record*>(place.object);
+    return std::move(why).in_file(file.path).in_object(object != nullptr ? file.index.text(object->name) : "");
+}
+
 /// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
 [[nodiscard]] inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
     const span<const index_range> ranges = wanted.ranges();
@@ -46,7 +53,8 @@ struct object_access {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         if (ranges[i].begin > ranges[i].end || ranges[i].end > dimensions[i]) {
             return fail(errc::out_of_bounds, "indices {} to {} of dimension {} were asked for, of shape {}",
-                        {ranges[i].begin, ranges[i].end, i, to_string(dimensions)});
+                        {ranges[i].begin, ranges[i].end, i, to_string(dimensions)})
+                .by_caller();
         }
     }
     return {};
@@ -90,11 +98,44 @@ ZTENSOR_INLINE bool object_view::has_original_format() const noexcept {
 ZTENSOR_INLINE std::string_view object_view::original_format() const noexcept {
     return file_->index.text(record_->format_word);
 }
+namespace detail {
+
+/// Null of another format than dense.
+[[nodiscard]] inline const component_record* dense_data(const opened_file& file, const object_record& object) noexcept {
+    return object.format == format::dense ? find_component(file.index, object, "data") : nullptr;
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE std::optional<ztensor::dtype> object_view::dtype() const noexcept {
+    const detail::component_record* const data = detail::dense_data(*file_, *record_);
+    return data != nullptr ? std::optional<ztensor::dtype>(data->dtype) : std::nullopt;
+}
+ZTENSOR_INLINE std::string_view object_view::dtype_name() const noexcept {
+    const detail::component_record* const data = detail::dense_data(*file_, *record_);
+    return data != nullptr ? detail::dtype_name(file_->index, *data) : std::string_view();
+}
+ZTENSOR_INLINE std::string_view object_view::type() const noexcept {
+    const detail::component_record* const data = detail::dense_data(*file_, *record_);
+    return data != nullptr ? detail::type_name(file_->index, *data) : std::string_view();
+}
+
+ZTENSOR_INLINE bool object_view::same_storage_as(const object_view& other) const noexcept {
+    bool is_same = size() == other.size();
+    for (const component_view mine : *this) {
+        const detail::component_record* const its =
+            detail::find_component(other.file_->index, *other.record_, mine.role());
+        is_same = is_same && its != nullptr && mine.same_storage_as({*other.file_, *other.record_, *its});
+    }
+    return is_same;
+}
+
 ZTENSOR_INLINE bool object_view::has_attributes() const noexcept {
     return record_->has_attributes;
 }
 ZTENSOR_INLINE attributes_view object_view::attributes() const noexcept {
-    return detail::attributes_of(file_->index, *record_);
+    return detail::attributes_access::in_place(detail::attributes_of(file_->index, *record_),
+                                               {file_, record_, detail::name_place_of_attributes});
 }
 
 ZTENSOR_INLINE component_view object_view::iterator::operator*() const noexcept {
@@ -142,7 +183,8 @@ ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first
         const ztensor::shape dimensions = shape();
         if (dimensions.empty() || first > last || last > dimensions[0]) {
             return located(detail::fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
-                                        {first, last, to_string(dimensions)}));
+                                        {first, last, to_string(dimensions)})
+                               .by_caller());
         }
         return dimensions[0];
     });

@@ -180,7 +180,8 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
         }
         if (bits() > 8 * weight_bytes) {
             return detail::fail(errc::quant_bits, "weights of {} bits don't fit the {} bits asked for",
-                                {bits(), 8 * weight_bytes});
+                                {bits(), 8 * weight_bytes})
+                .by_caller();
         }
         detail::call_budget budget(detail::object_access::file_of(object_).options);
         detail::byte_buffer memory;

@@ -65,7 +65,28 @@ inline void count_state(verification& answer, const component_view& component, d
     return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
 }
 
+/// What a reader of no file looks at. Never destroyed: readers of static lifetime may look at it late.
+union no_file {
+    opened_file opened;
+
+    no_file() : opened() {
+        static const memory_source nothing{bytes_view()};
+        opened.source = std::shared_ptr<const byte_source>(std::shared_ptr<void>(), &nothing);
+    }
+    no_file(const no_file&) = delete;
+    no_file& operator=(const no_file&) = delete;
+    ~no_file() {}
+
+    [[nodiscard]] static const opened_file& get() {
+        static const no_file none;
+        return none.opened;
+    }
+};
+
 } // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE reader::reader() noexcept : file_(std::shared_ptr<void>(), &detail::no_file::get()) {
+}
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
                                                              const read_options& options, std::string path,
@@ -148,7 +169,8 @@ ZTENSOR_INLINE bool reader::has_attributes() const noexcept {
 }
 ZTENSOR_INLINE attributes_view reader::attributes() const& noexcept {
     const detail::manifest& index = file_->index;
-    return index.has_attributes ? attributes_view(index.from(index.attributes)) : attributes_view();
+    return detail::attributes_access::make(index.has_attributes ? index.from(index.attributes) : bytes_view(), {},
+                                           {file_.get(), nullptr, detail::name_place_of_attributes});
 }
 
 ZTENSOR_INLINE object_view reader::iterator::operator*() const noexcept {

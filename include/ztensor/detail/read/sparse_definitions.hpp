@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
 #include <ztensor/detail/layout/integers.hpp>
@@ -63,7 +64,7 @@ public:
         }
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
-            return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows});
+            return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows}).by_caller();
         }
         if (result<void> valid = check_values_apart(); !valid) {
             return std::move(valid).error();
@@ -312,8 +313,8 @@ ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, std
 
 ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,
                                          dtype index) {
-    if (parts.shape.too_long()) {
-        return fail(errc::sparse_shape, "the shape has more than {} dimensions", {max_rank});
+    if (!parts.shape.is_valid()) {
+        return fail(errc::sparse_shape, words_of(shape_access::flaw_of(parts.shape)));
     }
     return layout == format::sparse_csr
                ? check_csr(parts.shape, value_count, parts.indices.bytes, parts.indptr.bytes, index)

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/layout/dense_size.hpp>
@@ -14,6 +15,7 @@
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -35,6 +37,7 @@ struct dense_tensor {
     dtype storage;
     std::optional<std::string_view> type; ///< logical type
     const store& how;
+    const object_attributes& about;
 };
 
 /// The same in the words of the version that is written.
@@ -62,6 +65,7 @@ struct dense_tensor {
     object.name = tensor.name;
     object.shape = &tensor.dimensions;
     object.format = name(format::dense);
+    object.attributes = tensor.about.get();
     object.components = span<const component_entry>(&data, 1);
     return object;
 }
@@ -129,11 +133,12 @@ struct dense_tensor {
 }
 
 /// All that can be wrong with a dense tensor beside its name. `data` is its entry, with the length of the decoded
-/// bytes. Errors: as check_dense_data(); limit_exceeded, not_expressible.
+/// bytes. Errors: as check_dense_data(); limit_exceeded, invalid_argument,
+/// not_expressible.
 [[nodiscard]] inline result<void> check_dense(format_version version, const dense_tensor& tensor,
                                               const component_entry& data) {
-    if (tensor.dimensions.too_long()) {
-        return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
+    if (!tensor.dimensions.is_valid()) {
+        return flawed(tensor.dimensions);
     }
     const bool is_plain = !data.type && !data.is_big_endian;
     if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {

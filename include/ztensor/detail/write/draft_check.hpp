@@ -9,6 +9,7 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/core/text.hpp>
@@ -205,17 +206,22 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
     return {};
 }
 
+/// An object's attributes in the one form that version 2 has.
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values) {
+    const std::size_t depth = depth_around_object_attributes(format_version::v2);
+    if (result<void> valid = check_attributes(format_version::v2, values, depth); !valid) {
+        return std::move(valid).error();
+    }
+    return to_deterministic(values, depth);
+}
+
 /// Gives an object of version 2 the attributes it will have there, which `into` holds; none instead of an empty set.
 [[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(object_entry& object, attributes& into) {
     if (object.attributes == nullptr || object.attributes->empty()) {
         object.attributes = nullptr;
         return {};
     }
-    const std::size_t depth = depth_around_object_attributes(format_version::v2);
-    if (result<void> valid = check_attributes(format_version::v2, *object.attributes, depth); !valid) {
-        return valid;
-    }
-    result<attributes> said = to_deterministic(*object.attributes, depth);
+    result<attributes> said = attributes_in_2(*object.attributes);
     if (!said) {
         return std::move(said).error();
     }
@@ -245,8 +251,8 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 /// One object, as far as it can be judged alone. The lengths of its entries are those of the decoded components, or of
 /// the blobs that are copied as they are stored. Errors: those of writer::add_object.
 [[nodiscard]] inline result<void> check_entry(format_version version, const object_entry& object) {
-    if (object.shape->too_long()) {
-        return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
+    if (!object.shape->is_valid()) {
+        return flawed(*object.shape);
     }
     if (object.attributes != nullptr) {
         if (result<void> valid = check_attributes(version, *object.attributes, depth_around_object_attributes(version));

@@ -114,11 +114,11 @@ struct typed_draft {
 }
 
 /// Errors: quant_bits, quant_group, quant_packing, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_quantized(format_version version, const shape& dimensions,
-                                                                       const quantization& parameters,
-                                                                       const typed_bytes& packed_weight,
-                                                                       const typed_bytes& scales,
-                                                                       const typed_bytes& zeros, const store& how) {
+[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_quantized(format_version version, const shape& dimensions,
+                                                                      const quantization& parameters,
+                                                                      const typed_bytes& packed_weight,
+                                                                      const typed_bytes& scales,
+                                                                      const typed_bytes& zeros, const store& how) {
     if (parameters.bits == 0 || parameters.bits > 64) {
         return fail(errc::quant_bits, "weights of {} bits", {parameters.bits});
     }
@@ -142,7 +142,7 @@ struct typed_draft {
     draft_access::add(draft, "scales", scales, how);
     draft_access::add(draft, "zeros", zeros, how);
     draft.attributes(std::move(words));
-    return draft;
+    return typed_draft{std::move(draft), {}};
 }
 
 } // namespace detail

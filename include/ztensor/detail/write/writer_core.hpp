@@ -164,6 +164,25 @@ public:
         return writing.done(std::move(written));
     }
 
+    /// A second name for an object.
+    [[nodiscard]] ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
+        result<void> valid = check_next(name);
+        if (valid && options_.version_ == format_version::v0_1) {
+            valid = not_expressible(options_.version_, "second name for a tensor");
+        }
+        if (valid && !objects_.contains(of)) {
+            valid = fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)});
+        }
+        if (valid) {
+            valid = check_room(name.size() + objects_.encoded_bytes_of(of));
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(name);
+        }
+        objects_.add_again(options_.version_, name, of);
+        return {};
+    }
+
     /// Around whatever puts bytes into the file: if it fails, nothing more can come of the writer, and what was written
     /// is dropped; also if memory runs out, or if a sink or source of the caller's own throws.
     class breaking_unless_done {
@@ -226,8 +245,12 @@ public:
         if (valid) {
             valid = check_dense(options_.version_, tensor, data);
         }
+        const object_entry object = entry_of(tensor, data);
         if (valid) {
-            valid = check_bounds(entry_of(tensor, data));
+            valid = tensor.about.check()(options_.version_, object);
+        }
+        if (valid) {
+            valid = check_bounds(object);
         }
         return valid ? valid : std::move(valid).error().in_object(tensor.name);
     }
@@ -276,6 +299,15 @@ public:
         return done;
     }
 
+    /// For errors, which say what they were about.
+    ZTENSOR_COLD void set_path(const file_path& path) { path_ = path_text(path.native()); }
+    /// What the caller gave was refused, unless it happened in a file that is named already.
+    ZTENSOR_COLD void locate(error& why) const noexcept {
+        if (why.path().empty()) {
+            why = std::move(why).in_file(path_).by_caller();
+        }
+    }
+
     [[nodiscard]] blob_area& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
@@ -286,7 +318,8 @@ public:
     /// it: those about any other stream than the open one are of one that is over. Elements of `element_bytes` each, or
     /// if that is 0 of as many as their types take.
     [[nodiscard]] result<std::uint64_t> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                     const store& how, std::uint64_t element_bytes);
+                                                     const store& how, const object_attributes& about,
+                                                     std::uint64_t element_bytes);
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
     [[nodiscard]] result<void> append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width);
     [[nodiscard]] result<void> set_stream_attributes(std::uint64_t number, attributes values);
@@ -333,6 +366,7 @@ private:
     [[nodiscard]] result<std::uint64_t> start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
                                                      std::uint64_t bytes);
     [[nodiscard]] result<void> complete_stream();
+    [[nodiscard]] result<void> in_stream(result<void> done) const;
 
     void drop_stream() noexcept {
         if (stream_ != nullptr) {
@@ -376,7 +410,8 @@ private:
         return written ? file_.finish() : written;
     }
 
-    blob_area file_; ///< closed once the writer has finished or failed
+    std::string path_; ///< as it was given; "" where the bytes go elsewhere
+    blob_area file_;   ///< closed once the writer has finished or failed
     memory_sink* memory_;
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;

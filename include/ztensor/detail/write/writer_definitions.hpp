@@ -43,7 +43,11 @@ result<void> tensor_stream::unless_over(const Work& work) {
             }
         };
         const let_go_once_over guard{*this};
-        return work(*core_);
+        result<void> done = work(*core_);
+        if (!done) {
+            core_->locate(done.error());
+        }
+        return done;
     });
 }
 
@@ -111,7 +115,11 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
             }
             shards = *std::move(made);
         }
-        return start(*std::move(sink), nullptr, options, std::move(shards));
+        result<writer> made = start(*std::move(sink), nullptr, options, std::move(shards));
+        if (made) {
+            made->core_->set_path(path);
+        }
+        return made;
     });
 }
 
@@ -131,11 +139,65 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_
 
 namespace detail {
 
-/// Runs `work(writer_core&) → result<T>`, unless the writer was moved from.
+/// Calls `call(work, core)`, unless the writer was moved from, and says in an error which file it is about. Once for
+/// all kinds of work.
+[[nodiscard]] ZTENSOR_NOINLINE inline result<void>
+run_guarded(writer_core* core, const void* work, result<void> (*call)(const void* work, writer_core& core)) {
+    return guard_memory([&]() -> result<void> {
+        if (core == nullptr) {
+            return writer_core::closed();
+        }
+        result<void> done = call(work, *core);
+        if (!done) {
+            core->locate(done.error());
+        }
+        return done;
+    });
+}
+
+/// Runs `work(writer_core&) → result<void>`.
 template <class Core, class Work>
-[[nodiscard]] auto with_core(const Core& core, const Work& work) {
-    using outcome = std::invoke_result_t<const Work&, writer_core&>;
-    return guard_memory([&]() -> outcome { return core != nullptr ? work(*core) : outcome(writer_core::closed()); });
+[[nodiscard]] result<void> with_core(const Core& core, const Work& work) {
+    return run_guarded(core.get(), &work, [](const void* erased, writer_core& writing) {
+        return (*static_cast<const Work*>(erased))(writing);
+    });
+}
+
+/// Adds what a draft was made of; the attributes that came with it win over those that the call gives.
+[[nodiscard]] ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name,
+                                                         result<typed_draft> made, const object_attributes& about) {
+    if (!made) {
+        return std::move(made).error().in_object(name);
+    }
+    if (about.get() != nullptr) {
+        attributes all = *about.get();
+        made->draft.attributes(all.merge(made->draft.attributes().value_or(attributes())));
+    }
+    return core.add_object(name, made->draft);
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version version, const object_entry& object) {
+    result<void> valid = check_attributes(version, *object.attributes, depth_around_object_attributes(version));
+    return valid ? check_expressible(version, object) : valid;
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<attributes> object_attributes_in_2(const attributes& values) {
+    return attributes_in_2(values);
+}
+
+/// Calls `work(about)` with the attributes as the version has them: in version 2 in one form, and none for an empty
+/// map.
+template <class Work>
+[[nodiscard]] result<void> with_attributes_of(format_version version, const object_attributes& about,
+                                              std::string_view name, const Work& work) {
+    if (about.get() == nullptr || version != format_version::v2) {
+        return work(about);
+    }
+    const result<attributes> said = about.in_2();
+    if (!said) {
+        return error(said.error()).in_object(name);
+    }
+    return work(said->empty() ? object_attributes() : object_attributes(*said));
 }
 
 } // namespace detail
@@ -153,28 +215,26 @@ ZTENSOR_INLINE result<void> writer::add_attributes(const attributes_view& more) 
 }
 
 ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const shape& dimensions,
-                                                 const detail::typed_bytes& elements, const store& how) {
+                                                 const detail::typed_bytes& elements, const store& how,
+                                                 const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) {
         const std::string_view type = how.has_type_ ? how.type_ : elements.type;
         const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
-        return core.add_dense({name, dimensions, elements.storage, word, how},
-                              {elements.bytes, width_bytes(elements.storage)});
-    });
-}
-
-ZTENSOR_INLINE result<void> writer::add(std::string_view name, const shape& dimensions, const std::vector<bool>& bools,
-                                        const store& how) {
-    return detail::guard_memory([&] {
-        const std::vector<unsigned char> bytes(bools.begin(), bools.end());
-        return add_bytes(name, dimensions, dtype::boolean, detail::as_bytes(span<const unsigned char>(bytes)), how);
+        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+            return core.add_dense({name, dimensions, elements.storage, word, how, said},
+                                  {elements.bytes, width_bytes(elements.storage)});
+        });
     });
 }
 
 ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                              bytes_view little_endian, const store& how) {
+                                              bytes_view little_endian, const store& how,
+                                              const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) {
         const auto word = detail::writer_core::word_of_type(how);
-        return core.add_dense({name, dimensions, storage, word, how}, {little_endian, 1});
+        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+            return core.add_dense({name, dimensions, storage, word, how, said}, {little_endian, 1});
+        });
     });
 }
 
@@ -185,64 +245,54 @@ ZTENSOR_INLINE result<void> writer::add_object(std::string_view name, const obje
 ZTENSOR_INLINE result<void> writer::add_csr_parts(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
                                                   const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
-                                                  const store& how) {
+                                                  const store& how, const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
-        const auto made = detail::draft_csr(core.version(), dimensions, values, value_bytes, indices, indptr, how);
-        return made ? core.add_object(name, made->draft) : error(made.error()).in_object(name);
+        return detail::add_typed(
+            core, name, detail::draft_csr(core.version(), dimensions, values, value_bytes, indices, indptr, how),
+            about);
     });
 }
 
 ZTENSOR_INLINE result<void> writer::add_coo_parts(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
-                                                  const detail::typed_bytes& coords, const store& how) {
+                                                  const detail::typed_bytes& coords, const store& how,
+                                                  const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
-        const auto made = detail::draft_coo(core.version(), dimensions, values, value_bytes, coords, how);
-        return made ? core.add_object(name, made->draft) : error(made.error()).in_object(name);
+        return detail::add_typed(
+            core, name, detail::draft_coo(core.version(), dimensions, values, value_bytes, coords, how), about);
     });
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<void> writer::add_csr_bools(std::string_view name, const shape& dimensions,
-                                                               const std::vector<bool>& values,
-                                                               const detail::typed_bytes& indices,
-                                                               const detail::typed_bytes& indptr, const store& how) {
-    return detail::guard_memory([&] {
-        const std::vector<unsigned char> bytes(values.begin(), values.end());
-        return add_csr_parts(name, dimensions, {dtype::boolean, {}, detail::as_bytes(span<const unsigned char>(bytes))},
-                             1, indices, indptr, how);
-    });
-}
-
-ZTENSOR_COLD ZTENSOR_INLINE result<void> writer::add_coo_bools(std::string_view name, const shape& dimensions,
-                                                               const std::vector<bool>& values,
-                                                               const detail::typed_bytes& coords, const store& how) {
-    return detail::guard_memory([&] {
-        const std::vector<unsigned char> bytes(values.begin(), values.end());
-        return add_coo_parts(name, dimensions, {dtype::boolean, {}, detail::as_bytes(span<const unsigned char>(bytes))},
-                             1, coords, how);
-    });
-}
-
-ZTENSOR_INLINE result<void> writer::add_quantized_parts(std::string_view name, const shape& dimensions,
-                                                        const quantization& parameters,
-                                                        const detail::typed_bytes& packed_weight,
-                                                        const detail::typed_bytes& scales,
-                                                        const detail::typed_bytes& zeros, const store& how) {
+ZTENSOR_INLINE result<void>
+writer::add_quantized_parts(std::string_view name, const shape& dimensions, const quantization& parameters,
+                            const detail::typed_bytes& packed_weight, const detail::typed_bytes& scales,
+                            const detail::typed_bytes& zeros, const store& how, const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
-        const auto draft =
-            detail::draft_quantized(core.version(), dimensions, parameters, packed_weight, scales, zeros, how);
-        return draft ? core.add_object(name, *draft) : error(draft.error()).in_object(name);
+        return detail::add_typed(
+            core, name,
+            detail::draft_quantized(core.version(), dimensions, parameters, packed_weight, scales, zeros, how), about);
     });
+}
+
+ZTENSOR_INLINE result<void> writer::add_tied(std::string_view name, std::string_view of) {
+    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_tied(name, of); });
 }
 
 ZTENSOR_INLINE result<tensor_stream> writer::start_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                          const store& how, std::size_t element_bytes) {
-    return detail::with_core(core_, [&](detail::writer_core& core) -> result<tensor_stream> {
-        const result<std::uint64_t> number = core.begin_stream(name, dimensions, storage, how, element_bytes);
-        if (!number) {
-            return number.error();
-        }
-        return tensor_stream(core, *number);
+                                                          const store& how, const object_attributes& about,
+                                                          std::size_t element_bytes) {
+    std::uint64_t number = 0;
+    result<void> begun = detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+            const result<std::uint64_t> made = core.begin_stream(name, dimensions, storage, how, said, element_bytes);
+            number = made.value_or(0);
+            return made ? result<void>() : made.error();
+        });
     });
+    if (!begun) {
+        return std::move(begun).error();
+    }
+    return tensor_stream(*core_, number);
 }
 
 ZTENSOR_INLINE result<void> writer::finish() {

@@ -23,7 +23,8 @@ struct writer_core::open_stream {
     shape dimensions;
     dtype storage;
     std::string type;
-    store how; ///< its type is the one above
+    store how;               ///< its type is the one above
+    object_attributes about; ///< none: see of_object
     std::uint64_t element_bytes;
     std::uint64_t decoded_bytes;
     std::uint64_t offset;
@@ -31,13 +32,15 @@ struct writer_core::open_stream {
     std::optional<attributes> of_object = std::nullopt;
 
     [[nodiscard]] dense_tensor tensor() const noexcept {
-        return {name, dimensions, storage, how.has_type_ ? std::optional<std::string_view>(type) : std::nullopt, how};
+        return {name, dimensions, storage, how.has_type_ ? std::optional<std::string_view>(type) : std::nullopt,
+                how,  about};
     }
     [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return decoded_bytes - blob.decoded_bytes(); }
 };
 
 ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_view name, const shape& dimensions,
                                                                     dtype storage, const store& how,
+                                                                    const object_attributes& about,
                                                                     std::uint64_t element_bytes) {
     if (result<void> valid = check_store(how); !valid) {
         return std::move(valid).error().in_object(name);
@@ -51,7 +54,7 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_
     const std::uint64_t bytes =
         is_packed ? bytes_of_elements(dimensions, storage, type).value_or(0)
                   : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
-    const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how};
+    const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how, about};
     const dense_tensor said = in_words_of(options_.version_, tensor);
     if (result<void> valid = check_new(said, entry_of(said, bytes)); !valid) {
         return std::move(valid).error();
@@ -71,11 +74,15 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_
                               tensor.storage,
                               std::string(tensor.how.type_),
                               tensor.how,
+                              {},
                               element_bytes,
                               bytes,
                               *offset,
                               file_.writer_at(*offset, tensor.how)};
     stream_->how.type_ = {}; // borrowed by the caller's store
+    if (tensor.about.get() != nullptr) {
+        stream_->of_object = *tensor.about.get();
+    }
     delete_stream_ = [](open_stream* stream) noexcept { delete stream; };
     return ++stream_number_;
 }
@@ -91,13 +98,20 @@ inline result<void> writer_core::check_stream_type(std::uint64_t number, const t
     }
     if (stream_->storage != elements.storage) {
         return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
-                    {ztensor::name(stream_->storage), ztensor::name(elements.storage)});
+                    {ztensor::name(stream_->storage), ztensor::name(elements.storage)})
+            .in_object(stream_->name);
     }
     if (element_bytes > stream_->element_bytes) { // complex numbers where real ones belong: half as many would do
         return fail(errc::type_mismatch, "elements of {} bytes, where those of the tensor take {}",
-                    {element_bytes, stream_->element_bytes});
+                    {element_bytes, stream_->element_bytes})
+            .in_object(stream_->name);
     }
     return {};
+}
+
+/// What came of writing, with the name of the object where it failed.
+[[nodiscard]] inline result<void> writer_core::in_stream(result<void> done) const {
+    return done ? std::move(done) : std::move(done).error().in_object(stream_->name);
 }
 
 inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width) {
@@ -117,7 +131,7 @@ inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_vi
         return std::move(valid).error().in_object(stream_->name);
     }
     const breaking_unless_done writing(*this);
-    return writing.done(stream_->blob.append({piece, width}, false));
+    return writing.done(in_stream(stream_->blob.append({piece, width}, false)));
 }
 
 ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_t number, attributes values) {
@@ -163,7 +177,7 @@ ZTENSOR_COLD inline result<void> writer_core::finish_stream(std::uint64_t number
 }
 
 ZTENSOR_COLD inline result<void> writer_core::complete_stream() {
-    if (result<void> ended = stream_->blob.append({}, true); !ended) {
+    if (result<void> ended = in_stream(stream_->blob.append({}, true)); !ended) {
         return ended;
     }
     const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
