@@ -27,11 +27,11 @@ using ztensor::detail::source_access;
 namespace {
 
 std::shared_ptr<const memory_source> source_of(const std::string& text) {
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> content;
     for (const char c : text) {
-        bytes.push_back(static_cast<std::byte>(c));
+        content.push_back(static_cast<std::byte>(c));
     }
-    return std::make_shared<memory_source>(std::move(bytes));
+    return std::make_shared<memory_source>(std::move(content));
 }
 
 /// So many of one letter; counts how often it was asked.
@@ -55,12 +55,12 @@ private:
 };
 
 ztensor::result<std::string> assembled_text(const assembled_source& all, std::uint64_t offset, std::size_t size) {
-    std::vector<std::byte> bytes(size, std::byte{'?'});
-    if (auto read = all.read_at(offset, bytes); !read) {
+    std::vector<std::byte> content(size, std::byte{'?'});
+    if (auto read = all.read_at(offset, content); !read) {
         return read.error();
     }
     std::string text;
-    for (const std::byte each : bytes) {
+    for (const std::byte each : content) {
         text += each == std::byte{0} ? '.' : static_cast<char>(each);
     }
     return text;

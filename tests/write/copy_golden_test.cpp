@@ -192,12 +192,12 @@ void check_sparse(const object_view& object, const json& described) {
               described.at("coo").at("coords_u64_soa_sha256").get<std::string>());
     }
     const json& parts = described.at("components");
-    const json& values = parts.contains("values") ? parts.at("values") : parts.at("data");
+    const json& elements_part = parts.contains("values") ? parts.at("values") : parts.at("data");
     for (const component_view component : object) {
-        CHECK(component.encoding_name() == values.at("encoding").get<std::string>());
-        check_digest(component, values);
+        CHECK(component.encoding_name() == elements_part.at("encoding").get<std::string>());
+        check_digest(component, elements_part);
         if (component.role() == "values" || component.role() == "data") {
-            CHECK(component.dtype_name() == values.at("dtype").get<std::string>());
+            CHECK(component.dtype_name() == elements_part.at("dtype").get<std::string>());
         } else {
             CHECK(component.dtype() == ztensor::dtype::u64);
         }

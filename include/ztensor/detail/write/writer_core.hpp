@@ -180,6 +180,9 @@ public:
             return std::move(valid).error().in_object(name);
         }
         objects_.add_again(options_.version_, name, of);
+        if (is_version_2()) {
+            last_name_ = name;
+        }
         return {};
     }
 
