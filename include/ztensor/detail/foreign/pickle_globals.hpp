@@ -74,7 +74,7 @@ inline constexpr pickle_global pickle_globals[] = {
     {"torch", "float8_e4m3fnuz", pickle_role::dtype, "u8", "f8_e4m3fnuz", 1},
     {"torch", "float8_e5m2fnuz", pickle_role::dtype, "u8", "f8_e5m2fnuz", 1},
     {"torch", "float8_e8m0fnu", pickle_role::dtype, "u8", "f8_e8m0", 1},
-    {"torch", "float4_e2m1fn_x2", pickle_role::dtype, "u8", "f4_e2m1_x2", 1},
+    {"torch", "float4_e2m1fn_x2", pickle_role::dtype, "u8", "f4_e2m1fn_x2", 1},
 };
 
 /// Null for a name that is not on the list.
