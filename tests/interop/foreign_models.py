@@ -52,6 +52,7 @@ def write_gguf(chance: random.Random, folder: Path, number: int) -> Written:
     path = folder / f"{number}.gguf"
     writer = gguf.GGUFWriter(path, "test", endianess=gguf.GGUFEndian.BIG if is_big else gguf.GGUFEndian.LITTLE)
     texts = random_texts(chance)
+    texts = {key: text for key, text in texts.items() if text}  # the package leaves out what is empty
     for key, text in texts.items():
         writer.add_string(key, text)
     for i in range(chance.randrange(5)):
@@ -152,10 +153,9 @@ def write_pt(chance: random.Random, folder: Path, number: int) -> Written:
         group = checkpoint.setdefault(chance.choice(["model", "optimizer"]), {})
         group[f"w.{i}"] = tensor
         prefix = next(key for key, value in checkpoint.items() if value is group)
-        whole = tensor.contiguous()
-        content = whole.view(torch.uint8).numpy().tobytes() if whole.dim() and whole.numel() else b""
+        content = torch.empty(tensor.shape, dtype=dtype).copy_(tensor).reshape(-1).view(torch.uint8).numpy().tobytes()
         word = {"torch.bfloat16": "bf16", "torch.bool": "bool", "torch.complex64": "f32"}.get(str(dtype))
-        word = word or str(dtype).split(".")[1][0].replace("u", "u") + str(8 * size)
+        word = word or str(dtype).split(".")[1][0] + str(8 * size)
         logical = "complex64" if dtype == torch.complex64 else ""
         arrays[f"{prefix}.w.{i}"] = Blocks(list(tensor.shape), word, logical, content)
         if chance.randrange(3) == 0:
