@@ -8,6 +8,7 @@
 #include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/npy.hpp>
+#include <ztensor/detail/foreign/onnx.hpp>
 #include <ztensor/detail/foreign/pt.hpp>
 #include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
@@ -56,6 +57,8 @@ namespace detail {
         return open_as(file, import_npy(file));
     case foreign_kind_id::zip:
         return open_as(file, import_zip(file));
+    case foreign_kind_id::onnx:
+        return open_as(file, import_onnx(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }

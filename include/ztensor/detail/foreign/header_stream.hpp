@@ -43,6 +43,17 @@ public:
         return true;
     }
 
+    /// Passes over `size` bytes, which are none of the header's.
+    [[nodiscard]] bool skip(std::uint64_t size) {
+        if (size > left()) {
+            return give_up(missing(size));
+        }
+        position_ += size;
+        begin_ += size;
+        window_end_ = std::max(window_end_, position_);
+        return true;
+    }
+
     /// The next `size` bytes, at most 8, as an unsigned number.
     [[nodiscard]] bool take_unsigned(std::size_t size, bool is_big_endian, std::uint64_t& value) {
         bytes_view bytes;
@@ -88,7 +99,7 @@ private:
     }
 
     const byte_source& source_;
-    std::uint64_t begin_;
+    std::uint64_t begin_; ///< less what was passed over
     std::uint64_t position_;
     std::uint64_t window_end_; ///< in the source
     std::uint64_t end_;

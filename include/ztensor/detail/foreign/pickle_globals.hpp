@@ -16,14 +16,14 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 enum class pickle_role : std::uint8_t {
-    dictionary,        ///< makes an empty one
-    tuple,             ///< makes one of its argument
-    tensor,            ///< makes a tensor of a typed storage
-    tensor_of_dtype,   ///< makes a tensor of an untyped storage and a dtype
-    parameter,         ///< is the tensor that it is made of
-    storage,           ///< the class of a typed storage
-    untyped_storage,   ///< of bytes
-    dtype,             ///< a constant
+    dictionary,      ///< makes an empty one
+    tuple,           ///< makes one of its argument
+    tensor,          ///< makes a tensor of a typed storage
+    tensor_of_dtype, ///< makes a tensor of an untyped storage and a dtype
+    parameter,       ///< is the tensor that it is made of
+    storage,         ///< the class of a typed storage
+    untyped_storage, ///< of bytes
+    dtype,           ///< a constant
 };
 
 struct pickle_global {
@@ -74,7 +74,7 @@ inline constexpr pickle_global pickle_globals[] = {
     {"torch", "float8_e4m3fnuz", pickle_role::dtype, "u8", "f8_e4m3fnuz", 1},
     {"torch", "float8_e5m2fnuz", pickle_role::dtype, "u8", "f8_e5m2fnuz", 1},
     {"torch", "float8_e8m0fnu", pickle_role::dtype, "u8", "f8_e8m0", 1},
-    {"torch", "float4_e2m1fn_x2", pickle_role::dtype, "u8", "f4_e2m1_x2", 1},
+    {"torch", "float4_e2m1fn_x2", pickle_role::dtype, "u8", "f4_e2m1fn_x2", 1},
 };
 
 /// Null for a name that is not on the list.
