@@ -87,8 +87,10 @@ public:
     [[nodiscard]] std::string_view encoding_name() const noexcept;
     /// Nothing for a word that is unknown.
     [[nodiscard]] std::optional<ztensor::encoding> encoding() const noexcept;
-    /// Absolute position of the blob in the file, in bytes.
+    /// Absolute position of the blob in the file, or in its shard, in bytes.
     [[nodiscard]] std::uint64_t offset() const noexcept;
+    /// Of version 2: the name of the shard that the blob lies in; "" for the file itself.
+    [[nodiscard]] std::string_view shard() const noexcept;
     /// Length of the blob in the file, in bytes.
     [[nodiscard]] std::uint64_t stored_bytes() const noexcept;
     /// Size after decoding, in bytes, where it is known before decoding.

@@ -41,7 +41,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     const opened_file& file = component_access::file_of(component);
     stored_component stored;
     stored.source = file.source.get();
-    stored.offset = component.offset();
+    stored.offset = component_access::record_of(component).offset; // in the row of the file and its shards
     stored.length = component.stored_bytes();
     stored.dtype = component.dtype_name();
     stored.type = component.type();
@@ -93,7 +93,12 @@ ZTENSOR_INLINE std::optional<ztensor::encoding> component_view::encoding() const
     return record_->encoding;
 }
 ZTENSOR_INLINE std::uint64_t component_view::offset() const noexcept {
-    return record_->offset;
+    const detail::shard_record* const shard = detail::shard_of(file_->index, *record_);
+    return record_->offset - (shard != nullptr ? shard->base : 0);
+}
+ZTENSOR_INLINE std::string_view component_view::shard() const noexcept {
+    const detail::shard_record* const shard = detail::shard_of(file_->index, *record_);
+    return shard != nullptr ? file_->index.text(shard->name) : std::string_view();
 }
 ZTENSOR_INLINE std::uint64_t component_view::stored_bytes() const noexcept {
     return record_->length;

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/shards.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
@@ -67,13 +68,17 @@ inline void count_state(verification& answer, const component_view& component, d
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
-                                                             const read_options& options, std::string path) {
+                                                             const read_options& options, std::string path,
+                                                             const detail::native_path& root) {
     auto opened = std::make_shared<detail::opened_file>();
     opened->file_bytes = source->size();
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
-    result<void> valid = detail::guard_memory([&] { return detail::open_container(*opened); });
+    result<void> valid = detail::guard_memory([&] {
+        result<void> done = detail::open_container(*opened);
+        return done && !opened->index.shards.empty() ? detail::take_shards(*opened, root) : done;
+    });
     return opened_as(std::move(opened), std::move(valid));
 }
 
@@ -91,7 +96,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open(const file_path& path, c
         if (!source) {
             return std::move(source).error();
         }
-        return open_from(*std::move(source), options, detail::path_text(path.native()));
+        const detail::native_path native = path.native();
+        return open_from(*std::move(source), options, detail::path_text(native), native);
     });
 }
 
@@ -124,6 +130,9 @@ ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
 }
 ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
+}
+ZTENSOR_INLINE bool reader::is_data_shard() const noexcept {
+    return file_->index.is_data_shard;
 }
 ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
     return file_->file_bytes;
@@ -189,6 +198,9 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
+    if (result<void> shards = detail::verify_shards(*file_); !shards) {
+        return std::move(shards).error().in_file(file_->path);
+    }
     detail::verified_parts found = detail::verify_parts_2(*file_, threads);
     verification answer;
     std::size_t position = 0;
