@@ -143,6 +143,9 @@ void draw_legend(drawing& out, const ztensor::reader& file, const std::vector<ba
     out.text(picture_left, 50, "small", grouped(file.size()) + " objects in " + human(file.file_bytes()));
     double x = picture_left;
     for (std::size_t i = 0; i < styles.size(); ++i) {
+        if (bytes[i] == 0) {
+            continue;
+        }
         const double share = 100 * static_cast<double>(bytes[i]) / static_cast<double>(file.file_bytes());
         char percent[16];
         std::snprintf(percent, sizeof percent, "%.1f %%", share);
@@ -187,7 +190,8 @@ private:
         out_.rectangle(x, y_of(row), columns, row_height_, is_odd ? style.fill_of_odd : style.fill, what.text);
         if (columns >= least_labelled && row_height_ >= 14 && what.kind != band_kind::gap) {
             const auto letters = static_cast<std::size_t>((columns - 8) / letter);
-            out_.text(x + 4, y_of(row) + row_height_ / 2 + 4, "label", cut(what.name, letters));
+            out_.text(x + 4, y_of(row) + row_height_ / 2 + 4, what.kind == band_kind::index ? "light" : "label",
+                      cut(what.name, letters));
         }
     }
 
@@ -211,7 +215,8 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
     out.line("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\">",
              picture_width, height, picture_width, height);
     out.line("<style>text{font-family:sans-serif;fill:#222}.title{font-size:17px;font-weight:bold}"
-             ".small{font-size:12px}.label{font-size:11px}.offset{font-size:11px;text-anchor:end;fill:#666}</style>");
+             ".small{font-size:12px}.label{font-size:11px}.light{font-size:11px;fill:#fff}.offset{font-size:11px;text-"
+             "anchor:end;fill:#666}</style>");
     out.line("<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>");
     draw_legend(out, file, bands, title);
     row_painter painter(out, file.file_bytes(), rows, row_height);
@@ -221,8 +226,10 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
         out.text(picture_left - 8, painter.y_of(row) + row_height / 2 + 4, "offset",
                  human(static_cast<std::uint64_t>(offset)));
     }
-    for (std::size_t i = 0; i < bands.size(); ++i) {
-        painter.paint(bands[i], i % 2 == 1);
+    bool is_odd = false;
+    for (const band& each : bands) {
+        painter.paint(each, is_odd);
+        is_odd = each.kind == band_kind::gap ? is_odd : !is_odd;
     }
     return std::move(out).take();
 }

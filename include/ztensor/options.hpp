@@ -147,7 +147,7 @@ struct write_options {
     /// writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and of single
     /// tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is the
     /// caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
-    /// tensors in pieces, and compressed ones.
+    /// tensors in pieces, and compressed ones. Names are taken to be in NFC, as canonical form wants them.
     write_options& version(format_version value) noexcept { return version_ = value, *this; }
     /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers
     /// map or advise single tensors. In version 2 at least 4,096, and unless told otherwise 65,536.

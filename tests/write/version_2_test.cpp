@@ -13,6 +13,7 @@
 #include <ztensor/edit.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/recover.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
@@ -285,6 +286,25 @@ TEST_CASE("a file of version 2 grows by generations, and is not edited") {
         CHECK(directory.names() == std::vector<std::string>{"m.zt"});
         CHECK(refusal(ztensor::edit(directory / "m.zt")) == errc::not_expressible);
     }
+}
+
+TEST_CASE("a crash while a file of version 2 is appended to in place leads back to the old file") {
+    const temp_dir directory, after_crash;
+    writer to = writer::create(directory / "m.zt", version_2()).value();
+    REQUIRE(add_model(to));
+    REQUIRE(to.finish());
+    const std::string before = support::read_file(directory / "m.zt");
+    writer more = writer::append(directory / "m.zt", write_options().publish(ztensor::publish_mode::in_place)).value();
+    const std::vector<std::uint8_t> large(3 << 20, 9);
+    REQUIRE(more.add("m", {large.size()}, large));
+    for (const std::string& name : directory.names()) { // the file as far as it came, and its undo record
+        support::write_file(after_crash / name, support::read_file(directory / name));
+    }
+    CHECK(refusal(reader::open(after_crash / "m.zt")) == errc::truncated);
+    CHECK(refusal(writer::append(after_crash / "m.zt")) == errc::busy);
+    CHECK(ztensor::recover(after_crash / "m.zt").value() == ztensor::recovery::undone);
+    CHECK(support::read_file(after_crash / "m.zt") == before);
+    CHECK(after_crash.names() == std::vector<std::string>{"m.zt"});
 }
 
 TEST_CASE("a model has one content digest, however it is laid out") {

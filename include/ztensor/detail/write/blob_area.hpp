@@ -55,8 +55,7 @@ public:
 
     /// At the offset where its blob begins. `how` has been prepared for.
     [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
-        const bool is_encoded = how.encoding_ != encoding::raw;
-        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester_for(how), is_version_2()};
+        return writer_with(digester_for(how), offset, how);
     }
 
     /// What is known of a blob once it is written.
@@ -76,7 +75,7 @@ public:
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
                                                        component_entry& entry) {
         return is_version_2() && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
-                                                                : encode_here(content, how, entry);
+                                                                : encode_here(content, how, digester_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
@@ -122,6 +121,11 @@ public:
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
+    [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
+        const bool is_encoded = how.encoding_ != encoding::raw;
+        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2()};
+    }
+
     [[nodiscard]] blob_digester* digester_for(const store& how) const noexcept {
         if (how.digest_ != digest::none) {
             return digester_.get();
@@ -129,13 +133,14 @@ private:
         return is_version_2() ? xxh3_.get() : nullptr;
     }
 
-    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, component_entry& entry) {
+    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
+                                           component_entry& entry) {
         const result<std::uint64_t> offset = begin_blob(content.bytes.size());
         if (!offset) {
             return offset.error();
         }
         target().expect(content.bytes.size());
-        blob_writer blob = writer_at(*offset, how);
+        blob_writer blob = writer_with(digester, *offset, how);
         if (result<void> written = blob.append(content, true); !written) {
             return written;
         }
@@ -155,9 +160,11 @@ private:
         const blob_identity identity = {xxh3_->value(), content.bytes.size()};
         const std::optional<blob_position> known = written_.find(identity);
         if (!known || !holds(*known, content)) {
-            result<void> encoded = encode_here(content, how, entry);
+            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
+            result<void> encoded = encode_here(content, how, still_to_do, entry);
             if (encoded) {
                 written_.add(identity, {entry.offset, entry.shard});
+                entry.own_digest = still_to_do == nullptr ? xxh3_digester::text_of(identity.xxh3) : entry.own_digest;
             }
             return encoded;
         }

@@ -35,11 +35,11 @@ namespace detail {
 [[nodiscard]] inline result<void> check_values(format_version version, dtype storage,
                                                const std::optional<std::string_view>& type, bytes_view bytes,
                                                std::optional<std::uint64_t> elements) {
-    const bool is_version_2 = version == format_version::v2;
-    if (storage == dtype::boolean || (is_version_2 && type && *type == "bool")) {
+    const bool has_types_of_2 = version == format_version::v2 && storage == dtype::u8 && type;
+    if (storage == dtype::boolean || (has_types_of_2 && *type == "bool")) {
         return check_bools(version, bytes);
     }
-    const bool ends_in_half = is_version_2 && type && *type == "f4_e2m1" && elements.value_or(0) % 2 != 0;
+    const bool ends_in_half = has_types_of_2 && *type == "f4_e2m1" && elements.value_or(0) % 2 != 0;
     if (ends_in_half && bytes.size() != 0 && std::to_integer<unsigned>(bytes[bytes.size() - 1]) >> 4 != 0) {
         return fail(errc::bad_padding, "the four bits behind the last element are not zero");
     }
