@@ -126,7 +126,8 @@ TEST_CASE("files of version 2 are taken to 1.2, or it is said what 1.2 has no pl
         std::string said;
         const std::optional<reader> old = copied(file, write_options(), said);
         if (!old) {
-            CHECK(said == "not_expressible");
+            const bool is_odd_shape = path.filename() == "field-a-zero-before-what-would-overflow.zt";
+            CHECK(said == (is_odd_shape ? "shape_overflow" : "not_expressible"));
             continue;
         }
         ++taken;
