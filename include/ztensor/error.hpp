@@ -99,6 +99,7 @@ enum class errc : std::uint8_t {
     json_malformed,   ///< a header or an index of shards that is not the JSON it should be
     zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
     unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
+    stale_index,      ///< an index of shards that says else than the shards
     not_built_in,     ///< reading this takes a library that this program was built without
     // -- refused by read_options::strict() alone, lint.hpp
     strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md §10.2
@@ -189,6 +190,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::json_malformed, "json_malformed", error_kind::invalid_file},
     {errc::zip_malformed, "zip_malformed", error_kind::invalid_file},
     {errc::unclaimed_bytes, "unclaimed_bytes", error_kind::invalid_file},
+    {errc::stale_index, "stale_index", error_kind::invalid_file},
     {errc::not_built_in, "not_built_in", error_kind::unsupported},
     {errc::strict_encoding, "strict_encoding", error_kind::unsupported},
     {errc::strict_order, "strict_order", error_kind::unsupported},

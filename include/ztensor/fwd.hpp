@@ -45,6 +45,8 @@ class byte_source;
 class byte_sink;
 
 class reader;
+class reader_set;
+class set_plan;
 class object_view;
 class component_view;
 template <class T, class Index>

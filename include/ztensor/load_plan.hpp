@@ -66,6 +66,10 @@ public:
     /// How many tensors were added.
     [[nodiscard]] std::size_t size() const noexcept { return wanted_.size(); }
 
+    /// What run() looks at before the first byte is read; gives how many bytes it will decode. Errors: as run() has
+    /// them then.
+    [[nodiscard]] result<std::uint64_t> check() const;
+
     /// Reads them all. Before the first byte is read everything is checked, and what is missing or does not fit is one
     /// error with a sentence for each, of the code of the first. Digests are verified unless read_options say no, but
     /// none of rows and slices. Returns, or throws what a source or the progress function threw, when no thread works

@@ -196,8 +196,8 @@ public:
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
-    /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a look
-    /// at the file's length: a file cut off in between ends the process. Errors: what the source says.
+    /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
+    /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.

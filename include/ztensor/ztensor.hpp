@@ -48,6 +48,7 @@
 #include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>

@@ -31,7 +31,8 @@ std::vector<std::filesystem::path> foreign_corpus_files() {
             continue;
         }
         for (const auto& each : std::filesystem::directory_iterator(folder)) {
-            if (each.path().extension() == ".json" && std::filesystem::exists(each.path().parent_path() / each.path().stem())) {
+            if (each.path().extension() == ".json" &&
+                std::filesystem::exists(each.path().parent_path() / each.path().stem())) {
                 found.push_back(each.path().parent_path() / each.path().stem());
             }
         }
@@ -47,8 +48,9 @@ nlohmann::json content_of(const ztensor::reader& file) {
         const ztensor::shape shape = object.shape();
         const std::vector<std::uint64_t> dimensions(shape.begin(), shape.end());
         const std::vector<std::byte> bytes = data.read_little_endian().value();
-        rows.push_back({object.name(), data.dtype_name(), dimensions,
-                        ztensor::digest_text(ztensor::digest::sha256, bytes).substr(std::string_view("sha256:").size())});
+        rows.push_back(
+            {object.name(), data.dtype_name(), dimensions,
+             ztensor::digest_text(ztensor::digest::sha256, bytes).substr(std::string_view("sha256:").size())});
     }
     std::sort(rows.begin(), rows.end());
     nlohmann::json texts = nlohmann::json::object();

@@ -81,7 +81,7 @@ struct inflating {
     z_stream& stream = state.stream;
     span<std::byte> wanted = front;
     std::size_t filled = 0; ///< of what is wanted
-    std::byte beyond{}; // where more comes out than there should be
+    std::byte beyond{};     // where more comes out than there should be
     for (int code = Z_OK; code != Z_STREAM_END;) {
         if (stream.avail_in == 0 && length != 0) {
             const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(length, piece.size()));

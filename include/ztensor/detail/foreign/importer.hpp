@@ -40,7 +40,7 @@ struct imported {
     container_kind kind = container_kind::zt;
     /// The file, or an assembled_source that starts with it: what the index's offsets count in.
     std::shared_ptr<const byte_source> source;
-    byte_buffer index;              ///< see foreign_index
+    byte_buffer index;                       ///< see foreign_index
     std::vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
     bool blobs_may_overlap = false;          ///< as views of one storage do; else only equal ranges may
 };

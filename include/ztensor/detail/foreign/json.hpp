@@ -21,7 +21,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Takes in what JSON says; each call answers whether to go on. What a listener wants it overrides: the rest it refuses.
+/// Takes in what JSON says; each call answers whether to go on. What a listener wants it overrides: the rest it
+/// refuses.
 class json_listener {
 public:
     json_listener() = default;

@@ -44,7 +44,8 @@ template <class ReadStart>
     }
     const std::uint64_t data_begin = preamble->header_begin + preamble->header_bytes;
     if (data_begin > size) {
-        return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}", {data_begin, size});
+        return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
+                    {data_begin, size});
     }
     byte_buffer head;
     if (!head.allocate(static_cast<std::size_t>(data_begin))) {
@@ -154,13 +155,15 @@ template <class ReadStart>
         index.add(entry.name, dimensions, bytes);
         return {};
     }
-    const result<npy_header> header =
-        read_npy_header(entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
+    const result<npy_header> header = read_npy_header(
+        entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
     if (!header) {
         return header.error();
     }
-    const result<std::uint64_t> elements =
-        place_content(all, entry, static_cast<std::size_t>(header->data_begin));
+    const auto front_bytes = static_cast<std::size_t>(header->data_begin);
+    const result<std::uint64_t> elements = header->is_transposed() // which is never looked at where it lies
+                                               ? make_content(all, entry, front_bytes)
+                                               : place_content(all, entry, front_bytes);
     if (!elements) {
         return elements.error();
     }

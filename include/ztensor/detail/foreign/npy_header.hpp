@@ -33,10 +33,13 @@ struct npy_type {
 };
 
 inline constexpr npy_type npy_types[] = {
-    {"f8", "f64", "", 8}, {"f4", "f32", "", 4}, {"f2", "f16", "", 2},          {"i8", "i64", "", 8},
-    {"i4", "i32", "", 4}, {"i2", "i16", "", 2}, {"i1", "i8", "", 1},           {"u8", "u64", "", 8},
-    {"u4", "u32", "", 4}, {"u2", "u16", "", 2}, {"u1", "u8", "", 1},           {"b1", "bool", "", 1},
-    {"c8", "f32", "complex64", 8},              {"c16", "f64", "complex128", 16},
+    {"f8", "f64", "", 8},          {"f4", "f32", "", 4},
+    {"f2", "f16", "", 2},          {"i8", "i64", "", 8},
+    {"i4", "i32", "", 4},          {"i2", "i16", "", 2},
+    {"i1", "i8", "", 1},           {"u8", "u64", "", 8},
+    {"u4", "u32", "", 4},          {"u2", "u16", "", 2},
+    {"u1", "u8", "", 1},           {"b1", "bool", "", 1},
+    {"c8", "f32", "complex64", 8}, {"c16", "f64", "complex128", 16},
 };
 
 /// What a header says.
@@ -62,7 +65,7 @@ struct npy_preamble {
     std::uint64_t header_bytes = 0;
 };
 
-inline constexpr std::size_t npy_preamble_bytes = 12;    ///< of versions 2 and 3; version 1 takes two less
+inline constexpr std::size_t npy_preamble_bytes = 12;         ///< of versions 2 and 3; version 1 takes two less
 inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a few hundred
 
 /// `start` is the first npy_preamble_bytes of the file, or all of it. Errors: file_too_small, bad_magic,
@@ -88,8 +91,8 @@ inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a f
     }
     const std::uint64_t header_bytes = load_little(start.data() + length_at, size_bytes);
     if (header_bytes > most_npy_header_bytes) {
-        return fail(errc::limit_exceeded, "the header of the .npy file takes {} bytes; what can be read takes a few hundred",
-                    {header_bytes});
+        return fail(errc::limit_exceeded,
+                    "the header of the .npy file takes {} bytes; what can be read takes a few hundred", {header_bytes});
     }
     return npy_preamble{length_at + size_bytes, header_bytes};
 }
@@ -194,7 +197,8 @@ private:
             }
         }
         if (found_.type == nullptr || (order != "<" && order != ">" && order != "|")) {
-            return fail(errc::unknown_dtype, "the elements are of NumPy's type {}, {}", {in_quotes(text), what_is(text)});
+            return fail(errc::unknown_dtype, "the elements are of NumPy's type {}, {}",
+                        {in_quotes(text), what_is(text)});
         }
         if (order == "|" && found_.type->element_bytes != 1) {
             return fail(errc::header_malformed, "the type {} does not say in which order its bytes stand",

@@ -253,7 +253,8 @@ private:
                                  {begin_, end_, data_bytes_});
         }
         if (find_logical_type(type_->type) == nullptr && !type_->type.empty() && !has_right_size()) {
-            return refuse_tensor(errc::size_mismatch, "the data takes {} bytes, which is not what {} of this shape takes",
+            return refuse_tensor(errc::size_mismatch,
+                                 "the data takes {} bytes, which is not what {} of this shape takes",
                                  {end_ - begin_, type_->name});
         }
         foreign_component data;
@@ -280,7 +281,8 @@ private:
 
     [[nodiscard]] error unclaimed(std::uint64_t begin, std::uint64_t end) const {
         return fail(errc::unclaimed_bytes,
-                    "bytes {} to {} behind the header belong to no tensor, which safetensors does not allow", {begin, end})
+                    "bytes {} to {} behind the header belong to no tensor, which safetensors does not allow",
+                    {begin, end})
             .at(data_begin_ + begin);
     }
 

@@ -24,8 +24,8 @@ namespace detail {
 
 class transposed_elements final : public made_bytes {
 public:
-    /// They are at `offset` of `source`, each of 1, 2, 4, 8 or 16 bytes; their number was found to fit 64 bits, and none
-    /// of the dimensions, of which there are at least two, is 0.
+    /// They are at `offset` of `source`, each of 1, 2, 4, 8 or 16 bytes; their number was found to fit 64 bits, and
+    /// none of the dimensions, of which there are at least two, is 0.
     transposed_elements(const byte_source& source, std::uint64_t offset, const shape& dimensions,
                         std::size_t element_bytes)
         : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes) {}

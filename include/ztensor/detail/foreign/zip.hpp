@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ZIP archives: which entries there are, and where their bytes lie. Reads the directory at the end and then each entry's
-// own header, which must say the same. Knows nothing of what the entries hold.
+// ZIP archives: which entries there are, and where their bytes lie. Reads the directory at the end and then each
+// entry's own header, which must say the same. Knows nothing of what the entries hold.
 #ifndef ZTENSOR_DETAIL_FOREIGN_ZIP_HPP
 #define ZTENSOR_DETAIL_FOREIGN_ZIP_HPP
 
@@ -30,7 +30,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct zip_entry {
-    std::string_view name;          ///< UTF-8; lies in the zip_directory
+    std::string_view name;           ///< UTF-8; lies in the zip_directory
     std::uint64_t header_offset = 0; ///< of its own header
     std::uint64_t offset = 0;        ///< of its bytes, as they are stored
     std::uint64_t stored_bytes = 0;
@@ -63,7 +63,8 @@ public:
                         {place->count});
         }
         if (place->size > options.max_manifest_bytes_) {
-            return fail(errc::manifest_too_large, "the directory of the archive takes {} bytes, more than the {} allowed",
+            return fail(errc::manifest_too_large,
+                        "the directory of the archive takes {} bytes, more than the {} allowed",
                         {place->size, options.max_manifest_bytes_});
         }
         result<byte_buffer> bytes = read_header(source, place->begin, place->size);
@@ -133,8 +134,8 @@ private:
             }
         }
         const zip_record locator(locator_content);
-        const bool needs_64 = found.count == zip_unknown_16 || here == zip_unknown_16 ||
-                              found.size == zip_unknown_32 || found.begin == zip_unknown_32;
+        const bool needs_64 = found.count == zip_unknown_16 || here == zip_unknown_16 || found.size == zip_unknown_32 ||
+                              found.begin == zip_unknown_32;
         if (end_offset >= locator_bytes && locator.starts_with("PK\x06\x07")) {
             directory_end = locator.u64(8);
             if (!fits(directory_end, end_64_bytes, end_offset - locator_bytes)) {
@@ -224,7 +225,8 @@ private:
             return fail(errc::unsupported_encoding, "entry {} is encrypted", {in_quotes(entry.name)});
         }
         if ((method != stored && method != deflated) || (entry.flags & patched) != 0) {
-            return fail(errc::unsupported_encoding, "entry {} is compressed by method {}; stored and deflated are known",
+            return fail(errc::unsupported_encoding,
+                        "entry {} is compressed by method {}; stored and deflated are known",
                         {in_quotes(entry.name), method});
         }
         entry.is_deflated = method == deflated;
@@ -259,9 +261,8 @@ private:
         for (zip_entry& each : entries_) {
             in_order.push_back(&each);
         }
-        std::sort(in_order.begin(), in_order.end(), [](const zip_entry* a, const zip_entry* b) {
-            return a->header_offset < b->header_offset;
-        });
+        std::sort(in_order.begin(), in_order.end(),
+                  [](const zip_entry* a, const zip_entry* b) { return a->header_offset < b->header_offset; });
         std::uint64_t reached = 0;
         std::vector<std::byte> memory;
         for (zip_entry* const each : in_order) {

@@ -270,9 +270,7 @@ private:
         if (!into_.is_foreign()) { // whose index stands in no file
             why = std::move(why).at(index_offset_ + found.position);
         }
-        return std::move(why)
-            .in_object(scan_.text(object_name_))
-            .in_component(scan_.text(component_name_));
+        return std::move(why).in_object(scan_.text(object_name_)).in_component(scan_.text(component_name_));
     }
 
     manifest& into_;

@@ -140,8 +140,8 @@ public:
 
     byte_buffer index; ///< private copy of the encoded manifest
     ztensor::generation generation = ztensor::generation::v1_2;
-    container_kind container = container_kind::zt;     ///< others: the index was made of a foreign header
-    std::uint64_t alignment_bytes = blob_alignment;    ///< every blob starts at a multiple of this, which is not 0
+    container_kind container = container_kind::zt;  ///< others: the index was made of a foreign header
+    std::uint64_t alignment_bytes = blob_alignment; ///< every blob starts at a multiple of this, which is not 0
     bool blobs_may_overlap = false;
     index_item version;    ///< the file's own text; absent in 0.1
     index_item attributes; ///< as in object_record

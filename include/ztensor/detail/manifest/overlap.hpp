@@ -22,8 +22,8 @@ struct blob_range {
 };
 
 /// Sorts by offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the
-/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits
-/// are 0.
+/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit`
+/// bits are 0.
 ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::uint64_t most, unsigned first_bit) {
     constexpr unsigned digit_bits = 11;
     constexpr std::size_t digits = std::size_t{1} << digit_bits;

@@ -232,8 +232,8 @@ private:
         object.first_component = position(components_before);
         if (object.component_count == 1) {
             const component_record& component = add_component(like.only, begins, found);
-            object.is_checked = like.may_be_dense &&
-                                is_right_dense(into_, component, found.element_count, like.only.element_bytes, blobs_end_);
+            object.is_checked = like.may_be_dense && is_right_dense(into_, component, found.element_count,
+                                                                    like.only.element_bytes, blobs_end_);
             note_blob(component);
         } else if (!take_parts(object)) {
             return nullptr;

@@ -96,8 +96,8 @@ public:
                 }
             }
             const std::uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
-            const auto zeros = static_cast<std::size_t>(
-                std::min<std::uint64_t>(end - (offset + count), destination.size() - count));
+            const auto zeros =
+                static_cast<std::size_t>(std::min<std::uint64_t>(end - (offset + count), destination.size() - count));
             std::fill_n(destination.data() + count, zeros, std::byte{0});
             destination = destination.subspan(count + zeros);
             offset += count + zeros;

@@ -57,6 +57,23 @@ ZTENSOR_INLINE load_plan& load_plan::add(std::string_view name, detail::wanted_t
     return *this;
 }
 
+ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
+    return detail::guard_memory([&]() -> result<std::uint64_t> {
+        if (is_out_of_memory_) {
+            return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
+        }
+        const result<std::vector<detail::load_target>> targets = detail::find_targets(file_, wanted_);
+        if (!targets) {
+            return targets.error();
+        }
+        std::uint64_t bytes = 0;
+        for (const detail::load_target& each : *targets) {
+            bytes += each.decoded_bytes;
+        }
+        return bytes;
+    });
+}
+
 ZTENSOR_INLINE result<load_report> load_plan::run(const load_options& options) const {
     return detail::guard_memory([&]() -> result<load_report> {
         if (is_out_of_memory_) {

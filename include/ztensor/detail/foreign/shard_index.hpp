@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+//
+// The index of a model in shards, as Hugging Face writes it beside them: which object is in which file. File names are
+// hostile: each must be that of a file beside the index.
+#ifndef ZTENSOR_DETAIL_FOREIGN_SHARD_INDEX_HPP
+#define ZTENSOR_DETAIL_FOREIGN_SHARD_INDEX_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/json.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+struct shard_entry {
+    std::string name; ///< of an object
+    std::size_t file; ///< in shard_index::files
+};
+
+/// What an index says.
+struct shard_index {
+    std::vector<std::string> files; ///< sorted, each once
+    std::vector<shard_entry> entries;
+};
+
+/// A name of a file in the same directory, on every system.
+[[nodiscard]] inline bool is_file_beside(std::string_view name) noexcept {
+    return !name.empty() && name != "." && name != ".." &&
+           name.find_first_of(std::string_view("/\\:\0", 4)) == std::string_view::npos;
+}
+
+class shard_index_listener final : public json_listener {
+public:
+    /// What was read, checked. Errors: schema_missing, duplicate_key.
+    [[nodiscard]] result<shard_index> finish() {
+        if (!has_map_) {
+            return fail(errc::schema_missing, "the index lacks \"weight_map\"");
+        }
+        std::vector<std::size_t> order(pairs_.size());
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            order[i] = i;
+        }
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t a, std::size_t b) { return pairs_[a].first < pairs_[b].first; });
+        const auto twin = std::adjacent_find(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return pairs_[a].first == pairs_[b].first;
+        });
+        if (twin != order.end()) {
+            return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(pairs_[*twin].first)});
+        }
+        shard_index found;
+        for (const auto& [name, file] : pairs_) {
+            found.files.push_back(file);
+        }
+        std::sort(found.files.begin(), found.files.end());
+        found.files.erase(std::unique(found.files.begin(), found.files.end()), found.files.end());
+        for (auto& [name, file] : pairs_) {
+            const auto place = std::lower_bound(found.files.begin(), found.files.end(), file) - found.files.begin();
+            found.entries.push_back({std::move(name), static_cast<std::size_t>(place)});
+        }
+        return found;
+    }
+
+    [[nodiscard]] error why() const override { return why_; }
+
+    [[nodiscard]] bool begin_object() override {
+        if (depth_ == 1 && is_map_) {
+            is_in_map_ = true;
+        }
+        return (is_in_map_ && depth_ == 2) ? refuse_kind("an object") : ++depth_ != 0;
+    }
+    [[nodiscard]] bool end_object() override {
+        is_in_map_ = is_in_map_ && depth_ != 2;
+        --depth_;
+        return true;
+    }
+    [[nodiscard]] bool key(std::string_view name) override {
+        if (depth_ == 1) {
+            is_map_ = name == "weight_map";
+            if (is_map_ && std::exchange(has_map_, true)) {
+                why_ = fail(errc::duplicate_key, "the index has \"weight_map\" twice");
+                return false;
+            }
+        } else if (is_in_map_) {
+            name_ = name;
+        }
+        return true;
+    }
+    [[nodiscard]] bool begin_array() override {
+        return depth_ == 0 || is_within_map() ? refuse_kind("an array") : ++depth_ != 0;
+    }
+    [[nodiscard]] bool end_array() override {
+        --depth_;
+        return true;
+    }
+    [[nodiscard]] bool text(std::string_view value) override {
+        if (!is_in_map_) {
+            return other("text");
+        }
+        if (!is_file_beside(value)) {
+            why_ = fail(errc::name_invalid, "the index says that {} is in {}, which is no name of a file beside it",
+                        {in_quotes(name_), in_quotes(value)});
+            return false;
+        }
+        pairs_.emplace_back(name_, value);
+        return true;
+    }
+    [[nodiscard]] bool unsigned_integer(std::uint64_t) override { return other("a number"); }
+    [[nodiscard]] bool null() override { return other("null"); }
+    [[nodiscard]] bool other(const char* what) override {
+        return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
+    }
+
+private:
+    /// Where only the map itself, or the name of a file, may stand.
+    [[nodiscard]] bool is_within_map() const noexcept { return is_in_map_ || (depth_ == 1 && is_map_); }
+
+    ZTENSOR_COLD bool refuse_kind(const char* found) {
+        why_ =
+            fail(errc::schema_type, "the index holds {} where names of objects and their files should stand", {found});
+        return false;
+    }
+
+    std::vector<std::pair<std::string, std::string>> pairs_; ///< object and file
+    std::string name_;
+    std::size_t depth_ = 0;
+    bool is_map_ = false;    ///< the value that comes next is the map
+    bool is_in_map_ = false; ///< within it
+    bool has_map_ = false;
+    error why_{errc::json_malformed, {}};
+};
+
+/// Errors: file_not_found and its like, manifest_too_large, json_malformed, not_built_in, schema_type, schema_missing,
+/// duplicate_key, name_invalid.
+[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const file_path& path,
+                                                                       const read_options& options) {
+    const result<std::shared_ptr<const byte_source>> source = open_source(path, io_mode::positional);
+    if (!source) {
+        return source.error();
+    }
+    const std::uint64_t size = (*source)->size();
+    if (size > options.max_manifest_bytes_) {
+        return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed",
+                    {size, options.max_manifest_bytes_});
+    }
+    const result<byte_buffer> text = read_header(**source, 0, size);
+    if (!text) {
+        return text.error();
+    }
+    shard_index_listener listener;
+    if (result<void> parsed = parse_json(as_text(text->bytes()), listener); !parsed) {
+        return std::move(parsed).error();
+    }
+    return listener.finish();
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+//
+// .npy and .npz: orders of elements and bytes, what is made when it is read, and checksums.
+#include "foreign/foreign_files.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/copy.hpp>
+#include <ztensor/foreign.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using support::refusal;
+using ztensor::errc;
+using ztensor::open_any;
+
+namespace {
+
+ztensor::reader numpy_file(std::string_view name, const ztensor::read_options& options = {}) {
+    return open_any(support::foreign_corpus_path(name), options).value();
+}
+
+/// The stored archive of the corpus with one byte changed, behind the first place of `text`.
+ztensor::result<ztensor::reader> damaged_archive(const support::temp_dir& folder, std::string_view name,
+                                                 std::string_view text, std::size_t behind,
+                                                 const ztensor::read_options& options = {}) {
+    std::string content = support::read_file(support::foreign_corpus_path(name));
+    const std::size_t at = content.find(text);
+    REQUIRE(at != std::string::npos);
+    content[at + behind] = static_cast<char>(content[at + behind] ^ 1);
+    support::write_file(folder / "damaged.npz", content);
+    return open_any(folder / "damaged.npz", options);
+}
+
+std::vector<double> counted(std::size_t count) {
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < count; ++i) {
+        numbers.push_back(static_cast<double>(i));
+    }
+    return numbers;
+}
+
+} // namespace
+
+TEST_CASE("an array in an .npy file is called as the file, and viewed where it lies") {
+    const auto file = numpy_file("npy/f32.npy");
+    CHECK(file.container() == ztensor::container_kind::npy);
+    CHECK(file.begin() != file.end());
+    const auto view = file.view<float>("f32"); // at a multiple of 64: NumPy sees to that
+    REQUIRE(support::outcome(view) == "ok");
+    CHECK((*view)[23] == 23);
+    CHECK(numpy_file("npy/a name with spaces, \xc3\xbc and a.dot.npy")
+              .contains("a name with spaces, \xc3\xbc and a.dot"));
+}
+
+TEST_CASE("Fortran's order is put right by reading, and never viewed") {
+    const auto file = numpy_file("npy/f64_fortran.npy");
+    CHECK(file.find("f64_fortran")->shape() == ztensor::shape{2, 3, 4});
+    CHECK(file.read<double>("f64_fortran").value() == counted(24));
+    CHECK(refusal(file.view<double>("f64_fortran")) == errc::not_viewable);
+    CHECK(file.read_rows<double>("f64_fortran", 1, 2).value()[0] == 12);
+    CHECK(file.read_slice<double>("f64_fortran", {{0, 2}, {1, 2}, {3, 4}}).value() == std::vector<double>{7, 19});
+    CHECK(file.view<double>("f64_fortran").error().sentence().find("transposed") != std::string::npos);
+}
+
+TEST_CASE("a transposed matrix of many squares has each element in its place") {
+    const auto file = numpy_file("npy/i16_fortran_matrix.npy");
+    const auto elements = file.read<std::int16_t>("i16_fortran_matrix").value();
+    bool is_right = elements.size() == std::size_t{70} * 45;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        is_right = is_right && elements[i] == static_cast<std::int16_t>(i);
+    }
+    CHECK(is_right);
+}
+
+TEST_CASE("big-endian arrays are swapped by reading") {
+    const auto file = numpy_file("npy/i32_big_endian.npy");
+    CHECK(file.read<std::int32_t>("i32_big_endian").value()[23] == 23);
+    CHECK(file.find("i32_big_endian")->data()->is_big_endian());
+    CHECK(file.find("i32_big_endian")->data()->dtype() == ztensor::dtype::i32);
+    CHECK(numpy_file("npy/u16_big_endian_fortran.npy").read<std::uint16_t>("u16_big_endian_fortran").value()[23] == 23);
+}
+
+TEST_CASE("stored entries of an archive are viewed in the file, deflated ones only read") {
+    const auto stored = numpy_file("npz/stored.npz");
+    CHECK(stored.container() == ztensor::container_kind::npz);
+    CHECK(stored.view<std::uint8_t>("u8").value()[23] == 230);
+    CHECK(refusal(stored.view<float>("fortran")) == errc::not_viewable);
+    const auto deflated = numpy_file("npz/compressed.npz");
+    CHECK(refusal(deflated.view<std::uint8_t>("u8")) == errc::not_viewable);
+    CHECK(deflated.is_mapped()); // the file is
+    CHECK(deflated.read<std::uint8_t>("u8").value()[23] == 230);
+    CHECK(deflated.find("u8")->data()->offset() > deflated.file_bytes());
+    CHECK(deflated.read_rows<std::int16_t>("large", 39990, 40000).value()[9] == 39999 % 7);
+    CHECK(deflated.read_as<double>("fortran").value() == counted(24));
+}
+
+TEST_CASE("the checksum of an entry is a digest, which covers the header of its array, too") {
+    const auto file = numpy_file("npz/stored.npz");
+    CHECK(file.find("u8")->data()->digest().substr(0, 6) == "crc32:");
+    CHECK(file.find("u8")->data()->digest().size() == 14);
+    const ztensor::verification found = file.verify().value();
+    CHECK(found.complete());
+    CHECK(found.verified == file.size());
+    const auto deflated = numpy_file("npz/compressed.npz");
+    CHECK(deflated.verify(2).value().complete());
+    for (const ztensor::object_view object : file) {
+        CHECK(object.data()->verify().value() == ztensor::digest_state::match);
+    }
+}
+
+TEST_CASE("a changed byte of a stored entry is found by verify(), and when the array is read") {
+    const support::temp_dir folder;
+    const std::string_view header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3, 4), }";
+    for (const std::size_t behind : {header.size() + 1, std::size_t{120}}) { // of the header's padding; of the data
+        CAPTURE(behind);
+        const auto damaged = damaged_archive(folder, "npz/stored.npz", header, behind);
+        if (!damaged) {
+            CHECK(refusal(damaged) == errc::header_malformed); // the padding is looked at
+            continue;
+        }
+        CHECK(damaged->verify().value().mismatches.size() == 1);
+        CHECK(damaged->verify().value().mismatches[0].verify().value() == ztensor::digest_state::mismatch);
+        CHECK(refusal(damaged->read<std::uint8_t>("u8")) == errc::digest_mismatch);
+        std::vector<std::uint8_t> loaded(24);
+        CHECK(refusal(ztensor::load_plan(*damaged).add("u8", loaded).run()) == errc::digest_mismatch);
+        const auto unchecked = open_any(folder / "damaged.npz", ztensor::read_options().verify_digests(false));
+        CHECK(unchecked->read<std::uint8_t>("u8").value().size() == 24);
+        CHECK(damaged->read<std::int8_t>("i8").value().size() == 24);
+    }
+}
+
+TEST_CASE("a changed byte of an entry in Fortran's order is found, too") {
+    const support::temp_dir folder;
+    const auto damaged = damaged_archive(folder, "npz/stored.npz", "'fortran_order': True", 120);
+    REQUIRE(support::outcome(damaged) == "ok");
+    CHECK(damaged->verify().value().mismatches.size() == 1);
+    CHECK(refusal(damaged->read<float>("fortran")) == errc::digest_mismatch);
+}
+
+TEST_CASE("a changed byte of a deflated entry is found by verify(), and when the array is read") {
+    const support::temp_dir folder;
+    const auto damaged = damaged_archive(folder, "npz/compressed.npz", "large.npy", 150);
+    REQUIRE(support::outcome(damaged) == "ok");
+    CHECK(damaged->verify().value().mismatches.size() == 1);
+    const auto read = damaged->read<std::int16_t>("large");
+    CHECK((refusal(read) == errc::digest_mismatch || refusal(read) == errc::decode_failed ||
+           refusal(read) == errc::decode_size));
+    CHECK(damaged->read<std::uint8_t>("u8").value().size() == 24);
+}
+
+TEST_CASE("all arrays of an archive are loaded by one plan, on several threads") {
+    for (const char* name : {"npz/stored.npz", "npz/compressed.npz"}) {
+        const auto file = numpy_file(name);
+        for (const unsigned threads : {1u, 4u}) {
+            const auto loaded = ztensor::read_all(file, ztensor::load_options().threads(threads));
+            REQUIRE(support::outcome(loaded) == "ok");
+            CHECK(loaded->size() == file.size());
+            for (const ztensor::loaded_tensor& each : *loaded) {
+                CAPTURE(name, each.object.name());
+                const auto alone = each.object.data()->read_little_endian().value();
+                CHECK(each.bytes.size() == alone.size());
+                if (!each.object.data()->is_big_endian()) {
+                    CHECK(std::vector<std::byte>(each.bytes.begin(), each.bytes.end()) == alone);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("what is inflated is bounded before memory is taken for it") {
+    const auto file = numpy_file("npz/compressed.npz", ztensor::read_options().max_decoded_bytes(1000));
+    CHECK(refusal(file.read<std::int16_t>("large")) == errc::limit_exceeded);
+    CHECK(refusal(file.read_rows<std::int16_t>("large", 0, 1)) == errc::limit_exceeded);
+    CHECK(refusal(file.verify()) == errc::limit_exceeded);
+    CHECK(file.read<std::uint8_t>("u8").value().size() == 24);
+}
+
+TEST_CASE("arrays of other files are copied into .zt as they are") {
+    const support::temp_dir folder;
+    for (const char* name : {"npz/stored.npz", "npz/compressed.npz", "npy/u16_big_endian_fortran.npy"}) {
+        CAPTURE(name);
+        const auto from = numpy_file(name);
+        auto out = ztensor::writer::create(folder / "copy.zt").value();
+        REQUIRE(support::outcome(ztensor::copy(from, out)) == "ok");
+        REQUIRE(support::outcome(out.finish()) == "ok");
+        const auto copy = ztensor::reader::open(folder / "copy.zt").value();
+        CHECK(copy.size() == from.size());
+        for (const ztensor::object_view object : from) {
+            CAPTURE(object.name());
+            CHECK(copy.find(object.name())->shape() == object.shape());
+            CHECK(copy.find(object.name())->data()->read_little_endian().value() ==
+                  object.data()->read_little_endian().value());
+            CHECK_FALSE(copy.find(object.name())->data()->has_digest());
+        }
+    }
+}

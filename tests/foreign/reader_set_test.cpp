@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+//
+// Sets of files: one namespace over shards, and everything that is wrong with them at once.
+#include "foreign/foreign_files.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/foreign.hpp>
+#include <ztensor/reader_set.hpp>
+#include <ztensor/writer.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using support::refusal;
+using ztensor::errc;
+using ztensor::reader_set;
+
+namespace {
+
+/// Two shards in safetensors, and one in .zt.
+void write_shards(const support::temp_dir& folder) {
+    support::write_file(folder / "1.safetensors", support::safetensors_file({{"a", {1, 2}}, {"b", {3}}}));
+    support::write_file(folder / "2.safetensors", support::safetensors_file({{"c", {4}}}));
+    auto out = ztensor::writer::create(folder / "3.zt").value();
+    const std::vector<float> elements = {5, 6};
+    out.add("d", {2}, elements).value();
+    out.finish().value();
+}
+
+std::string index_of(const std::string& map) {
+    return R"({"metadata": {"total_size": 24, "x": [1.5, {"y": null}]}, "weight_map": {)" + map + "}}";
+}
+
+const std::string right_map = R"("a": "1.safetensors", "b": "1.safetensors", "c": "2.safetensors", "d": "3.zt")";
+
+std::string names_in(const reader_set& set) {
+    std::string names;
+    for (const ztensor::object_view& object : set) {
+        names += object.name();
+    }
+    return names;
+}
+
+} // namespace
+
+TEST_CASE("the shards of a directory, of an index and of a list are one namespace") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    support::write_file(folder / "notes.txt", "no tensors");
+    const auto by_directory = reader_set::open(folder.path());
+    const auto by_list = reader_set::open(
+        std::vector<std::filesystem::path>{folder / "1.safetensors", folder / "2.safetensors", folder / "3.zt"});
+    support::write_file(folder / "model.safetensors.index.json", index_of(right_map));
+    const auto by_index = reader_set::open(folder / "model.safetensors.index.json");
+    const auto by_directory_with_index = reader_set::open(folder.path());
+    for (const auto* each : {&by_directory, &by_list, &by_index, &by_directory_with_index}) {
+        REQUIRE(support::outcome(*each) == "ok");
+        const reader_set& set = **each;
+        CHECK(set.size() == 4);
+        CHECK(set.shards().size() == 3);
+        CHECK(names_in(set) == "abcd");
+        CHECK(set.find("c")->read<float>().value() == std::vector<float>{4});
+        CHECK(set.shard_of("d").value() == 2);
+        CHECK(set.contains("a"));
+        CHECK_FALSE(set.contains("e"));
+        CHECK(refusal(set.find("e")) == errc::object_not_found);
+        CHECK(refusal(set.shard_of("e")) == errc::object_not_found);
+        CHECK(set.shards()[2].container() == ztensor::container_kind::zt);
+    }
+    const std::string first = (folder / "1.safetensors").string(), second = (folder / "2.safetensors").string();
+    CHECK(reader_set::open({first, second}).value().size() == 3);
+    CHECK(reader_set::open(first).value().size() == 2);
+    CHECK(reader_set::of({ztensor::open_any(first).value()}).value().size() == 2);
+    CHECK(reader_set::of({}).value().empty());
+}
+
+TEST_CASE("tensors of several shards are loaded by one plan") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    const auto set = reader_set::open(folder.path()).value();
+    std::vector<float> a(2), c(1), row(1);
+    std::vector<double> d(2);
+    ztensor::set_plan plan(set);
+    plan.add("a", a).add("c", c).add_as("d", d).add_rows("a", 1, 2, row);
+    CHECK(plan.size() == 4);
+    std::uint64_t last = 0, total = 0, ends = 0;
+    const auto progress = [&](const ztensor::load_progress& now) {
+        CHECK(now.bytes_done >= last);
+        last = now.bytes_done;
+        total = now.bytes_total;
+        ends += now.name.empty() ? 1 : 0;
+        return true;
+    };
+    const auto report = plan.run(ztensor::load_options().progress(progress));
+    REQUIRE(support::outcome(report) == "ok");
+    CHECK(report->bytes_decoded == 24);
+    CHECK((last == 24 && total == 24 && ends == 1));
+    CHECK(
+        (a == std::vector<float>{1, 2} && c == std::vector<float>{4} && d == std::vector<double>{5, 6} && row[0] == 2));
+}
+
+TEST_CASE("everything that a plan across files lacks is said at once, and nothing is read") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    const auto set = reader_set::open(folder.path()).value();
+    std::vector<float> a(2), wrong(7);
+    const auto done = ztensor::set_plan(set).add("a", a).add("x", a).add("c", wrong).add("d", wrong).add("y", a).run();
+    REQUIRE(refusal(done) == errc::object_not_found);
+    for (const char* each : {"\"x\"", "\"y\"", "2.safetensors", "3.zt"}) {
+        CHECK(done.error().sentence().find(each) != std::string::npos);
+    }
+    CHECK(a == std::vector<float>(2));
+}
+
+TEST_CASE("names in two shards, and shards that don't open, are all named") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    support::write_file(folder / "4.safetensors", support::safetensors_file({{"a", {1}}, {"c", {1}}}));
+    const auto twins = reader_set::open(folder.path());
+    REQUIRE(refusal(twins) == errc::duplicate_key);
+    CHECK(twins.error().sentence().find("\"a\"") != std::string::npos);
+    CHECK(twins.error().sentence().find("\"c\"") != std::string::npos);
+    support::write_file(folder / "1.safetensors", "cut");
+    support::write_file(folder / "2.safetensors", "{}");
+    const auto cut = reader_set::open(folder.path());
+    REQUIRE(refusal(cut) == errc::file_too_small);
+    CHECK(cut.error().sentence().find("1.safetensors") != std::string::npos);
+    CHECK(cut.error().sentence().find("2.safetensors") != std::string::npos);
+}
+
+TEST_CASE("an index that says else than the shards is refused with all that is stale") {
+    struct {
+        const char* map;
+        errc code;
+        std::vector<const char*> said;
+    } const cases[] = {
+        {R"("a":"1.safetensors","b":"2.safetensors","c":"2.safetensors","d":"3.zt","e":"3.zt")",
+         errc::stale_index,
+         {"\"b\"", "\"e\"", "nowhere"}},
+        {R"("a":"1.safetensors","c":"2.safetensors")", errc::stale_index, {"\"b\""}},
+        {R"("a":"1.safetensors","c":"5.safetensors","d":"6.safetensors")",
+         errc::file_not_found,
+         {"5.safetensors", "6.safetensors"}},
+    };
+    const support::temp_dir folder;
+    write_shards(folder);
+    for (const auto& each : cases) {
+        CAPTURE(each.map);
+        support::write_file(folder / "index.json", index_of(each.map));
+        const auto set = reader_set::open(folder / "index.json");
+        REQUIRE(refusal(set) == each.code);
+        for (const char* word : each.said) {
+            CHECK(set.error().sentence().find(word) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("a hostile index is refused with its exact code") {
+    struct {
+        const char* text;
+        errc code;
+    } const cases[] = {
+        {"", errc::json_malformed},
+        {"{", errc::json_malformed},
+        {"[]", errc::schema_type},
+        {"1", errc::schema_type},
+        {"null", errc::schema_type},
+        {"{}", errc::schema_missing},
+        {R"({"weight_map": []})", errc::schema_type},
+        {R"({"weight_map": "1.safetensors"})", errc::schema_type},
+        {R"({"weight_map": {"a": 1}})", errc::schema_type},
+        {R"({"weight_map": {"a": {}}})", errc::schema_type},
+        {R"({"weight_map": {"a": ["1.safetensors"]}})", errc::schema_type},
+        {R"({"weight_map": {}, "weight_map": {}})", errc::duplicate_key},
+        {R"({"weight_map": {"a": "1.safetensors", "a": "1.safetensors"}})", errc::duplicate_key},
+        {R"({"weight_map": {"a": "../1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "folder/1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "folder\\1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "/etc/passwd"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "C:1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "1.safetensors\u0000"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": ".."}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "."}})", errc::name_invalid},
+        {R"({"weight_map": {"a": ""}})", errc::name_invalid},
+    };
+    const support::temp_dir folder;
+    write_shards(folder);
+    for (const auto& each : cases) {
+        CAPTURE(each.text);
+        support::write_file(folder / "model.index.json", each.text);
+        const auto set = reader_set::open(folder / "model.index.json");
+        CHECK(refusal(set) == each.code);
+        CHECK((set || set.error().path() == (folder / "model.index.json").string()));
+    }
+    support::write_file(folder / "model.index.json", index_of(right_map));
+    CHECK(refusal(reader_set::open(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(10))) ==
+          errc::manifest_too_large);
+    support::write_file(folder / "other.index.json", index_of(right_map));
+    CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
+}
+
+TEST_CASE("what is no set of files is refused") {
+    const support::temp_dir folder;
+    CHECK(refusal(reader_set::open(folder.path())) == errc::file_not_found);
+    CHECK(refusal(reader_set::open(folder / "absent")) == errc::file_not_found);
+    CHECK(refusal(reader_set::open(folder / "absent.json")) == errc::file_not_found);
+    CHECK(refusal(reader_set::open({folder / "absent", folder / "absent too"})) == errc::file_not_found);
+}
