@@ -58,6 +58,9 @@ def describe(path, arrays, attributes=None):
     """Writes the .json beside a file."""
     rows = []
     for name, array in sorted(arrays.items()):
+        if isinstance(array, tuple): # of a type that numpy does not have: how .zt spells it, shape, bytes
+            rows.append([name, array[0], list(array[1]), hashlib.sha256(array[2]).hexdigest()])
+            continue
         little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.kind in "fiuc" else array
         rows.append([name, short_name(array.dtype), list(array.shape),
                      hashlib.sha256(numpy.ascontiguousarray(little).tobytes()).hexdigest()])
@@ -187,4 +190,5 @@ def main():
         formats[name](folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

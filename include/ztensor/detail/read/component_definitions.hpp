@@ -191,13 +191,18 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const det
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
     result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers(*file_, *record_, number_bytes, numbers); });
+        detail::guard_memory([&] {
+            return detail::read_numbers(detail::number_reader::make(*file_, *record_, number_bytes), numbers);
+        });
     return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
     result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers_into(*file_, *record_, number_bytes, numbers); });
+        detail::guard_memory([&] {
+            return detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
+                                             numbers.size() / number_bytes, numbers);
+        });
     return read ? read : located(std::move(read).error());
 }
 
