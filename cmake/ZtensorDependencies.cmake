@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds zstd, Threads and, unless nothing needs it, nlohmann/json, or downloads what is missing; and zlib, which the
-# library can do without. They are wrapped in imported targets of our own, ztensor::zstd, ztensor::json and
-# ztensor::zlib, so that a parent may export targets that link to ztensor, wherever these come from.
+# Finds zstd, Threads and, unless nothing needs it, nlohmann/json, or downloads what is missing; and zlib and xxHash,
+# which the library can do without. They are wrapped in imported targets of our own, ztensor::zstd, ztensor::json,
+# ztensor::zlib and ztensor::xxhash, so that a parent may export targets that link to ztensor, wherever these come from.
 
 # What a find in this directory made is visible here and below only; the parent links to it, so it must see it too.
 function(ztensor_make_global)
@@ -88,7 +88,7 @@ endfunction()
 set(ztensor_json_min_version 3.8) # the first that tells CBOR byte strings from arrays
 set(ztensor_dependency_targets
     Threads::Threads nlohmann_json::nlohmann_json zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd
-    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB)
+    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash)
 ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
@@ -131,6 +131,7 @@ if(ztensor_zstd)
 else()
     set(ztensor_zstd ztensor::zstd)
 endif()
+include(cmake/ZtensorFindXxhash.cmake)
 
 set(ZTENSOR_HAS_ZLIB OFF)
 if(ZTENSOR_ZLIB)

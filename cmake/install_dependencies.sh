@@ -32,6 +32,7 @@ if ! python3 -c 'import ensurepip' 2>/dev/null; then # tests/interop makes a vir
     packages+=(python3-venv)
 fi
 need_header libzstd-dev zstd.h
+need_header libxxhash-dev xxhash.h
 need_header zlib1g-dev zlib.h
 need_header nlohmann-json3-dev nlohmann/json.hpp
 need_header catch2 catch2/catch_all.hpp catch2/catch.hpp

@@ -89,6 +89,9 @@ inline json component(const ztensor::component_view& source) {
     if (source.has_type()) {
         out["type"] = source.type();
     }
+    if (!source.shard().empty()) {
+        out["shard"] = source.shard();
+    }
     out["offset"] = source.offset();
     out["length"] = source.stored_bytes();
     out["encoding"] = source.encoding_name();
@@ -158,6 +161,9 @@ inline json file(const ztensor::reader& source) {
     json out = {{"file_length", source.file_bytes()}, {"generation", generation(source)}};
     if (!source.version().empty()) {
         out["version"] = source.version();
+    }
+    if (source.is_data_shard()) {
+        out["data_shard"] = true;
     }
     out["index_length"] = source.manifest_bytes();
     out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();

@@ -89,7 +89,7 @@ void print_for_people(const ztensor::reader& file, bool verify) {
               << (file.container() == ztensor::container_kind::zt
                       ? "version " + std::string(ztensor::name(file.generation()))
                       : "format " + std::string(ztensor::name(file.container())))
-              << ", file of "
+              << (file.is_data_shard() ? ", a data shard without a manifest" : "") << ", file of "
               << human(file.file_bytes()) << '\n';
     if (file.has_attributes()) {
         std::cout << "attributes of the file:\n";

@@ -47,9 +47,9 @@ bool is_terminal(std::FILE* stream) {
 }
 
 bool show_progress(const ztensor::copy_progress& progress) {
-    const double share = progress.total_bytes == 0 ? 1.0
-                                                   : static_cast<double>(progress.done_bytes) /
-                                                         static_cast<double>(progress.total_bytes);
+    const double share = progress.total_bytes == 0
+                             ? 1.0
+                             : static_cast<double>(progress.done_bytes) / static_cast<double>(progress.total_bytes);
     std::fprintf(stderr, "\r%3.0f %%%s", 100 * share, share < 1 ? "" : "\n");
     return true;
 }
@@ -72,12 +72,13 @@ int main(int argc, char** argv) {
         {"0.1.0", ztensor::format_version::v0_1},
         {"1.1.0", ztensor::format_version::v1_1},
         {"1.2.0", ztensor::format_version::v1_2},
+        {"2", ztensor::format_version::v2},
     };
     CLI::App app("Copies a .zt file into another generation of the format.");
     std::string in, out;
     std::string version = "1.2.0";
     std::vector<std::string> only_names, rename_pairs;
-    app.add_option("--version", version, "0.1.0, 1.1.0 or 1.2.0")->check(CLI::IsMember(versions));
+    app.add_option("--version", version, "0.1.0, 1.1.0, 1.2.0 or 2")->check(CLI::IsMember(versions));
     app.add_option("--only", only_names, "copy only this object; may be repeated")
         ->take_all()
         ->expected(1)

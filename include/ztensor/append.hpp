@@ -12,6 +12,10 @@
 /// manifest is kept as it stands. A name that the file has is refused: errc::duplicate_key. Of the options, version()
 /// says nothing here.
 ///
+/// A file of version 2 grows by a generation: all of the old file stays, its manifest and footer as dead bytes, and a
+/// new manifest and footer come behind what is added. Names need not rise, alignment_bytes() is what the file has, up
+/// to 65,536, unless told otherwise, and what is added goes into this file also where its other blobs are in shards.
+///
 /// With publish_mode::replace, which is the default, the file is copied beside (by the system, where it can: on XFS,
 /// Btrfs and APFS without moving a byte), extended, and published by finish() as every new file is: at every moment the
 /// target is the complete old file or the complete new one. Bytes of the old file that nothing refers to any more are
@@ -26,7 +30,8 @@
 /// A second writer of the file, to append or to edit, is refused while this one lives: errc::busy. So is one where an
 /// undo record is left. A writer that creates the file anew is not: the last to finish wins.
 ///
-/// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written; busy;
+/// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and for a data
+/// shard of version 2; busy;
 /// invalid_argument, io_error, out_of_memory.
 
 #if !defined(ZTENSOR_COMPILED)

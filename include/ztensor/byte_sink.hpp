@@ -13,7 +13,10 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 class blob_area;
+class blob_output;
+class compared_bytes;
 class file;
+class shard_sink;
 
 } // namespace detail
 
@@ -22,6 +25,9 @@ class file;
 /// destructor, which without a successful finish() must leave no result behind.
 class byte_sink {
     friend class detail::blob_area;
+    friend class detail::blob_output;
+    friend class detail::compared_bytes;
+    friend class detail::shard_sink;
 
 public:
     virtual ~byte_sink() = default;
@@ -46,6 +52,8 @@ private:
     [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
     /// Likewise: so many bytes, or a few less, are about to come.
     virtual void expect(std::uint64_t) {}
+    /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
+    [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
 };
 
 } // namespace ZTENSOR_MODE

@@ -17,6 +17,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 class blob_area;
+class blob_output;
 class file;
 struct source_access;
 
@@ -26,6 +27,7 @@ struct source_access;
 /// Every member may be called from many threads at once, and the content must not change while a reader uses it.
 class byte_source {
     friend class detail::blob_area;
+    friend class detail::blob_output;
     friend struct detail::source_access;
 
 public:

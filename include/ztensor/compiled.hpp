@@ -21,6 +21,7 @@
 #include <ztensor/detail/os/memory_definitions.hpp>
 
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>

@@ -87,8 +87,10 @@ public:
     [[nodiscard]] std::string_view encoding_name() const noexcept;
     /// Nothing for a word that is unknown.
     [[nodiscard]] std::optional<ztensor::encoding> encoding() const noexcept;
-    /// Absolute position of the blob in the file, in bytes.
+    /// Absolute position of the blob in the file, or in its shard, in bytes.
     [[nodiscard]] std::uint64_t offset() const noexcept;
+    /// Of version 2: the name of the shard that the blob lies in; "" for the file itself.
+    [[nodiscard]] std::string_view shard() const noexcept;
     /// Length of the blob in the file, in bytes.
     [[nodiscard]] std::uint64_t stored_bytes() const noexcept;
     /// Size after decoding, in bytes, where it is known before decoding.
@@ -242,8 +244,9 @@ public:
                                           detail::as_writable_bytes(destination));
     }
 
-    /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say.
-    /// Errors: what the source says.
+    /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version 2,
+    /// whose digests are of decoded bytes, all are decoded, and the rules of their encoding and type checked.
+    /// Errors: what the source says; of version 2 decode_failed, decode_size, bad_bool, bad_padding.
     [[nodiscard]] result<digest_state> verify() const;
 
 private:

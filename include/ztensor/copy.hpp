@@ -54,13 +54,21 @@ struct copy_options {
 };
 
 /// Copies objects, their attributes and the file's attributes (added to those that `to` has) into `to`, in the order of
-/// their blobs. `to` may be of any version that can hold them; finishing it is the caller's.
+/// their blobs, or into version 2 in that of their new names. `to` may be of any version that can hold them; finishing
+/// it is the caller's.
 ///
 /// A blob is copied as it is stored, with its compression and digest, unless the target's version needs it otherwise:
 /// big-endian data and bools of 0.1, sparse tensors between 0.1 (one blob) and later versions (parts), narrow indices
 /// of 1.1 in 1.2. Those are decoded, verified and stored anew with the same encoding and digest algorithm; a digest of
 /// an unknown algorithm is left out then. A blob that several components share stays one, where it is copied as it is.
 /// Bytes that are copied as they are stored are not looked at: bools among them may hold other bytes than 0 and 1.
+///
+/// Between version 2 and the versions before it digests are computed anew, since there they are of the decoded bytes:
+/// SHA-256 stays SHA-256, and each side's light one (CRC-32C, XXH3) becomes the other's. Indices that are neither u32
+/// nor u64 are widened, compressed data is compressed anew on its way into version 2 and copied on its way out, and
+/// quantized weights get the attributes of the other side. Refused with not_expressible, among others: layouts, types
+/// and encodings that only one side knows, layouts of one's own without a name such as "vendor.layout/1" in version 2,
+/// CBOR tags there, and sparse tensors whose columns don't rise or whose coordinates repeat.
 ///
 /// Errors: not_expressible, before anything of the object is written; cancelled; those of reading and of
 /// writer::add_object. After an error the objects before it are in `to`, which goes on; unless it came while a blob was

@@ -22,14 +22,18 @@ public:
 
     void update(bytes_view bytes) noexcept;
 
-    /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones; of
-    /// crc32, which it does not write, "crc32:" and 8 of those; "" for none.
+    /// As the format writes it: "crc32c:0x" and 8 upper-case digits, "sha256:" and 64 lower-case ones, "xxh3:" and 16
+    /// lower-case ones; of crc32, which it does not write, "crc32:" and 8 upper-case ones; "" for none, and for XXH3
+    /// where the library was built without xxHash: see can_compute().
     [[nodiscard]] std::string text() const;
 
 private:
     digest algorithm_;
     detail::digest_memory memory_;
 };
+
+/// False for XXH3 where the library was built without xxHash.
+[[nodiscard]] bool can_compute(digest algorithm) noexcept;
 
 /// The digest of `bytes`, as the format writes it.
 [[nodiscard]] std::string digest_text(digest algorithm, bytes_view bytes);

@@ -85,31 +85,50 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
     return out << name(type);
 }
 
-/// A logical type that the 1.2 text defines: what the stored elements mean.
+/// A logical type that the texts define: what the stored elements mean.
 struct logical_type_facts {
     std::string_view name;
     dtype storage;                  ///< the only storage type it may stand over
     std::uint64_t storage_elements; ///< per logical element: 2 for complex numbers, stored [real, imag]
     std::string_view name_as_dtype; ///< the word 1.1 puts where the storage type stands; empty if it has none
+    std::uint64_t packed_elements = 1; ///< logical elements that share a storage element: 2 of f4_e2m1, low bits first
 };
 
-inline constexpr std::array<logical_type_facts, 6> logical_types = {{
+/// Those of 1.2, then those that only version 2 defines.
+inline constexpr std::array<logical_type_facts, 9> logical_types = {{
     {"f8_e4m3fn", dtype::u8, 1, "f8_e4m3"},
     {"f8_e5m2", dtype::u8, 1, "f8_e5m2"},
     {"f8_e4m3fnuz", dtype::u8, 1, ""},
     {"f8_e5m2fnuz", dtype::u8, 1, ""},
     {"complex64", dtype::f32, 2, "complex64"},
     {"complex128", dtype::f64, 2, "complex128"},
+    {"bool", dtype::u8, 1, ""},
+    {"f8_e8m0", dtype::u8, 1, ""},
+    {"f4_e2m1", dtype::u8, 1, "", 2},
 }};
+inline constexpr std::size_t logical_types_of_1_2 = 6;
 
-/// The row of that logical type, or nullptr for a word the text does not define.
-[[nodiscard]] constexpr const logical_type_facts* find_logical_type(std::string_view name) noexcept {
-    for (const logical_type_facts& row : logical_types) {
-        if (row.name == name) {
-            return &row;
+namespace detail {
+
+[[nodiscard]] constexpr const logical_type_facts* find_logical_type_among(std::size_t first_rows,
+                                                                          std::string_view name) noexcept {
+    for (std::size_t row = 0; row < first_rows; ++row) {
+        if (logical_types[row].name == name) {
+            return &logical_types[row];
         }
     }
     return nullptr;
+}
+
+} // namespace detail
+
+/// The row of that logical type, or nullptr for a word that the text of 1.2 does not define.
+[[nodiscard]] constexpr const logical_type_facts* find_logical_type(std::string_view name) noexcept {
+    return detail::find_logical_type_among(logical_types_of_1_2, name);
+}
+/// The same for a word that the text of version 2 does not define.
+[[nodiscard]] constexpr const logical_type_facts* find_logical_type_2(std::string_view name) noexcept {
+    return detail::find_logical_type_among(logical_types.size(), name);
 }
 
 /// Maps a C++ type to what it is in a file. Specialise it for your own types; for another half type:

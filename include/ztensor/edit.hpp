@@ -110,7 +110,8 @@ struct editor_access {
 /// A second writer of the file, to append or to edit, is refused while this one lives, or where an undo record is left:
 /// errc::busy.
 ///
-/// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written; busy;
+/// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and of version 2,
+/// which only grows: append(), or copy() what is to stay; busy;
 /// invalid_argument, io_error, out_of_memory.
 [[nodiscard]] result<editor> edit(const file_path& path, const write_options& options = {});
 

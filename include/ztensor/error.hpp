@@ -50,12 +50,17 @@ enum class errc : std::uint8_t {
     manifest_empty,         ///< the footer gives a manifest of 0 bytes
     manifest_too_large,     ///< larger than read_options::max_manifest_bytes
     manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
+    manifest_damaged, ///< the manifest is not the one that the footer of version 2 digested
+    shard_table, ///< a shard that the table does not have, or a name or digest that no shard may have
+    shard_missing, ///< files that the root of version 2 needs were not found
+    shard_mismatch, ///< a file found for a shard is not the one that the root means
     // -- CBOR, SPEC.md §3.1
     cbor_truncated, ///< an item claims more bytes or items than are left
     cbor_malformed, ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
     cbor_depth,     ///< nested deeper than the limit
     cbor_trailing,  ///< bytes after the root item
     cbor_utf8,      ///< text that is not UTF-8
+    cbor_not_deterministic, ///< a manifest of version 2 that is not in the one encoding it may have
     // -- manifest schema, SPEC.md §3.2–3.7
     schema_type,         ///< a field has the wrong CBOR type
     schema_range,        ///< a negative number where only unsigned ones make sense
@@ -63,7 +68,7 @@ enum class errc : std::uint8_t {
     schema_missing,      ///< a required field, or every component, is absent
     duplicate_key,       ///< a key or name stands twice in one map
     name_invalid,        ///< a name is empty, too long, not UTF-8, or holds U+0000
-    unsupported_version, ///< `version` is not 1.x
+    unsupported_version, ///< `version` is not 1.x, or the footer's not 2
     limit_exceeded,      ///< a limit of read_options or write_options
     // -- shapes, types and blobs, SPEC.md §2.3 and §4
     shape_overflow,    ///< element count or byte count needs more than 64 bits
@@ -73,11 +78,13 @@ enum class errc : std::uint8_t {
     blob_overlap,      ///< two blobs share some bytes but not all
     size_mismatch,     ///< a length that contradicts shape and type
     layout_components, ///< a role that the format requires is missing
+    layout_attributes, ///< an attribute that a layout of version 2 requires is missing or can't be
     sparse_shape,      ///< a sparse object of the wrong rank
     sparse_size,       ///< parts of a sparse object whose lengths don't fit each other
     sparse_dtype,      ///< an index component that is not of the required integer type
     sparse_indptr,     ///< row pointers that do not start at 0, fall, or do not end at the number of values
     sparse_index,      ///< a row, column or coordinate outside the shape, or negative
+    sparse_order, ///< columns of a row that do not rise, or a coordinate that stands twice, in version 2
     quant_bits,        ///< `bits` is missing, no integer, or not from 1 to 64
     quant_group,       ///< `group_size` is missing, 0, or does not divide the last dimension
     quant_packing,     ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
@@ -89,6 +96,7 @@ enum class errc : std::uint8_t {
     // -- digests, SPEC.md §7
     digest_format,   ///< the text of a known algorithm is malformed
     digest_mismatch, ///< the stored bytes are not those that were digested
+    unsupported_digest, ///< XXH3 is needed, and this build is without xxHash
     // -- unknown words, refused only when used
     unknown_dtype,        ///< a storage type that is not one of the 13
     unsupported_type,     ///< a logical type that this call does not know
@@ -117,6 +125,7 @@ enum class errc : std::uint8_t {
     misaligned_memory,   ///< no zero-copy view: the bytes lie at an odd address
     needs_byteswap,      ///< no zero-copy view: foreign byte order
     bad_bool,            ///< a bool byte other than 0 and 1
+    bad_padding, ///< bits behind the last packed element that are not zero
     invalid_argument,    ///< an option or argument outside its range
     not_expressible,     ///< the format version being written has no way to say this
     cancelled,           ///< the caller's own callback asked to stop
@@ -150,11 +159,16 @@ inline constexpr errc_facts errc_table[] = {
     {errc::manifest_empty, "manifest_empty", error_kind::invalid_file},
     {errc::manifest_too_large, "manifest_too_large", error_kind::limit},
     {errc::manifest_out_of_bounds, "manifest_out_of_bounds", error_kind::invalid_file},
+    {errc::manifest_damaged, "manifest_damaged", error_kind::invalid_file},
+    {errc::shard_table, "shard_table", error_kind::invalid_file},
+    {errc::shard_missing, "shard_missing", error_kind::not_found},
+    {errc::shard_mismatch, "shard_mismatch", error_kind::invalid_file},
     {errc::cbor_truncated, "cbor_truncated", error_kind::invalid_file},
     {errc::cbor_malformed, "cbor_malformed", error_kind::invalid_file},
     {errc::cbor_depth, "cbor_depth", error_kind::invalid_file},
     {errc::cbor_trailing, "cbor_trailing", error_kind::invalid_file},
     {errc::cbor_utf8, "cbor_utf8", error_kind::invalid_file},
+    {errc::cbor_not_deterministic, "cbor_not_deterministic", error_kind::invalid_file},
     {errc::schema_type, "schema_type", error_kind::invalid_file},
     {errc::schema_range, "schema_range", error_kind::invalid_file},
     {errc::schema_key, "schema_key", error_kind::invalid_file},
@@ -170,11 +184,13 @@ inline constexpr errc_facts errc_table[] = {
     {errc::blob_overlap, "blob_overlap", error_kind::invalid_file},
     {errc::size_mismatch, "size_mismatch", error_kind::invalid_file},
     {errc::layout_components, "layout_components", error_kind::invalid_file},
+    {errc::layout_attributes, "layout_attributes", error_kind::invalid_file},
     {errc::sparse_shape, "sparse_shape", error_kind::invalid_file},
     {errc::sparse_size, "sparse_size", error_kind::invalid_file},
     {errc::sparse_dtype, "sparse_dtype", error_kind::invalid_file},
     {errc::sparse_indptr, "sparse_indptr", error_kind::invalid_file},
     {errc::sparse_index, "sparse_index", error_kind::invalid_file},
+    {errc::sparse_order, "sparse_order", error_kind::invalid_file},
     {errc::quant_bits, "quant_bits", error_kind::invalid_file},
     {errc::quant_group, "quant_group", error_kind::invalid_file},
     {errc::quant_packing, "quant_packing", error_kind::unsupported},
@@ -184,6 +200,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::encode_failed, "encode_failed", error_kind::usage},
     {errc::digest_format, "digest_format", error_kind::invalid_file},
     {errc::digest_mismatch, "digest_mismatch", error_kind::invalid_file},
+    {errc::unsupported_digest, "unsupported_digest", error_kind::unsupported},
     {errc::unknown_dtype, "unknown_dtype", error_kind::unsupported},
     {errc::unsupported_type, "unsupported_type", error_kind::unsupported},
     {errc::unsupported_format, "unsupported_format", error_kind::unsupported},
@@ -208,6 +225,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::misaligned_memory, "misaligned_memory", error_kind::usage},
     {errc::needs_byteswap, "needs_byteswap", error_kind::usage},
     {errc::bad_bool, "bad_bool", error_kind::invalid_file},
+    {errc::bad_padding, "bad_padding", error_kind::invalid_file},
     {errc::invalid_argument, "invalid_argument", error_kind::usage},
     {errc::not_expressible, "not_expressible", error_kind::usage},
     {errc::cancelled, "cancelled", error_kind::usage},

@@ -105,6 +105,7 @@ struct draft_access {
     static void add(object_draft& draft, std::string_view role, const typed_bytes& elements, const store& how) {
         draft.add_elements(role, elements, how);
     }
+    [[nodiscard]] static component_source& last(object_draft& draft) noexcept { return draft.components_.back(); }
     static void keep_word(object_draft& draft) noexcept { draft.keeps_word_ = true; }
     [[nodiscard]] static bool keeps_word(const object_draft& draft) noexcept { return draft.keeps_word_; }
 };

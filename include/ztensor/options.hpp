@@ -7,6 +7,7 @@
 #include <ztensor/vocabulary.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -15,6 +16,7 @@ template <class T>
 class result;
 
 namespace detail {
+class blob_digester;
 struct opened_file;
 struct strict_check; // in lint.hpp
 } // namespace detail
@@ -79,7 +81,7 @@ struct read_options {
 };
 
 /// The format version to write. What a version can't express is refused by name, before anything of it is written.
-enum class format_version : std::uint8_t { v0_1, v1_1, v1_2 };
+enum class format_version : std::uint8_t { v0_1, v1_1, v1_2, v2 };
 
 /// What a power cut may do to a file that is written. A process that ends, however it ends, harms nothing at any level.
 enum class sync_level : std::uint8_t {
@@ -129,7 +131,11 @@ enum class publish_mode : std::uint8_t {
 /// Options of writer::create and its siblings.
 struct write_options {
     format_version version_ = format_version::v1_2;
-    std::uint64_t alignment_bytes_ = blob_alignment;
+    std::optional<std::uint64_t> alignment_bytes_;
+    bool any_order_ = false;
+    std::uint64_t shard_bytes_ = 0; ///< 0: no shards
+    digest shard_digest_ = digest::xxh3;
+    detail::blob_digester* (*make_shard_digester_)() = nullptr;
     publish_mode publish_ = publish_mode::replace;
     sync_level sync_ = sync_level::durable;
     unsigned threads_ = 0;
@@ -137,10 +143,23 @@ struct write_options {
     std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
     std::uint64_t max_components_per_object_ = 4096;
 
+    /// Version 2 writes its canonical form, SPEC.md §13: the same tensors give the same bytes, those of the reference's
+    /// writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and of single
+    /// tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is the
+    /// caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
+    /// tensors in pieces, and compressed ones. Names are taken to be in NFC, as canonical form wants them.
     write_options& version(format_version value) noexcept { return version_ = value, *this; }
-    /// Alignment of every blob: a power of two, 64 (the format's own) to 1 GiB. 4096 lets consumers map or advise
-    /// single tensors.
+    /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers
+    /// map or advise single tensors. In version 2 at least 4,096, and unless told otherwise 65,536.
     write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }
+    /// Version 2: objects come in any order. Unless this is asked for, their names must rise, byte by byte, as
+    /// canonical form has it.
+    write_options& any_order(bool value = true) noexcept { return any_order_ = value, *this; }
+    /// Version 2, by writer::create alone: all blobs go to shards of at most so many bytes, unless a single blob takes
+    /// more, beside the file: "model-00001.zt" and so on for "model.zt", which holds their table. finish() publishes
+    /// shards first. The table has digests of whole shards of this algorithm, xxh3 or sha256 (to sign the root is then
+    /// to sign all). 0: no shards.
+    write_options& shard_bytes(std::uint64_t most_bytes, digest of_shards = digest::xxh3) noexcept;
     write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
     /// What finish() waits for; durable unless told otherwise.
     write_options& sync(sync_level value) noexcept { return sync_ = value, *this; }

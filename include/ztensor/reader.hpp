@@ -59,7 +59,10 @@ public:
     /// SPEC.md §2 (file_too_small, bad_magic, foreign_file, unsupported_container, truncated, manifest_…), §3 (cbor_…,
     /// schema_…, duplicate_key, name_invalid, unsupported_version, limit_exceeded) and §2.3, §4–7 (shape_overflow,
     /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
-    /// decode_limit, digest_format); out_of_memory.
+    /// decode_limit, digest_format); out_of_memory. Of version 2 (SPEC.md §13) also manifest_damaged, unknown_dtype,
+    /// cbor_not_deterministic, layout_attributes, quant_…, shard_table, and unsupported_digest in a build without
+    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>",
+    /// then by size and digest among all files there; shard_missing and shard_mismatch name all that were not found.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.
@@ -84,6 +87,9 @@ public:
     [[nodiscard]] ztensor::generation generation() const noexcept;
     /// As it was given to open(); "" for memory and user-defined sources.
     [[nodiscard]] const std::string& path() const& noexcept;
+    /// True for a file of version 2 that has blobs and no manifest: only the root of its model says what they are. Such
+    /// a file has no objects.
+    [[nodiscard]] bool is_data_shard() const noexcept;
     /// Length of the whole file in bytes.
     [[nodiscard]] std::uint64_t file_bytes() const noexcept;
     /// Length of the encoded manifest in bytes; of a file of another format, of what was made of its header.
@@ -198,6 +204,10 @@ public:
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
     /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
+    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every rule
+    /// is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
+    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as an
+    /// unknown encoding, is passed over.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
@@ -219,8 +229,11 @@ private:
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
     [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,
-                                                  const read_options& options, std::string path);
+                                                  const read_options& options, std::string path,
+                                                  const detail::native_path& root = {});
     [[nodiscard]] static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
+
+    [[nodiscard]] result<verification> verify_2(unsigned threads) const;
 
     std::shared_ptr<const detail::opened_file> file_;
 };

@@ -41,7 +41,8 @@ struct store {
     /// `most_of_raw` of its size, all of it is stored raw. Dense weights of 16 or 32 bits take about 0.78 to 0.93,
     /// and to read them compressed is about ten times as slow.
     store& zstd_if_smaller(int level = 1, double most_of_raw = 0.95) noexcept;
-    /// With a digest of the stored bytes.
+    /// With a digest of the stored bytes: crc32c or sha256. In version 2 of the decoded ones: sha256 instead of the
+    /// xxh3 that every component has there.
     store& digest(ztensor::digest algorithm) noexcept;
     /// With this logical type instead of the element type's own; borrowed for the length of the call.
     store& type(std::string_view name) noexcept { return type_ = name, has_type_ = !name.empty(), *this; }

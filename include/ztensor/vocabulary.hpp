@@ -16,15 +16,16 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// The layouts that the specification defines.
-enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_group };
+/// The layouts that the specification defines; `mx` is of version 2 alone.
+enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_group, mx };
 
-/// How a blob is stored.
-enum class encoding : std::uint8_t { raw, zstd };
+/// How a blob is stored; `zstd_seekable` is of version 2 alone, and `zstd` of the versions before it.
+enum class encoding : std::uint8_t { raw, zstd, zstd_seekable };
 
-/// The digest algorithms that can be computed; `none` asks the writer for no digest. crc32 is that of ZIP archives: it
+/// The digest algorithms that can be computed; `none` asks the writer for no digest. CRC-32C is of 0.1 to 1.2, over
+/// stored bytes; XXH3 (64 bits) of version 2, whose digests are all over decoded bytes. crc32 is that of ZIP archives: it
 /// is checked where one gives it, and no writer takes it.
-enum class digest : std::uint8_t { none, crc32c, sha256, crc32 };
+enum class digest : std::uint8_t { none, crc32c, sha256, crc32, xxh3 };
 
 /// What can be said of stored bytes and their digest. Only `match` means verified.
 enum class digest_state : std::uint8_t {
@@ -41,10 +42,10 @@ enum class digest_state : std::uint8_t {
 
 /// The generations of the format that exist, by the version that wrote the file. 1.3 and later count as v1_2: minor
 /// versions only add.
-enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2 };
+enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
 
 [[nodiscard]] constexpr std::string_view name(generation id) noexcept {
-    constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2"};
+    constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2", "2"};
     return names[static_cast<std::size_t>(id)];
 }
 
@@ -58,27 +59,39 @@ enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, 
 
 struct format_facts {
     format id;
-    std::string_view name;
-    std::array<std::string_view, 3> required_roles; ///< unused places are empty
+    std::string_view name;                          ///< in 1.0 to 1.2; empty for what they have no word for
+    std::array<std::string_view, 3> required_roles; ///< there; unused places are empty
+    std::string_view layout;                        ///< the word of version 2, whose roles are SPEC.md §13's
 };
 
 /// One row per format, in the order of the enumeration.
-inline constexpr std::array<format_facts, 4> formats = {{
-    {format::dense, "dense", {"data", "", ""}},
-    {format::sparse_csr, "sparse_csr", {"values", "indices", "indptr"}},
-    {format::sparse_coo, "sparse_coo", {"values", "coords", ""}},
-    {format::quantized_group, "quantized_group", {"packed_weight", "scales", "zeros"}},
+inline constexpr std::array<format_facts, 5> formats = {{
+    {format::dense, "dense", {"data", "", ""}, "dense"},
+    {format::sparse_csr, "sparse_csr", {"values", "indices", "indptr"}, "zt.sparse_csr/1"},
+    {format::sparse_coo, "sparse_coo", {"values", "coords", ""}, "zt.sparse_coo/1"},
+    {format::quantized_group, "quantized_group", {"packed_weight", "scales", "zeros"}, "zt.quant_group/1"},
+    {format::mx, "", {"data", "scales", ""}, "zt.mx/1"},
 }};
 
 [[nodiscard]] constexpr const format_facts& facts(format id) noexcept {
     return formats[static_cast<std::size_t>(id)];
 }
+/// In the words of 1.2, or that of version 2 where those have none.
 [[nodiscard]] constexpr std::string_view name(format id) noexcept {
-    return facts(id).name;
+    return facts(id).name.empty() ? facts(id).layout : facts(id).name;
 }
 [[nodiscard]] constexpr std::optional<format> find_format(std::string_view name) noexcept {
     for (const format_facts& row : formats) {
-        if (row.name == name) {
+        if (row.name == name && !name.empty()) {
+            return row.id;
+        }
+    }
+    return std::nullopt;
+}
+/// The same for a layout of version 2, such as "zt.sparse_csr/1".
+[[nodiscard]] constexpr std::optional<format> find_layout(std::string_view layout) noexcept {
+    for (const format_facts& row : formats) {
+        if (row.layout == layout) {
             return row.id;
         }
     }
@@ -86,7 +99,8 @@ inline constexpr std::array<format_facts, 4> formats = {{
 }
 
 [[nodiscard]] constexpr std::string_view name(encoding id) noexcept {
-    return id == encoding::raw ? "raw" : "zstd";
+    constexpr std::string_view names[] = {"raw", "zstd", "zt.zstd-seekable/1"};
+    return names[static_cast<std::size_t>(id)];
 }
 [[nodiscard]] constexpr std::optional<encoding> find_encoding(std::string_view name) noexcept {
     if (name == "raw") {
@@ -97,14 +111,22 @@ inline constexpr std::array<format_facts, 4> formats = {{
     }
     return std::nullopt;
 }
+/// The same for a word of version 2, which has none for raw.
+[[nodiscard]] constexpr std::optional<encoding> find_encoding_2(std::string_view name) noexcept {
+    return name == "zt.zstd-seekable/1" ? std::optional<encoding>(encoding::zstd_seekable) : std::nullopt;
+}
 
 [[nodiscard]] constexpr std::string_view name(digest id) noexcept {
-    constexpr std::string_view names[] = {"none", "crc32c", "sha256", "crc32"};
+    constexpr std::string_view names[] = {"none", "crc32c", "sha256", "crc32", "xxh3"};
     return names[static_cast<std::size_t>(id)];
 }
 
 /// Every blob starts at a multiple of this (SPEC.md §2.2).
 inline constexpr std::uint64_t blob_alignment = 64;
+
+/// The same in version 2, and what its canonical form takes (SPEC.md §13.2).
+inline constexpr std::uint64_t blob_alignment_2 = 4096;
+inline constexpr std::uint64_t canonical_alignment_2 = 65536;
 
 /// No zstd blob decodes to more than this many times its size: a block of at most 128 KiB takes at least 4 bytes
 /// (SPEC.md §6.2).
@@ -117,6 +139,8 @@ inline constexpr std::uint64_t max_zstd_ratio = 32768;
 
 /// No object, component or attribute name is longer (SPEC.md §3.5).
 inline constexpr std::size_t max_name_bytes = 4096;
+/// The same in version 2 (SPEC.md §13.4).
+inline constexpr std::size_t max_name_bytes_2 = 1024;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

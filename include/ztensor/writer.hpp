@@ -34,6 +34,7 @@ namespace detail {
 
 class blob_area;
 class memory_sink;
+class shard_files;
 class writer_core;
 
 struct writer_access;
@@ -125,7 +126,8 @@ public:
 
     /// Adds a dense tensor: a span, vector or array of any type that element_traits describes, in row-major order.
     /// Errors: name_invalid, duplicate_key, size_mismatch (elements and shape differ), shape_overflow, limit_exceeded
-    /// (more than 64 dimensions), type_mismatch, not_expressible, invalid_argument (zstd level), manifest_too_large
+    /// (more than 64 dimensions), type_mismatch, not_expressible, bad_bool, bad_padding, invalid_argument (zstd level,
+    /// or a name out of order in version 2, see write_options::any_order), manifest_too_large
     /// (write_options::max_manifest_bytes), writer_closed; what the sink says.
     template <class Elements>
     [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
@@ -141,7 +143,8 @@ public:
     [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                          bytes_view little_endian, const store& how = {});
 
-    /// Adds an object of any format with any components, written in the order they have in the draft. Of a format
+    /// Adds an object of any format with any components, written in the order they have in the draft, or of their roles
+    /// in version 2. There format::sparse_csr is "zt.sparse_csr/1", and so on. Of a format
     /// that is known, roles and sizes must fit.
     /// Errors: as add(); limit_exceeded (write_options::max_components_per_object), cbor_utf8 (attributes),
     /// schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
@@ -149,7 +152,7 @@ public:
 
     /// Adds a sparse matrix by rows: the column and the value of every entry, row after row, and rows + 1 positions
     /// where each row starts and the last one ends. In version 0.1 they become one blob. Other index types than u64
-    /// need version 1.1.
+    /// need version 1.1, u32 may stand in version 2, where the columns of every row rise (sparse_order).
     /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype (index type).
     template <class Values, class Indices, class Pointers>
     [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
@@ -172,8 +175,9 @@ public:
                              how);
     }
 
-    /// Adds a sparse tensor by coordinates: all coordinates of dimension 0, then of dimension 1, and so on.
-    /// Errors: as add_object(); sparse_shape, sparse_size, sparse_index, sparse_dtype.
+    /// Adds a sparse tensor by coordinates: all coordinates of dimension 0, then of dimension 1, and so on. In version
+    /// 2 no two entries have the same (sparse_order). Errors: as add_object(); sparse_shape, sparse_size, sparse_index,
+    /// sparse_dtype.
     template <class Values, class Coords>
     [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
                                        const Coords& coords, const store& how = {}) {
@@ -191,8 +195,9 @@ public:
     }
 
     /// Adds weights quantized in groups along the last dimension: the packed integers, and a scale and a zero point for
-    /// each group, all row-major. Unlike add_object(), refuses parameters that are missing or unknown.
-    /// Errors: as add_object(); quant_bits, quant_group, quant_packing, size_mismatch.
+    /// each group, all row-major. Unlike add_object(), refuses parameters that are missing or unknown. In version 2
+    /// they are zt.quant_group/1, with f32 factors, and not_expressible where its words can't say them. Errors: as
+    /// add_object(); quant_bits, quant_group, quant_packing, size_mismatch.
     template <class Words, class Scales, class Zeros>
     [[nodiscard]] result<void> add_quantized(std::string_view name, const shape& dimensions,
                                              const quantization& parameters, const Words& packed_weight,
@@ -234,7 +239,8 @@ private:
     explicit writer(detail::writer_core* core) noexcept : core_(core) {}
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
-                                              const write_options& options);
+                                              const write_options& options,
+                                              std::unique_ptr<detail::shard_files> shards);
     [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                      const store& how, std::size_t element_bytes);
     [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,

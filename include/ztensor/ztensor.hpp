@@ -43,6 +43,7 @@
 #include <ztensor/writer.hpp>
 
 #include <ztensor/append.hpp>
+#include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/foreign.hpp>

@@ -162,6 +162,20 @@ TEST_CASE("SHA-256 of lengths around the block and its padding") {
     }
 }
 
+TEST_CASE("XXH3 of lengths around those at which it changes its way") {
+    const std::pair<std::size_t, std::string_view> expected[] = {
+        {0, "2d06800538d394c2"},   {1, "13e608bc156defed"},   {3, "a9088dda485b481c"},    {4, "6d9253b16c8b1ed3"},
+        {8, "60539db630471163"},   {9, "feff668361d723a8"},   {16, "b8c859b0f030b585"},   {17, "714a04408e79b80f"},
+        {128, "67425a03650261bf"}, {129, "c664bf3311c6abc4"}, {240, "64556dc6b462a6cf"},  {241, "8beadd3a8874fe17"},
+        {1000, "6c4f14bd97bd9e82"}, {100000, "0c056f6fcc340974"},
+    };
+    REQUIRE(ztensor::can_compute(digest::xxh3));
+    for (const auto& [length, hex] : expected) {
+        CAPTURE(length);
+        CHECK(digest_text(digest::xxh3, pattern(length)) == "xxh3:" + std::string(hex));
+    }
+}
+
 TEST_CASE("a digest does not depend on the pieces the bytes come in") {
     std::mt19937 random(11);
     const std::vector<std::byte> bytes = pattern(1000);
@@ -172,6 +186,7 @@ TEST_CASE("a digest does not depend on the pieces the bytes come in") {
             CAPTURE(most, repetition);
             CHECK(digest_in_pieces(digest::crc32c, bytes, most, random) == crc);
             CHECK(digest_in_pieces(digest::sha256, bytes, most, random) == sha);
+            CHECK(digest_in_pieces(digest::xxh3, bytes, most, random) == "xxh3:6c4f14bd97bd9e82");
         }
     }
 }
@@ -179,7 +194,8 @@ TEST_CASE("a digest does not depend on the pieces the bytes come in") {
 TEST_CASE("asking for the digest so far does not disturb it") {
     digester crc(digest::crc32c);
     digester sha(digest::sha256);
-    for (digester* const each : {&crc, &sha}) {
+    digester xxh(digest::xxh3);
+    for (digester* const each : {&crc, &sha, &xxh}) {
         each->update(to_vector("a"));
         static_cast<void>(each->text());
         each->update(to_vector("bc"));
@@ -187,6 +203,7 @@ TEST_CASE("asking for the digest so far does not disturb it") {
     CHECK(crc.text() == crc_by_definition(to_vector("abc")));
     CHECK(sha.text() == "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     CHECK(sha.text() == sha.text());
+    CHECK(xxh.text() == digest_text(digest::xxh3, to_vector("abc")));
 }
 
 TEST_CASE("no digest has no text") {

@@ -302,7 +302,7 @@ TEST_CASE("the logical types are those of the specification") {
         {"f8_e4m3fnuz", dtype::u8, 1, ""},         {"f8_e5m2fnuz", dtype::u8, 1, ""},
         {"complex64", dtype::f32, 2, "complex64"}, {"complex128", dtype::f64, 2, "complex128"},
     };
-    CHECK(ztensor::logical_types.size() == std::size(rows));
+    CHECK(ztensor::logical_types_of_1_2 == std::size(rows));
     for (const row& each : rows) {
         CAPTURE(each.name);
         const ztensor::logical_type_facts* const found = ztensor::find_logical_type(each.name);
@@ -312,16 +312,33 @@ TEST_CASE("the logical types are those of the specification") {
         CHECK(found->storage_elements == each.storage_elements);
         CHECK(found->name_as_dtype == each.word_of_1_1);
     }
-    for (const std::string_view unknown : {"", "f32", "f8_e4m3", "Complex64", "complex32"}) {
+    for (const std::string_view unknown :
+         {"", "f32", "f8_e4m3", "Complex64", "complex32", "bool", "f8_e8m0", "f4_e2m1"}) {
         CAPTURE(unknown);
         CHECK(ztensor::find_logical_type(unknown) == nullptr);
     }
 }
 
+TEST_CASE("version 2 defines three logical types besides those of 1.2") {
+    CHECK(ztensor::logical_types.size() == ztensor::logical_types_of_1_2 + 3);
+    for (const ztensor::logical_type_facts& each : ztensor::logical_types) {
+        CAPTURE(each.name);
+        CHECK(ztensor::find_logical_type_2(each.name) == &each);
+        CHECK(each.packed_elements == (each.name == "f4_e2m1" ? 2 : 1));
+    }
+    for (const std::string_view name : {"bool", "f8_e8m0", "f4_e2m1"}) {
+        CAPTURE(name);
+        REQUIRE(ztensor::find_logical_type_2(name) != nullptr);
+        CHECK(ztensor::find_logical_type_2(name)->storage == dtype::u8);
+        CHECK(ztensor::find_logical_type_2(name)->name_as_dtype.empty());
+    }
+    CHECK(ztensor::find_logical_type_2("f8_e4m3") == nullptr);
+}
+
 TEST_CASE("the formats and their roles are those of the specification") {
     using ztensor::format;
     using roles = std::array<std::string_view, 3>;
-    CHECK(ztensor::formats.size() == 4);
+    CHECK(ztensor::formats.size() == 5);
     CHECK(facts(format::dense).required_roles == roles{"data", "", ""});
     CHECK(facts(format::sparse_csr).required_roles == roles{"values", "indices", "indptr"});
     CHECK(facts(format::sparse_coo).required_roles == roles{"values", "coords", ""});
@@ -330,9 +347,17 @@ TEST_CASE("the formats and their roles are those of the specification") {
         REQUIRE(ztensor::find_format(word).has_value());
         CHECK(name(*ztensor::find_format(word)) == word);
     }
-    for (const std::string_view unknown : {"", "Dense", "sparsecsr", "sparse"}) {
+    for (const std::string_view unknown : {"", "Dense", "sparsecsr", "sparse", "zt.mx/1", "zt.sparse_csr/1"}) {
         CAPTURE(unknown);
         CHECK_FALSE(ztensor::find_format(unknown).has_value());
+    }
+    for (const ztensor::format_facts& each : ztensor::formats) {
+        CHECK(ztensor::find_layout(each.layout) == each.id);
+    }
+    CHECK(name(format::mx) == "zt.mx/1");
+    for (const std::string_view unknown : {"", "sparse_csr", "zt.sparse_csr/2", "quantized_group"}) {
+        CAPTURE(unknown);
+        CHECK_FALSE(ztensor::find_layout(unknown).has_value());
     }
 }
 
@@ -346,6 +371,15 @@ TEST_CASE("the encodings and digests are those of the specification") {
     CHECK_FALSE(ztensor::find_encoding("gzip").has_value());
     CHECK(name(ztensor::digest::crc32c) == "crc32c");
     CHECK(name(ztensor::digest::sha256) == "sha256");
+    CHECK(name(ztensor::digest::xxh3) == "xxh3");
+    CHECK(name(encoding::zstd_seekable) == "zt.zstd-seekable/1");
+    CHECK(ztensor::find_encoding_2("zt.zstd-seekable/1") == encoding::zstd_seekable);
+    for (const std::string_view unknown : {"", "raw", "zstd", "zt.zstd-seekable/2"}) {
+        CHECK_FALSE(ztensor::find_encoding_2(unknown).has_value());
+    }
+    CHECK(ztensor::blob_alignment_2 == 4096);
+    CHECK(ztensor::canonical_alignment_2 == 65536);
+    CHECK(ztensor::max_name_bytes_2 == 1024);
     CHECK(ztensor::blob_alignment == 64);
     CHECK(ztensor::max_zstd_ratio == 32768);
     CHECK(ztensor::max_name_bytes == 4096);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one.
 
-Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --go-on COMMAND...
-                [--seed N]
-The commands are the examples of these names and go_on.cpp, after an emulator if they need one. DIR/files holds what was written.
+Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --migrate COMMAND...
+                --go-on COMMAND... --write-v2 COMMAND... [--seed N]
+The commands are the examples of these names, go_on.cpp and write_v2.cpp, after an emulator if they need one. DIR/files holds what was written.
 Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Python packages can't be had.
 """
 
@@ -37,15 +37,15 @@ def run_or_skip(what: str, command: list[str]) -> None:
         skip(f"{what} failed: {lines[-1]}")
 
 
-def environment(folder: Path) -> str:
-    """A Python with the packages of both requirements files."""
+def environment(folder: Path, requirements: list[Path]) -> str:
+    """A Python with the packages of these files."""
     if sys.version_info < OLDEST_PYTHON:
         skip("the second implementation needs Python {}.{}, this is {}.{}".format(*OLDEST_PYTHON, *sys.version_info))
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     install += ["--retries", "2", "--timeout", "20"]
-    install += [word for path in sorted(HERE.glob("requirements*.txt")) for word in ("-r", str(path))]
+    install += [word for path in requirements for word in ("-r", str(path))]
     run_or_skip("installing Python packages", install)
     return str(python)
 
@@ -59,8 +59,16 @@ def run(title: str, *command: object) -> bool:
     return status == 0
 
 
+def compare_version_2(python: str, arguments: argparse.Namespace) -> list[bool]:
+    """With the reference of version 2."""
+    folder = arguments.work / "files" / "version_2"
+    commands = ["--write", *arguments.write_v2, "--migrate", *arguments.migrate]
+    return [run("write version 2 beside the reference", python, "-B", HERE / "check_v2_written.py", "--out", folder,
+                "--seed", arguments.seed, *commands)]
+
+
 def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
-    """Every comparison; whether each succeeded."""
+    """Every comparison but those of version 2; whether each succeeded."""
     files = arguments.work / "files"
     shutil.rmtree(files, ignore_errors=True)
     generated, referenced, written = files / "generated", files / "by_reference", files / "by_examples"
@@ -96,11 +104,13 @@ def main() -> int:
     """Prepare, then compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    for example in ("--inspect", "--rewrite", "--save-model", "--go-on"):
+    for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2"):
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    results = compare(environment(arguments.work / "environment"), arguments)
+    first = environment(arguments.work / "environment", sorted(HERE.glob("requirements*.txt")))
+    second = environment(arguments.work / "environment_2", [HERE / "version-2-requirements.txt"])
+    results = [*compare(first, arguments), *compare_version_2(second, arguments)]
     print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
     return 0 if all(results) else 1
 

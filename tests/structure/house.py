@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized reader writer load_options",
-    7: "load_plan append copy edit lint json recover foreign reader_set",
+    7: "load_plan append content_digest copy edit lint json recover foreign reader_set",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack dlpack_types visit",
 }
@@ -59,6 +59,7 @@ HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread":
 # Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
     r"detail/codec/zstd(_\w+)?\.hpp": r"zstd(_errors)?\.h",
+    r"detail/codec/xxh3\.hpp": r"xxhash\.h",
     r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
@@ -73,6 +74,7 @@ FOREIGN_WORDS = {
     r"\bnlohmann\b": r"(detail/foreign/)?json\.hpp",
     r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
+    r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
 }
 
 MAX_MACROS = 9

@@ -18,7 +18,8 @@ void write_old(const std::filesystem::path& path, ztensor::format_version versio
     const std::vector<float> a = {1, 2, 3};
     const std::vector<std::uint8_t> b = {1, 2, 3, 4, 5};
     const std::vector<std::int32_t> z(1000, 7);
-    out.add("a", {3}, a, ztensor::store().digest(ztensor::digest::crc32c)).value();
+    const bool is_2 = version == ztensor::format_version::v2;
+    out.add("a", {3}, a, ztensor::store().digest(is_2 ? ztensor::digest::xxh3 : ztensor::digest::crc32c)).value();
     out.add("b", {5}, b).value();
     out.add("z", {10, 100}, z, ztensor::store().zstd(1)).value();
     out.finish().value();

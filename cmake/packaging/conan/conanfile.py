@@ -61,6 +61,7 @@ class ZtensorConan(ConanFile):
             # Seen from outside in public headers only, so that no binary depends on its version.
             self.requires("nlohmann_json/[>=3.8 <4]", transitive_headers=True, package_id_mode="unrelated_mode")
         self.requires("zstd/[~1.5]")
+        self.requires("xxhash/[~0.8]")  # its header alone
         if self.options.zlib:
             self.requires("zlib/[>=1.2.11 <2]")
 
@@ -109,7 +110,7 @@ class ZtensorConan(ConanFile):
         self.cpp_info.set_property("cmake_file_name", "ztensor")
         self.cpp_info.set_property("cmake_target_name", "ztensor::ztensor")
         self.cpp_info.set_property("pkg_config_name", "ztensor")
-        self.cpp_info.requires = ["zstd::zstdlib"]
+        self.cpp_info.requires = ["zstd::zstdlib", "xxhash::libxxhash"]
         if self.options.zlib:
             self.cpp_info.requires.append("zlib::zlib")
         if self.options.json:

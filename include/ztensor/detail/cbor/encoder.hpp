@@ -30,16 +30,20 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
     [[nodiscard]] std::vector<std::byte> take() && { return {bytes_.begin(), bytes_.end()}; }
     /// Forgets all items; the memory stays.
-    void clear() noexcept { bytes_.truncate(0); }
+    void clear() noexcept { truncate(0); }
+    /// Forgets all but the first `size` bytes.
+    void truncate(std::size_t size) noexcept { bytes_.truncate(size); }
 
     ZTENSOR_NOINLINE void unsigned_integer(std::uint64_t value) { head(cbor_major::unsigned_integer, value); }
     void integer(std::int64_t value) {
         if (value < 0) {
-            head(cbor_major::negative_integer, ~static_cast<std::uint64_t>(value)); // −1 − n, without overflow
+            negative_integer(~static_cast<std::uint64_t>(value)); // −1 − n, without overflow
         } else {
             unsigned_integer(static_cast<std::uint64_t>(value));
         }
     }
+    /// −1 − `argument`, which may lie below every std::int64_t.
+    void negative_integer(std::uint64_t argument) { head(cbor_major::negative_integer, argument); }
     ZTENSOR_NOINLINE void text(std::string_view value) {
         head(cbor_major::text, value.size());
         append(as_bytes(value));

@@ -7,6 +7,7 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/crc32c.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/digest.hpp>
 
@@ -32,6 +33,8 @@ namespace detail {
 ZTENSOR_INLINE digester::digester(digest algorithm) noexcept : algorithm_(algorithm) {
     if (algorithm == digest::crc32c) {
         memory_.words[0] = detail::crc32c_start;
+    } else if (algorithm == digest::xxh3) {
+        detail::xxh3_start(memory_);
     } else if (algorithm == digest::crc32) {
         memory_.words[0] = detail::crc32_start;
     } else {
@@ -44,6 +47,8 @@ ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept
         memory_.words[0] = detail::crc32c_update(memory_.words[0], bytes);
     } else if (algorithm_ == digest::sha256) {
         detail::sha256_update(memory_, bytes);
+    } else if (algorithm_ == digest::xxh3) {
+        detail::xxh3_update(memory_, bytes);
     } else if (algorithm_ == digest::crc32) {
         memory_.words[0] = detail::crc32_update(memory_.words[0], bytes);
     }
@@ -63,7 +68,16 @@ ZTENSOR_COLD ZTENSOR_INLINE std::string digester::text() const {
     if (algorithm_ == digest::sha256) {
         return detail::with_hex("sha256:", detail::sha256_value(memory_), "0123456789abcdef");
     }
+    if (algorithm_ == digest::xxh3 && detail::has_xxh3) {
+        std::array<std::byte, 8> value;
+        detail::store_big(detail::xxh3_value(memory_), value.data(), value.size());
+        return detail::with_hex("xxh3:", value, "0123456789abcdef");
+    }
     return {};
+}
+
+ZTENSOR_INLINE bool can_compute(digest algorithm) noexcept {
+    return algorithm != digest::xxh3 || detail::has_xxh3;
 }
 
 ZTENSOR_INLINE std::string digest_text(digest algorithm, bytes_view bytes) {

@@ -7,6 +7,7 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -47,6 +48,23 @@ struct digest_parts {
         return {digest::sha256, digits, digits.size() == 64 && is_hex(digits)};
     }
     return {digest::none, digits, true};
+}
+
+[[nodiscard]] inline bool is_lower_hex(std::string_view text) noexcept {
+    return is_hex(text) && text.find_first_of("ABCDEF") == std::string_view::npos;
+}
+
+/// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower case.
+/// One of another length than its algorithm's is well-formed there, and matches nothing.
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const std::string_view algorithm = text.substr(0, colon);
+    const std::string_view digits = text.substr(std::min(colon + 1, text.size()));
+    const bool is_well_formed = !algorithm.empty() && !digits.empty() && is_lower_hex(digits);
+    const digest known = algorithm == name(digest::xxh3)     ? digest::xxh3
+                         : algorithm == name(digest::sha256) ? digest::sha256
+                                                             : digest::none;
+    return {known, digits, is_well_formed};
 }
 
 /// The same, where a checksum of a ZIP archive may stand: .zt does not know it.

@@ -93,8 +93,9 @@ ZTENSOR_NOINLINE inline void sha256_update(digest_memory& memory, bytes_view byt
 }
 
 /// The digest of all bytes so far.
-[[nodiscard]] inline std::array<std::byte, 32> sha256_value(digest_memory memory,
+[[nodiscard]] inline std::array<std::byte, 32> sha256_value(const digest_memory& so_far,
                                                             const cpu_features& cpu = host_cpu()) noexcept {
+    digest_memory memory = so_far;
     // 0x80, zeros, then the length in bits: as many zeros as end it on a whole block.
     std::array<std::byte, 2 * sha256_block_bytes> padding{};
     padding[0] = std::byte{0x80};

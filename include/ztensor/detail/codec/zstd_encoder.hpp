@@ -88,6 +88,17 @@ public:
         return ZSTD_compressCCtx(context_, to.data(), to.size(), content.data(), content.size(), level);
     }
 
+    /// The same with a checksum of the content behind it.
+    [[nodiscard]] std::size_t encode_checked(int level, bytes_view content, span<std::byte> to) noexcept {
+        for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
+            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_, parameter, value);
+                ZSTD_isError(refused) != 0) {
+                return refused;
+            }
+        }
+        return ZSTD_compress2(context_, to.data(), to.size(), content.data(), content.size());
+    }
+
     /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
     [[nodiscard]] static result<void> failure(std::size_t encoded) {
         if (ZSTD_isError(encoded) == 0) {

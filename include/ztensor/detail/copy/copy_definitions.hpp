@@ -102,14 +102,32 @@ private:
     return to.add_attributes(from.attributes());
 }
 
+/// In the order of their blobs; in version 2 in that of their new names, as its canonical form has it.
+[[nodiscard]] inline std::vector<std::uint32_t> copy_order(const std::vector<std::string>& names,
+                                                           format_version version) {
+    std::vector<std::uint32_t> order(names.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+        order[i] = i;
+    }
+    if (version == format_version::v2) {
+        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+    }
+    return order;
+}
+
 [[nodiscard]] inline result<void> copy_objects(const std::vector<object_view>& objects, writer& to,
                                                const copy_options& options) {
     copy_progress progress;
     for (const object_view& object : objects) {
         progress.total_bytes += stored_bytes_of(object);
     }
+    std::vector<std::string> names;
     for (const object_view& object : objects) {
-        const std::string name = options.rename_ ? options.rename_(object.name()) : std::string(object.name());
+        names.push_back(options.rename_ ? options.rename_(object.name()) : std::string(object.name()));
+    }
+    for (const std::uint32_t at : copy_order(names, to.version())) {
+        const object_view& object = objects[at];
+        const std::string& name = names[at];
         const result<redrafted> draft = redraft(object, to.version(), options.reencode_);
         if (!draft) {
             return draft.error();

@@ -7,7 +7,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/copy/across.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/write.hpp>
@@ -41,15 +41,17 @@ struct redrafted {
     std::deque<std::vector<std::byte>> memory; ///< a deque: what is in it stays where it is
 };
 
-/// How a component is to be stored again: as it was.
-[[nodiscard]] inline store store_like(const component_view& component) {
+/// How a component is to be stored again: as it was, as far as the target has it.
+[[nodiscard]] inline store store_like(const component_view& component, format_version version) {
     store how;
-    how.type_ = component.type();
-    how.has_type_ = component.has_type(); // one of no letters, too
-    if (component.encoding() == encoding::zstd) {
+    if (version == format_version::v2 || !is_bool_2(component)) {
+        how.type_ = component.type();
+        how.has_type_ = component.has_type(); // one of no letters, too
+    }
+    if (component.encoding() == encoding::zstd || component.encoding() == encoding::zstd_seekable) {
         how.zstd(0);
     }
-    how.digest(parse_digest(component.digest()).algorithm);
+    how.digest(digest_across(component, version));
     return how;
 }
 
@@ -60,8 +62,20 @@ public:
           reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
 
     [[nodiscard]] result<redrafted> run() && {
+        if (goes_into_2(generation(), version_) || comes_out_of_2(generation(), version_)) {
+            result<object_draft> draft = draft_across(object_, version_);
+            if (!draft) {
+                return std::move(draft).error();
+            }
+            out_.draft = *std::move(draft);
+            return std::move(*this).with_components();
+        }
         if (object_.has_attributes()) {
             out_.draft.attributes(attributes(object_.attributes()));
+        }
+        if (version_ == format_version::v2) {
+            draft_access::keep_word(out_.draft);
+            return std::move(*this).with_components();
         }
         const std::optional<format> same_word = find_format(object_.format());
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
@@ -79,6 +93,15 @@ public:
                     .in_component(component.role());
             }
         }
+        return std::move(*this).with_components();
+    }
+
+private:
+    [[nodiscard]] ztensor::generation generation() const noexcept {
+        return object_access::file_of(object_).index.generation;
+    }
+
+    [[nodiscard]] result<redrafted> with_components() && {
         const bool is_sparse =
             object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
         const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
@@ -97,7 +120,6 @@ public:
         return std::move(out_);
     }
 
-private:
     [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
         return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == generation::v0_1;
     }
@@ -121,6 +143,9 @@ private:
     }
 
     [[nodiscard]] result<void> add_component(const component_view& component) {
+        if (result<void> valid = check_type_across(component, version_); !valid) {
+            return std::move(valid).error().in_component(component.role());
+        }
         if (needs_wide_indices(component)) {
             return add_wide_indices(component);
         }
@@ -135,10 +160,12 @@ private:
         if (has_loose_bools(component) && reencode_) {
             return add_bools(component);
         }
-        if (reencode_ || must_swap) {
+        // The frames of version 2 have checksums and a table, those before it need not.
+        const bool needs_other_frames = version_ == format_version::v2 && component.encoding() == encoding::zstd;
+        if (reencode_ || must_swap || needs_other_frames) {
             return add_decoded(component);
         }
-        if (has_loose_bools(component) && component.encoding()) {
+        if (has_loose_bools(component) && component.encoding()) { // of 0.1
             return add_bools(component);
         }
         std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
@@ -149,8 +176,8 @@ private:
             }
             decoded_bytes = decoded->size();
         }
-        out_.draft.component_stored(component.role(), component, decoded_bytes);
-        return {};
+        out_.draft.component_stored(role_across(object_, component, version_), component, decoded_bytes);
+        return say_across(component, version_, draft_access::last(out_.draft));
     }
 
     [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
@@ -161,7 +188,7 @@ private:
         if (!indices) {
             return indices.error();
         }
-        add_little_endian(component.role(), indices->bytes, store_like(component).type({}));
+        add_little_endian(component.role(), indices->bytes, store_like(component, version_).type({}));
         return {};
     }
 
@@ -175,14 +202,30 @@ private:
         return find_dtype(word) || (!word.empty() && version_ == format_version::v1_1 && is_logical);
     }
 
-    /// 1.1 allows index parts of any integer type, 1.2 only u64.
+    /// 1.1 allows index parts of any integer type, 1.2 only u64, version 2 u32, too.
     [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
         const std::string_view role = component.role();
         const bool is_index_of_csr =
             object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
         const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
-        return version_ == format_version::v1_2 && (is_index_of_csr || is_index_of_coo) && component.dtype() &&
-               component.dtype() != dtype::u64;
+        if (!(is_index_of_csr || is_index_of_coo) || !component.dtype() || component.dtype() == dtype::u64) {
+            return false;
+        }
+        if (version_ == format_version::v2) {
+            return component.dtype() != dtype::u32 || (is_index_of_csr && !has_one_index_type());
+        }
+        return version_ == format_version::v1_2;
+    }
+
+    [[nodiscard]] bool has_one_index_type() const {
+        const result<component_view> indices = object_.component("indices");
+        const result<component_view> indptr = object_.component("indptr");
+        return indices && indptr && indices->dtype() == indptr->dtype();
+    }
+
+    /// The storage type before version 2 of what may be a bool there.
+    [[nodiscard]] dtype storage_of(const component_view& component) const noexcept {
+        return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype();
     }
 
     [[nodiscard]] result<void> add_decoded(const component_view& component) {
@@ -195,9 +238,10 @@ private:
         if (!decoded) {
             return std::move(decoded).error();
         }
-        const store how = store_like(component).big_endian(stays_big_endian);
+        const store how = store_like(component, version_).big_endian(stays_big_endian);
         out_.memory.push_back(*std::move(decoded));
-        out_.draft.component_bytes(component.role(), *component.dtype(), out_.memory.back(), how);
+        out_.draft.component_bytes(role_across(object_, component, version_), storage_of(component), out_.memory.back(),
+                                   how);
         return {};
     }
 
@@ -215,7 +259,7 @@ private:
         }
         if (!reencode_ && std::all_of(stored->begin(), stored->end(), [](std::uint8_t byte) { return byte <= 1; })) {
             out_.draft.component_stored(component.role(), component, stored->size());
-            return {};
+            return say_across(component, version_, draft_access::last(out_.draft));
         }
         std::vector<std::byte> bools;
         bools.reserve(stored->size());
@@ -223,7 +267,8 @@ private:
             bools.push_back(std::byte{byte != 0});
         }
         out_.memory.push_back(std::move(bools));
-        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(), store_like(component));
+        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(),
+                                   store_like(component, version_));
         return {};
     }
 
@@ -236,7 +281,7 @@ private:
         if (!blob->dtype()) {
             return unknown_dtype(object_access::file_of(object_), blob_record());
         }
-        const store how = store_like(*blob);
+        const store how = store_like(*blob, version_);
         if (object_.known_format() == format::sparse_csr) {
             const auto csr = csr_view<std::byte>::read(object_);
             if (!csr) {
@@ -300,7 +345,8 @@ private:
             return values.error();
         }
         for (const component_view part : object_) {
-            if (part.encoding() != values->encoding() || store_like(part).digest_ != store_like(*values).digest_) {
+            if (part.encoding() != values->encoding() ||
+                store_like(part, version_).digest_ != store_like(*values, version_).digest_) {
                 return not_expressible(version_, "place for different encodings or digests within one object")
                     .in_component(part.role());
             }
@@ -313,7 +359,7 @@ private:
             return std::move(blob).error();
         }
         out_.memory.push_back(*std::move(blob));
-        out_.draft.component_bytes("data", *values->dtype(), out_.memory.back(), store_like(*values));
+        out_.draft.component_bytes("data", storage_of(*values), out_.memory.back(), store_like(*values, version_));
         return {};
     }
 

@@ -29,6 +29,7 @@ struct stored_component {
     std::string_view digest;
     std::optional<std::uint64_t> decoded_bytes;       ///< where it is known
     std::optional<std::uint64_t> uncompressed_length; ///< as the file states it
+    std::optional<ztensor::digest> new_digest; ///< of the blob, instead of its own; none: the version's usual one
     ztensor::generation generation = ztensor::generation::v1_2;
     bool has_type = false;
     bool has_digest = false;

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
@@ -26,10 +27,27 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// At which version 2 goes on: the largest, up to that of its canonical form, at which the manifest and all blobs are.
+[[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_kept_2(const old_file& old) noexcept {
+    std::uint64_t bits = canonical_alignment_2 | old.index.offset;
+    const manifest& index = old.opened.index;
+    for (const object_record& object : index.objects) {
+        for (const component_record& each : index.components_of(object)) {
+            bits |= shard_of(index, each) == nullptr ? each.offset : 0;
+        }
+    }
+    return bits & (~bits + 1);
+}
+
 /// A writer that has nothing to write yet but what the old file's manifest says of itself.
 [[nodiscard]] ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_ptr<byte_sink> sink,
-                                                            const write_options& options) {
-    auto* const core = new writer_core(std::move(sink), nullptr, write_options(options).version(old.version));
+                                                            write_options options) {
+    options.version(old.version);
+    if (old.version == format_version::v2) {
+        options.any_order();
+        options.alignment_bytes(std::max(blob_alignment_2, options.alignment_bytes_.value_or(alignment_kept_2(old))));
+    }
+    auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);
     const bytes_view fields = old.index.fields.bytes();
     core->go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
@@ -81,8 +99,11 @@ make_extension(old_file& old, const file_path& path, const write_options& option
 /// writer::append by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
                                                            os_calls& os) {
-    if (result<void> valid = writer_core::check(options); !valid) {
+    if (result<void> valid = check_options(options); !valid) {
         return std::move(valid).error();
+    }
+    if (options.shard_bytes_ != 0) {
+        return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
     }
     const bool in_place = options.publish_ == publish_mode::in_place;
     result<std::unique_ptr<old_file>> opened = open_old_file(path.native(), options, os);
@@ -100,9 +121,11 @@ make_extension(old_file& old, const file_path& path, const write_options& option
         return out;
     }
     writer_core& core = *writer_access::core_of(*out);
+    // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
+    const std::uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.index.offset;
     if (in_place) {
         core.file().go_on_at(old.source().size());
-    } else if (result<void> copied = core.file().copy_range(old.source(), 0, old.index.offset); !copied) {
+    } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
         return std::move(copied).error();
     }
     for (const old_object& object : old.index.objects) {

@@ -10,6 +10,7 @@
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/edit/patching.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -31,7 +32,8 @@ namespace detail {
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<writer_core>>
 make_edited(old_file& old, const file_path& path, write_options options, os_calls& os) {
     options.version(old.version);
-    options.alignment_bytes(std::max(options.alignment_bytes_, alignment_of_blobs(old.opened.index)));
+    options.alignment_bytes(
+        std::max(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
     result<std::unique_ptr<byte_sink>> sink = make_successor(old, path, options, os);
     if (!sink) {
         return std::move(sink).error();
@@ -45,13 +47,17 @@ make_edited(old_file& old, const file_path& path, write_options options, os_call
 /// edit() by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<editor_core>>
 edit_by(const file_path& path, const write_options& options, os_calls& os) {
-    if (result<void> valid = writer_core::check(options); !valid) {
+    if (result<void> valid = check_options(options); !valid) {
         return std::move(valid).error();
     }
     const bool in_place = options.publish_ == publish_mode::in_place;
     result<std::unique_ptr<old_file>> old = open_old_file(path.native(), options, os);
     if (!old) {
         return std::move(old).error();
+    }
+    if ((**old).version == format_version::v2) {
+        return fail(errc::not_expressible,
+                    "files of version 2 only grow: append() to this one, or copy() what is to stay to another");
     }
     std::unique_ptr<patching> patch;
     std::unique_ptr<writer_core> out;

@@ -63,7 +63,7 @@ public:
         if (!found) {
             return found.error();
         }
-        result<void> valid = check_name(to);
+        result<void> valid = check_name(old_->version, to);
         if (valid && from != to && by_name_.count(std::string(to)) != 0) {
             valid = fail(errc::duplicate_key, "there is an object of this name already");
         }
@@ -130,7 +130,8 @@ public:
         }
         edited_object& object = **found;
         result<void> valid =
-            values ? check_attributes(*values, depth_around_object_attributes(old_->version)) : result<void>();
+            values ? check_attributes(old_->version, *values, depth_around_object_attributes(old_->version))
+                   : result<void>();
         if (valid && values && old_->version == format_version::v0_1) {
             valid = check_no_fields(*values, fields_of(object));
         }
@@ -147,7 +148,8 @@ public:
         if (result<void> open = check_can_change("other attributes"); !open) {
             return open;
         }
-        if (result<void> valid = values ? check_attributes(*values, depth_around_file_attributes) : result<void>();
+        if (result<void> valid =
+                values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>();
             !valid) {
             return valid;
         }

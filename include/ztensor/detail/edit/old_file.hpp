@@ -116,6 +116,10 @@ struct old_file {
     if (!at) {
         return at.error();
     }
+    if (at->is_data_shard) {
+        return fail(errc::not_expressible,
+                    "this is a data shard, which says nothing of what it holds: append to its root");
+    }
     old.index.offset = at->offset;
     if (!old.index.bytes.allocate(static_cast<std::size_t>(at->length))) {
         return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at->length});
@@ -147,6 +151,8 @@ struct old_file {
         return format_version::v1_1;
     case generation::v1_2:
         return format_version::v1_2;
+    case generation::v2:
+        return format_version::v2;
     default:
         return fail(errc::not_expressible, "files of version 1.0 are read, but not written: copy() it to another one");
     }
@@ -191,6 +197,7 @@ hold_old_file(const native_path& path, bool must_write, bool will_sync, os_calls
     auto old = std::make_unique<old_file>(*std::move(place), *std::move(lock));
     old->opened.source = std::make_shared<file_source>(*std::move(content), false, path_text(path));
     old->opened.path = path_text(path);
+    old->opened.file_bytes = old->source().size();
     return old;
 }
 
@@ -233,6 +240,13 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     facts.old_bytes = old.source().size();
     facts.manifest_offset = old.index.offset;
     facts.file_id = status->file_id;
+    if (old.version == format_version::v2) { // whose manifest may lie anywhere: the footer knows its XXH3
+        std::byte footer[footer_bytes_2];
+        facts.manifest_offset = facts.old_bytes - footer_bytes_2;
+        result<void> read = old.source().read_at(facts.manifest_offset, {footer, footer_bytes_2});
+        facts.manifest_crc = undo_sum({footer, footer_bytes_2});
+        return read ? result<undo_facts>(facts) : std::move(read).error();
+    }
     facts.manifest_crc = undo_sum(old.index.bytes.bytes());
     std::byte tail[tail_bytes];
     const std::uint64_t end = facts.manifest_offset + old.index.bytes.size();

@@ -66,7 +66,7 @@ struct imported {
 struct reader_maker {
     /// An open .zt file.
     [[nodiscard]] static result<reader> open(const foreign_file& file) {
-        return reader::open_from(file.source, file.options, path_text(file.path));
+        return reader::open_from(file.source, file.options, path_text(file.path), file.path);
     }
     /// What was imported of `file`, checked like a .zt file.
     [[nodiscard]] static result<reader> open(const foreign_file& file, imported made) {

@@ -14,9 +14,11 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -118,16 +120,16 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
     return check_indices(columns, dimensions[1], "column");
 }
 
-/// For strict reading: the columns of every row rise, in parts that were checked. Errors: strict_order.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_view indptr,
-                                                                    dtype index) {
+/// For strict reading and version 2: the columns of every row rise, in parts that were checked. Errors: `code`.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_view indptr, dtype index,
+                                                                    errc code = errc::strict_order) {
     const integers_view columns(indices, index);
     const integers_view pointers(indptr, index);
     for (std::size_t row = 0; row + 1 < pointers.size(); ++row) {
         for (std::uint64_t entry = pointers[row] + 1; entry < pointers[row + 1]; ++entry) {
             const auto at = static_cast<std::size_t>(entry);
             if (columns[at - 1] >= columns[at]) {
-                return fail(errc::strict_order, "the columns of row {} do not rise at entry {}", {row, entry});
+                return fail(code, "the columns of row {} do not rise at entry {}", {row, entry});
             }
         }
     }
@@ -153,6 +155,28 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
         }
     }
     return {};
+}
+
+/// Of version 2: no cell is named twice, in coordinates that were checked, so that cells can be counted in 64 bits.
+/// Errors: sparse_order. Throws std::bad_alloc.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_distinct_coords(const shape& dimensions, bytes_view coords,
+                                                                     dtype index) {
+    if (check_rising_coords(dimensions, coords, index)) {
+        return {};
+    }
+    const integers_view coordinates(coords, index);
+    const std::size_t entries = coordinates.size() / dimensions.rank();
+    std::vector<std::uint64_t> cells(entries);
+    for (std::size_t axis = 0; axis < dimensions.rank(); ++axis) {
+        for (std::size_t entry = 0; entry < entries; ++entry) {
+            cells[entry] = cells[entry] * dimensions[axis] + coordinates[axis * entries + entry];
+        }
+    }
+    std::sort(cells.begin(), cells.end());
+    if (std::adjacent_find(cells.begin(), cells.end()) == cells.end()) {
+        return {};
+    }
+    return fail(errc::sparse_order, "two entries name the same cell");
 }
 
 /// All of a COO object; `coords` holds all coordinates of dimension 0, then of dimension 1, and so on, of the integer

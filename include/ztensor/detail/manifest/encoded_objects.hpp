@@ -41,14 +41,14 @@ public:
 
     /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
     ZTENSOR_NOINLINE void add(format_version version, const object_entry& object) {
-        begin_object(object.name);
+        begin_object(version, object.name);
         encode_object(text_, version, object);
         end_object(version);
     }
 
     /// One of a file that is gone on with: what stands for it, as it stands there.
     ZTENSOR_COLD void add_encoded(format_version version, std::string_view of_name, bytes_view value) {
-        begin_object(of_name);
+        begin_object(version, of_name);
         text_.encoded(value);
         end_object(version);
     }
@@ -87,8 +87,8 @@ private:
         std::size_t name_bytes;
     };
 
-    void begin_object(std::string_view of_name) {
-        is_sorted_ = is_sorted_ && (size() == 0 || name(size() - 1) < of_name);
+    void begin_object(format_version version, std::string_view of_name) {
+        is_sorted_ = is_sorted_ && (size() == 0 || comes_before(version, name(size() - 1), of_name));
         place& added = *places_.extend(1);
         added.begin = text_.size();
         text_.text(of_name);
@@ -111,13 +111,19 @@ private:
         const std::size_t begin = version == format_version::v0_1 ? at.value : at.begin;
         return text_.bytes().subspan(begin, at.end - begin);
     }
-    /// In 0.1 as they came, in 1.x by the bytes of their names.
+    [[nodiscard]] static bool comes_before(format_version version, std::string_view a, std::string_view b) noexcept {
+        return version == format_version::v2 ? comes_before_2(a, b) : a < b;
+    }
+    /// In 0.1 as they came, in 1.x by the bytes of their names, in 2 by those of their keys.
     ZTENSOR_COLD void put_in_order(format_version version, record_array<std::uint32_t>& order) const {
         order.reserve(size());
         for (std::uint32_t i = 0; i < size(); ++i) {
             order.push_back(i);
         }
-        if (version != format_version::v0_1) {
+        if (version == format_version::v2) {
+            sort_positions({order.data(), order.size()},
+                           [&](std::uint32_t a, std::uint32_t b) { return comes_before_2(name(a), name(b)); });
+        } else if (version != format_version::v0_1) {
             record_array<std::uint64_t> keys;
             find_sort_keys(keys);
             sort_positions({order.data(), order.size()}, [&](std::uint32_t a, std::uint32_t b) {

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,12 +33,19 @@ inline constexpr std::size_t magic_bytes = 8;
 inline constexpr std::size_t size_field_bytes = 8;
 /// As much of a file's start and end as identify_container and locate_manifest want to see; less if it is shorter.
 inline constexpr std::size_t head_bytes = 64;
-inline constexpr std::size_t tail_bytes = size_field_bytes + magic_bytes;
+inline constexpr std::size_t tail_bytes = 40;
+
+/// The footer of version 2: the last bytes of a file, which is at least a magic and that.
+inline constexpr std::size_t footer_bytes_2 = 40;
+static_assert(footer_bytes_2 <= tail_bytes, "the tail holds every footer");
+inline constexpr std::uint64_t least_file_bytes_2 = magic_bytes + footer_bytes_2;
+inline constexpr std::uint32_t container_version_2 = 2;
 
 enum class container : std::uint8_t {
     zt_0_1,            ///< the size of the manifest stands in the last 8 bytes
     zt_1_0_or_cut_off, ///< 1.x without a magic at the end: 1.0 if a manifest of that version stands there
     zt_1,              ///< 1.1 and later
+    zt_2,
 };
 
 /// Where the manifest lies. The blobs end where it starts.
@@ -45,7 +53,35 @@ struct manifest_location {
     container kind = container::zt_1;
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
+    std::uint64_t hash = 0;     ///< of version 2: XXH3 of the manifest
+    bool is_data_shard = false; ///< of version 2: there is none
 };
+
+/// What stands in the last 40 bytes of a file of version 2. SPEC.md §13.1.
+struct footer_2 {
+    std::uint64_t manifest_offset = 0; ///< all three are 0 in a data shard
+    std::uint64_t manifest_length = 0;
+    std::uint64_t manifest_hash = 0;
+    std::uint32_t version = container_version_2;
+    std::uint32_t reserved = 0;
+};
+
+[[nodiscard]] inline footer_2 decode_footer_2(bytes_view bytes) noexcept {
+    return {load_little(bytes.data(), 8), load_little(bytes.data() + 8, 8), load_little(bytes.data() + 16, 8),
+            static_cast<std::uint32_t>(load_little(bytes.data() + 24, 4)),
+            static_cast<std::uint32_t>(load_little(bytes.data() + 28, 4))};
+}
+
+[[nodiscard]] inline std::array<std::byte, footer_bytes_2> encode_footer_2(const footer_2& footer) noexcept {
+    std::array<std::byte, footer_bytes_2> bytes = {};
+    store_little(footer.manifest_offset, bytes.data(), 8);
+    store_little(footer.manifest_length, bytes.data() + 8, 8);
+    store_little(footer.manifest_hash, bytes.data() + 16, 8);
+    store_little(footer.version, bytes.data() + 24, 4);
+    store_little(footer.reserved, bytes.data() + 28, 4);
+    std::copy_n(as_bytes(magic_2).data(), magic_bytes, bytes.data() + 32);
+    return bytes;
+}
 
 struct signature {
     std::string_view start; ///< first bytes of the file, compared without regard to the case of ASCII letters
@@ -102,8 +138,7 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// Which container starts with `head`, the first head_bytes of a file of `file_bytes` bytes.
-/// Errors: file_too_small, truncated (only the start of a magic), unsupported_container (zTensor 2), foreign_file,
-/// bad_magic.
+/// Errors: file_too_small, truncated (only the start of a magic), unsupported_container, foreign_file, bad_magic.
 [[nodiscard]] ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
     const std::string_view text = as_text(head);
     const std::string_view start = text.substr(0, magic_bytes);
@@ -117,8 +152,7 @@ inline constexpr signature foreign_signatures[] = {
         return container::zt_0_1;
     }
     if (start == magic_2) {
-        return fail(errc::unsupported_container,
-                    "this is a zTensor 2 file, another container than the .zt of 0.1 to 1.2 that this library reads");
+        return container::zt_2;
     }
     constexpr std::string_view family = "ZTEN";
     if (start.size() == magic_bytes && start.substr(0, family.size()) == family) {
@@ -128,7 +162,8 @@ inline constexpr signature foreign_signatures[] = {
             {in_quotes(start)});
     }
     if (start.size() < magic_bytes &&
-        (magic_1.substr(0, start.size()) == start || magic_0_1.substr(0, start.size()) == start)) {
+        (magic_1.substr(0, start.size()) == start || magic_0_1.substr(0, start.size()) == start ||
+         magic_2.substr(0, start.size()) == start)) {
         return fail(errc::truncated, "the file is cut off after {} bytes, within the magic of a .zt file",
                     {file_bytes});
     }
@@ -156,7 +191,7 @@ inline constexpr signature foreign_signatures[] = {
                     {length, max_manifest_bytes});
     }
     const std::uint64_t behind = fixed_bytes - magic_bytes;
-    return manifest_location{kind, file_bytes - behind - length, length};
+    return manifest_location{kind, file_bytes - behind - length, length, 0, false};
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error missing_footer(std::uint64_t file_bytes) {
@@ -166,8 +201,44 @@ inline constexpr signature foreign_signatures[] = {
         {file_bytes});
 }
 
+/// The same for version 2, whose footer gives both ends of the manifest. One of a data shard has no manifest.
+[[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
+locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
+    if (file_bytes < least_file_bytes_2 || as_text(tail.last(magic_bytes)) != magic_2) {
+        return missing_footer(file_bytes);
+    }
+    const footer_2 footer = decode_footer_2(tail.last(footer_bytes_2));
+    if (footer.version != container_version_2) {
+        return fail(errc::unsupported_version, "the footer is of version {}, and this library knows version 2",
+                    {footer.version});
+    }
+    if (footer.manifest_length == 0) {
+        if (footer.manifest_offset == 0 && footer.manifest_hash == 0) {
+            return manifest_location{container::zt_2, 0, 0, 0, true};
+        }
+        return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes, but says where it lies");
+    }
+    const std::uint64_t data_end = file_bytes - footer_bytes_2;
+    if (footer.manifest_offset < blob_alignment_2 || footer.manifest_offset > data_end ||
+        footer.manifest_length > data_end - footer.manifest_offset) {
+        return fail(errc::manifest_out_of_bounds,
+                    "the footer claims a manifest of {} bytes at offset {}, but blobs lie between bytes {} and {}",
+                    {footer.manifest_length, footer.manifest_offset, blob_alignment_2, data_end});
+    }
+    if (footer.manifest_offset % blob_alignment_2 != 0) {
+        return fail(errc::misaligned_offset, "the manifest's offset is {}, not a multiple of {}",
+                    {footer.manifest_offset, blob_alignment_2});
+    }
+    if (footer.manifest_length > max_manifest_bytes) {
+        return fail(errc::manifest_too_large, "the manifest takes {} bytes, more than the {} allowed",
+                    {footer.manifest_length, max_manifest_bytes});
+    }
+    return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash, false};
+}
+
 /// Where the manifest lies, from `tail`, the last tail_bytes of the file (all of it, if it is shorter).
-/// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large.
+/// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large; of version 2 also
+/// unsupported_version, misaligned_offset.
 [[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
 locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;
@@ -175,6 +246,9 @@ locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::
     const auto size_before = [&](std::size_t from_end) {
         return load_little(tail.data() + (tail.size() - from_end), size_field_bytes);
     };
+    if (kind == container::zt_2) {
+        return locate_manifest_2(tail, file_bytes, max_manifest_bytes);
+    }
     if (kind == container::zt_0_1) {
         if (file_bytes < fixed_bytes_without_magic) {
             return missing_footer(file_bytes);
@@ -190,7 +264,7 @@ locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::
             return fail(errc::file_too_small, "a file of {} bytes is too small for magic, manifest and footer",
                         {file_bytes});
         }
-        const std::uint64_t length = size_before(tail_bytes);
+        const std::uint64_t length = size_before(size_field_bytes + magic_bytes);
         if (length == 0) {
             return fail(errc::manifest_empty, "the footer gives a manifest of 0 bytes");
         }

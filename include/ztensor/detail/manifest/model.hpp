@@ -18,6 +18,7 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -130,6 +131,16 @@ struct object_record {
 
 static_assert(sizeof(object_record) == 28, "what an open file holds is at most four times its index");
 
+/// Another file that a root of version 2 takes blobs from.
+struct shard_record {
+    index_item name;
+    index_item digest_text;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t base = 0; ///< components in it have this added to their offset: all files lie in one row
+};
+/// Where each file of that row may start.
+inline constexpr std::uint64_t shard_alignment = 4096;
+
 /// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
 class manifest {
 public:
@@ -143,6 +154,8 @@ public:
     container_kind container = container_kind::zt;  ///< others: the index was made of a foreign header
     std::uint64_t alignment_bytes = blob_alignment; ///< every blob starts at a multiple of this, which is not 0
     bool blobs_may_overlap = false;
+    std::uint64_t manifest_offset = 0; ///< of version 2, where it is a blob among others; 0 for none
+    bool is_data_shard = false;        ///< of version 2, without any manifest
     index_item version;    ///< the file's own text; absent in 0.1
     index_item attributes; ///< as in object_record
     bool has_attributes = false;
@@ -150,6 +163,7 @@ public:
     bool blobs_are_in_order = true; ///< each component's behind the one before, so that none overlap
     record_array<object_record> objects;
     component_array<component_record> components;
+    record_array<shard_record> shards; ///< by name, and so by base
 
     [[nodiscard]] bool is_foreign() const noexcept { return container != container_kind::zt; }
     [[nodiscard]] bytes_view bytes() const noexcept { return index.bytes(); }
@@ -228,6 +242,14 @@ private:
     return component.dtype ? name(*component.dtype) : index.text(component.dtype_word);
 }
 
+/// The shard that the blob lies in, or null for the file itself.
+[[nodiscard]] inline const shard_record* shard_of(const manifest& index, const component_record& component) noexcept {
+    const shard_record* const behind =
+        std::upper_bound(index.shards.begin(), index.shards.end(), component.offset,
+                         [](std::uint64_t offset, const shard_record& each) { return offset < each.base; });
+    return behind == index.shards.begin() ? nullptr : behind - 1;
+}
+
 /// The component's logical type in the words of 1.2; "" for none.
 [[nodiscard]] inline std::string_view type_name(const manifest& index, const component_record& component) noexcept {
     return component.logical_type < logical_types.size() ? logical_types[component.logical_type].name
@@ -250,9 +272,9 @@ private:
     return nullptr;
 }
 
-/// The object's format in the words of 1.2, or the file's own word for one that is unknown.
+/// The object's format in the words of 1.2, or the file's own word for one that is unknown, and in version 2.
 [[nodiscard]] inline std::string_view format_name(const manifest& index, const object_record& object) noexcept {
-    return object.format ? name(*object.format) : index.text(object.format_word);
+    return object.format && index.generation != generation::v2 ? name(*object.format) : index.text(object.format_word);
 }
 
 /// The object's attributes; in 0.1 what is left of its map without the fields.
@@ -273,7 +295,21 @@ private:
     return cbor_cursor(fields.find(field)->cbor);
 }
 
-/// Elements of storage that make up one element of the object's shape.
+/// Of a logical type that is known.
+[[nodiscard]] inline bool has_logical_type(const component_record& component, std::string_view name) noexcept {
+    return component.logical_type < logical_types.size() && logical_types[component.logical_type].name == name;
+}
+/// Bytes that must be 0 or 1: a storage type before version 2, and a logical one there.
+[[nodiscard]] inline bool holds_bools(const component_record& component) noexcept {
+    return component.dtype == dtype::boolean || has_logical_type(component, "bool");
+}
+
+/// Elements of the object's shape that share one element of storage: more than one if they are packed.
+[[nodiscard]] inline std::uint64_t packed_elements(const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() ? logical_types[component.logical_type].packed_elements : 1;
+}
+
+/// Elements of storage that make up one element of the object's shape, or several that are packed.
 [[nodiscard]] inline std::uint64_t storage_elements(const component_record& component) noexcept {
     return component.logical_type < logical_types.size() ? logical_types[component.logical_type].storage_elements : 1;
 }

@@ -68,8 +68,10 @@ private:
 /// Throws std::bad_alloc.
 [[nodiscard]] ZTENSOR_COLD inline bool find_overlap(const manifest& index, std::uint64_t blobs_end, blob_range& first,
                                                     blob_range& second) {
+    const std::size_t manifests = index.manifest_offset != 0 ? 1 : 0; // of version 2, a blob among the others
     const auto blob_at = [&](std::size_t i) {
-        return blob_range{index.components[i].offset, index.components[i].length};
+        return i == index.components.size() ? blob_range{index.manifest_offset, index.index.size()}
+                                            : blob_range{index.components[i].offset, index.components[i].length};
     };
     overlap_search search;
     const auto overlaps = [&](const blob_range& blob) {
@@ -77,17 +79,17 @@ private:
         second = blob;
         return search.next(blob);
     };
-    const std::size_t count = index.components.size();
+    const std::size_t count = index.components.size() + manifests;
     const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range));
     if (has_memory_to_spare) {
         record_array<blob_range> blobs;
         blobs.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
-            if (index.components[i].length != 0) {
+            if (blob_at(i).length != 0) {
                 blobs.push_back(blob_at(i));
             }
         }
-        sort_by_offset(blobs, blobs_end, index.alignment_bytes == blob_alignment ? 6 : 0);
+        sort_by_offset(blobs, blobs_end, index.alignment_bytes == 1 ? 0 : 6);
         for (const blob_range& blob : blobs) {
             if (overlaps(blob)) {
                 return true;
@@ -98,12 +100,12 @@ private:
     record_array<std::uint32_t> positions; // an index that is nothing but components: see manifest_reader
     positions.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
-        if (index.components[i].length != 0) {
+        if (blob_at(i).length != 0) {
             positions.push_back(i);
         }
     }
     sort_positions(span<std::uint32_t>(positions), [&](std::uint32_t a, std::uint32_t b) {
-        return index.components[a].offset < index.components[b].offset;
+        return blob_at(a).offset < blob_at(b).offset;
     });
     for (const std::uint32_t i : positions) {
         if (overlaps(blob_at(i))) {

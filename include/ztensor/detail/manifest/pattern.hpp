@@ -21,7 +21,16 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// What may differ from one object to the next that is encoded alike.
-enum class pattern_field : std::uint8_t { shape, offset, length, uncompressed_length, digits, components, end };
+enum class pattern_field : std::uint8_t {
+    shape,
+    offset,
+    length,
+    uncompressed_length,
+    digits,
+    lower_digits,
+    components,
+    end
+};
 
 /// Where the general way met a field's value in the index: [begin, end).
 struct met_field {
@@ -53,7 +62,7 @@ public:
     struct run {
         std::uint64_t keep;  ///< of the last word, the bytes that belong to the run
         pattern_field then;  ///< what stands behind it
-        std::uint8_t digits; ///< of pattern_field::digits, how many
+        std::uint8_t digits; ///< of those fields, how many
         std::uint8_t first_word;
         std::uint8_t whole_words;
         std::uint8_t rest_bytes;
@@ -135,17 +144,29 @@ private:
     return at + 1 + size;
 }
 
+/// The same of a head that could not be shorter.
+[[nodiscard]] inline const std::byte* pass_shortest_unsigned(const std::byte* at, std::uint64_t& value) noexcept {
+    const std::byte* const end = pass_unsigned(at, value);
+    const std::ptrdiff_t size = end == nullptr ? 0 : end - at - 1;
+    const bool fits_in_less = size == 1 ? value < 24 : size > 1 && value >> (4 * size) == 0;
+    return fits_in_less ? nullptr : end;
+}
+
+template <bool IsDeterministic>
 [[nodiscard]] inline const std::byte* pass_shape(const std::byte* at, std::uint64_t& element_count) noexcept {
     std::size_t rank = std::to_integer<std::size_t>(*at++) - 0x80;
     if (rank == 0x18) {
         rank = std::to_integer<std::size_t>(*at++);
+        if (IsDeterministic && rank < 24) {
+            return nullptr;
+        }
     }
     if (rank > max_rank) {
         return nullptr;
     }
     element_counter counter;
     for (std::uint64_t dimension = 0; rank != 0; --rank) {
-        at = pass_unsigned(at, dimension);
+        at = IsDeterministic ? pass_shortest_unsigned(at, dimension) : pass_unsigned(at, dimension);
         if (at == nullptr || !counter.multiply(dimension)) {
             return nullptr;
         }
@@ -154,7 +175,8 @@ private:
     return at;
 }
 
-[[nodiscard]] inline const std::byte* pass_digits(const std::byte* at, std::size_t count) noexcept {
+/// Hexadecimal, in either case, or in lower case alone.
+[[nodiscard]] inline const std::byte* pass_digits(const std::byte* at, std::size_t count, bool is_lower) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101u;
     constexpr std::uint64_t high = 0x80 * ones;
     std::uint64_t wrong = 0;
@@ -164,7 +186,7 @@ private:
         const std::uint64_t is_digit = (lower + (0x80 - '0') * ones) & ~(lower + (0x80 - '9' - 1) * ones);
         const std::uint64_t is_letter = (lower + (0x80 - 'a') * ones) & ~(lower + (0x80 - 'f' - 1) * ones);
         // The bit 0x20 turns letters into small ones; of the digits it must have been there.
-        wrong |= digits | ~((is_digit & digits << 2) | is_letter);
+        wrong |= digits | ~((is_digit & digits << 2) | is_letter) | (is_lower ? ~digits << 2 : 0);
     }
     return (wrong & high) == 0 ? at + count : nullptr;
 }
@@ -207,6 +229,11 @@ private:
     const std::uint64_t x = load_big_64(left + i) >> beyond;
     const std::uint64_t y = load_big_64(right + i) >> beyond;
     return x != y ? x < y : a.size() < b.size();
+}
+
+/// The same in the order of deterministic CBOR, whose heads come first.
+[[nodiscard]] inline bool is_name_before_2(std::string_view a, std::string_view b) noexcept {
+    return a.size() != b.size() ? a.size() < b.size() : is_name_before(a, b);
 }
 
 } // namespace detail

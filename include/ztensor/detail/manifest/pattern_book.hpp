@@ -6,7 +6,9 @@
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 
+#include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/pattern.hpp>
 #include <ztensor/detail/manifest/right.hpp>
@@ -47,7 +49,9 @@ private:
 struct component_words {
     component_record record;
     pattern::place role, dtype_word, type_word, encoding_word, digest_text;
-    std::uint64_t element_bytes = 0; ///< of a known type, else 0
+    std::uint64_t element_bytes = 0; ///< of a known type that is not packed, else 0
+    std::uint64_t base = 0;          ///< of the file that the blob lies in, and where its blobs end
+    std::uint64_t data_end = ~std::uint64_t{0};
 };
 
 /// How a component is encoded.
@@ -102,12 +106,24 @@ private:
     std::size_t learned_ = 0;
 };
 
-/// Reads objects by pattern. Its patterns hold for one manifest.
-class pattern_book {
+/// Reads objects by pattern. Its patterns hold for one manifest. `IsDeterministic`: of version 2, of which nothing else
+/// is taken, and where blobs of several files lie in one row.
+template <bool IsDeterministic>
+class basic_pattern_book {
 public:
-    /// `blobs_end` is where the manifest starts: no blob may reach beyond.
-    pattern_book(manifest& into, std::uint64_t blobs_end) noexcept
+    /// No blob may reach beyond `blobs_end`: where the manifest starts, or in version 2 the end of the row.
+    basic_pattern_book(manifest& into, std::uint64_t blobs_end) noexcept
         : into_(into), begin_(into.index.data()), end_(begin_ + into.index.size()), blobs_end_(blobs_end) {}
+
+    /// Of version 2: how long the file itself is, and where the row of it and its shards ends.
+    void set_row(std::uint64_t first_file_bytes, std::uint64_t row_end) noexcept {
+        first_file_bytes_ = first_file_bytes;
+        blobs_end_ = row_end;
+    }
+    /// Where the last blob ends.
+    [[nodiscard]] std::uint64_t blobs_reach() const noexcept { return blobs_reach_; }
+    /// Of the object that came last.
+    [[nodiscard]] std::string_view last_name() const noexcept { return last_name_; }
 
     /// Reads the object whose name stands at `position`, if a pattern fits: takes it into the manifest and returns the
     /// position behind it; else changes nothing and returns 0. pattern::reach_bytes of anything follow the index.
@@ -117,7 +133,7 @@ public:
             return 0;
         }
         const std::byte* const behind_name = pass_name(begin_ + position, name);
-        if (behind_name == nullptr) {
+        if (behind_name == nullptr || (IsDeterministic && !is_in_order(name))) {
             return 0;
         }
         const std::byte* const behind =
@@ -125,7 +141,7 @@ public:
         if (behind == nullptr) {
             return 0;
         }
-        into_.names_are_sorted = into_.names_are_sorted && is_name_before(last_name_, name); // a name is behind it
+        into_.names_are_sorted = into_.names_are_sorted && (IsDeterministic || is_in_order(name));
         last_name_ = name;
         return static_cast<std::size_t>(behind - begin_);
     }
@@ -139,7 +155,7 @@ public:
     /// Learns from an object that came by the general way, and from its last component: [begin, end) is what stands
     /// behind its name.
     ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields,
-                            const met_fields& fields_of_component) {
+                            const met_fields& fields_of_component, const shard_record* shard = nullptr) {
         met_fields all;
         for (const met_field& each : fields.all()) {
             if (each.field != pattern_field::components || object.component_count != 1) {
@@ -159,7 +175,7 @@ public:
         like.format_word = like.bytes.place_of(object.format_word);
         like.shape = like.bytes.place_of(object.shape);
         like.attributes = like.bytes.place_of(object.attributes);
-        note_words(like.only, like.bytes, into_.components.back());
+        note_words(like.only, like.bytes, into_.components.back(), shard);
         like.may_be_dense = object.format == format::dense && object.component_count == 1 &&
                             role_name(into_, into_.components.back()) == "data";
         objects_.keep();
@@ -167,12 +183,12 @@ public:
 
     /// The same for a component: [begin, end) is what stands behind its role.
     ZTENSOR_COLD void learn(const component_record& component, std::size_t begin, std::size_t end,
-                            const met_fields& fields) {
+                            const met_fields& fields, const shard_record* shard = nullptr) {
         component_pattern& like = components_.next_to_learn();
         if (is_full() || !like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
             return;
         }
-        note_words(like.words, like.bytes, component);
+        note_words(like.words, like.bytes, component, shard);
         components_.keep();
     }
 
@@ -186,7 +202,9 @@ public:
 
     /// Notes the name of an object that comes by the general way.
     void note_name(std::string_view name) noexcept {
-        into_.names_are_sorted = into_.names_are_sorted && (last_name_.empty() || last_name_ < name);
+        if (!IsDeterministic) { // whose reader has seen to it
+            into_.names_are_sorted = into_.names_are_sorted && (last_name_.empty() || last_name_ < name);
+        }
         last_name_ = name;
     }
 
@@ -205,14 +223,26 @@ private:
     [[nodiscard]] bool is_full() noexcept { return ++learned_ > most_learned; }
     [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
 
-    ZTENSOR_COLD void note_words(component_words& like, const pattern& bytes, const component_record& component) {
+    /// A name that has a name behind it, in the index.
+    [[nodiscard]] bool is_in_order(std::string_view name) const noexcept {
+        return IsDeterministic ? last_name_.empty() || is_name_before_2(last_name_, name)
+                               : is_name_before(last_name_, name);
+    }
+
+    ZTENSOR_COLD void note_words(component_words& like, const pattern& bytes, const component_record& component,
+                                 const shard_record* shard) {
         like.record = component;
+        if (IsDeterministic) {
+            like.base = shard != nullptr ? shard->base : 0;
+            like.data_end = (shard != nullptr ? shard->size_bytes : first_file_bytes_) - footer_bytes_2;
+        }
         like.role = bytes.place_of(component.role);
         like.dtype_word = bytes.place_of(component.dtype_word);
         like.type_word = bytes.place_of(component.type_word);
         like.encoding_word = bytes.place_of(component.encoding_word);
         like.digest_text = bytes.place_of(component.digest_text);
-        like.element_bytes = is_known(into_, component) ? element_bytes(component) : 0;
+        const bool has_width = is_known(into_, component) && packed_elements(component) == 1;
+        like.element_bytes = has_width ? element_bytes(component) : 0;
     }
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
@@ -221,7 +251,7 @@ private:
         pattern::run_positions begins;
         numbers found;
         at = pass_runs(like.bytes, at, begins, found, object.component_count);
-        if (at == nullptr) {
+        if (at == nullptr || (object.component_count == 1 && !has_place(like.only, found))) {
             into_.components.truncate(components_before);
             return nullptr;
         }
@@ -249,7 +279,9 @@ private:
         std::string_view roles[most_components];
         for (std::size_t i = 0; i < parts.size(); ++i) {
             roles[i] = into_.text(parts[i].role);
-            if (place_of(roles[i], span<const std::string_view>(roles, i)) != i) {
+            const bool is_new = IsDeterministic ? i == 0 || is_name_before_2(roles[i - 1], roles[i])
+                                                : place_of(roles[i], span<const std::string_view>(roles, i)) == i;
+            if (!is_new) {
                 into_.components.truncate(object.first_component);
                 return false;
             }
@@ -281,12 +313,25 @@ private:
             pattern::run_positions begins;
             numbers found;
             const std::byte* const behind = pass_runs(like.bytes, behind_role, begins, found, 0);
+            if (behind != nullptr && !has_place(like.words, found)) {
+                return static_cast<const std::byte*>(nullptr);
+            }
             if (behind != nullptr) {
                 are_known_ = are_known_ && like.words.element_bytes != 0;
                 add_component(like.words, begins, found).role = {position(static_cast<std::size_t>(role - begin_))};
             }
             return behind;
         });
+    }
+
+    /// Of version 2, where it is not looked at again. Offsets of blobs count from the start of their own file.
+    [[nodiscard]] static bool has_place(const component_words& like, const numbers& found) noexcept {
+        return !IsDeterministic ||
+               (found.offset % blob_alignment_2 == 0 && found.offset != 0 && fits(found.offset, found.length, like.data_end));
+    }
+
+    [[nodiscard]] static const std::byte* pass_number(const std::byte* at, std::uint64_t& value) noexcept {
+        return IsDeterministic ? pass_shortest_unsigned(at, value) : pass_unsigned(at, value);
     }
 
     /// Behind the pattern, if it fits; `begins` are then those of its runs, and `components` have been taken in, if
@@ -304,19 +349,22 @@ private:
             }
             switch (run->then) {
             case pattern_field::shape:
-                at = pass_shape(at, found.element_count);
+                at = pass_shape<IsDeterministic>(at, found.element_count);
                 break;
             case pattern_field::offset:
-                at = pass_unsigned(at, found.offset);
+                at = pass_number(at, found.offset);
                 break;
             case pattern_field::length:
-                at = pass_unsigned(at, found.length);
+                at = pass_number(at, found.length);
                 break;
             case pattern_field::uncompressed_length:
-                at = pass_unsigned(at, found.uncompressed_length);
+                at = pass_number(at, found.uncompressed_length);
                 break;
             case pattern_field::digits:
-                at = pass_digits(at, run->digits);
+                at = pass_digits(at, run->digits, false);
+                break;
+            case pattern_field::lower_digits:
+                at = pass_digits(at, run->digits, true);
                 break;
             case pattern_field::components:
                 at = read_components(components, at);
@@ -334,7 +382,7 @@ private:
                                     const numbers& found) {
         into_.components.push_back(like.record);
         component_record& component = into_.components.back();
-        component.offset = found.offset;
+        component.offset = found.offset + like.base;
         component.length = found.length;
         component.uncompressed_length = found.uncompressed_length;
         component.role = like.role.in(begins);
@@ -349,6 +397,7 @@ private:
     const std::byte* begin_;
     const std::byte* end_;
     std::uint64_t blobs_end_;
+    std::uint64_t first_file_bytes_ = 0;
     std::uint64_t blobs_reach_ = 0;
     std::string_view last_name_;
     int learned_ = 0;
@@ -356,6 +405,8 @@ private:
     pattern_shelf<object_pattern, 8> objects_;
     pattern_shelf<component_pattern, 8> components_;
 };
+
+using pattern_book = basic_pattern_book<false>;
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

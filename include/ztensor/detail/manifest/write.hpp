@@ -13,8 +13,10 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/entries.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/write_2.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -33,40 +35,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What the manifest will say of one blob, in the words of 1.2; unknown words pass through. Borrows what the caller
-/// said of it; only for the length of a call.
-struct component_entry {
-    std::string_view role;
-    std::string_view dtype;
-    std::optional<std::string_view> type;
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::optional<std::uint64_t> uncompressed_length; ///< of blobs that are not raw
-    std::string_view encoding = "raw";
-    std::optional<std::string_view> copied_digest; ///< of a blob that is copied as it is
-    std::string own_digest;                        ///< of one that was written; "" for none
-    bool is_big_endian = false;
-
-    [[nodiscard]] bool has_digest() const noexcept { return copied_digest.has_value() || !own_digest.empty(); }
-    [[nodiscard]] std::string_view digest() const noexcept {
-        return copied_digest ? *copied_digest : std::string_view(own_digest);
-    }
-};
-
-/// What it will say of one object. Borrows; only for the length of a call.
-struct object_entry {
-    std::string_view name;
-    const ztensor::shape* shape = nullptr;
-    std::string_view format;
-    const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
-    span<const component_entry> components;          ///< in any order
-    bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
-    bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
-    bool keeps_word = false; ///< the format is a word of 0.1 that means nothing there, though it does in later versions
-};
-
 [[nodiscard]] constexpr std::string_view text_of(format_version version) noexcept {
-    constexpr std::string_view texts[] = {"0.1.0", "1.1.0", "1.2.0"};
+    constexpr std::string_view texts[] = {"0.1.0", "1.1.0", "1.2.0", "2"};
     return texts[static_cast<std::size_t>(version)];
 }
 
@@ -205,10 +175,12 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.end_indefinite();
 }
 
-/// What stands for one object in the manifest: in 1.x the value behind its name, in 0.1 an item of the array.
+/// What stands for one object in the manifest: the value behind its name, in 0.1 an item of the array.
 inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
     if (version == format_version::v0_1) {
         encode_tensor_0_1(out, object);
+    } else if (version == format_version::v2) {
+        encode_object_2(out, object);
     } else {
         encode_object_1(out, version, object);
     }
@@ -258,9 +230,27 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
     return fail(errc::not_expressible, "version {} has no {}", {text_of(version), feature});
 }
 
+/// The same for version 2, whose storage types are a closed set.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible_2(const component_entry& component) {
+    const std::optional<dtype> storage = find_dtype(component.dtype);
+    if (!storage || *storage == dtype::boolean) {
+        return not_expressible(format_version::v2, sentence("storage type {}", {in_quotes(component.dtype)}));
+    }
+    if (component.encoding == name(encoding::zstd)) {
+        return not_expressible(format_version::v2, sentence("encoding {}", {in_quotes(component.encoding)}));
+    }
+    if (component.is_big_endian) {
+        return not_expressible(format_version::v2, "big-endian data");
+    }
+    return {};
+}
+
 /// A component that this version has words for. Errors: not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_expressible(format_version version,
                                                                  const component_entry& component) {
+    if (version == format_version::v2) {
+        return check_expressible_2(component);
+    }
     const bool has_meaning = component.type && *component.type != component.dtype;
     const logical_type_facts* const type = known_type(component);
     const bool has_word_in_1_1 = type != nullptr && !type->name_as_dtype.empty();
@@ -284,6 +274,11 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
         if (result<void> valid = check_expressible(version, component); !valid) {
             return std::move(valid).error().in_component(component.role);
         }
+    }
+    if (version == format_version::v2 && !object.is_copy_of_2 && !is_layout_word(object.format)) {
+        return not_expressible(version,
+                               sentence("format {}: a layout of one's own has a name such as \"vendor.layout/1\"",
+                                        {in_quotes(object.format)}));
     }
     if (version != format_version::v0_1) {
         return {};

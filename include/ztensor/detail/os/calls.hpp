@@ -105,8 +105,9 @@ public:
     virtual os_answer<file_status> status_in(const os_directory& directory, const native_path& name) = 0;
     /// Every name in it but "." and "..", in any order.
     virtual os_answer<std::vector<native_path>> list(const os_directory& directory) = 0;
-    /// Creates and opens for writing; fails with file_exists on any existing name, a symbolic link included.
-    /// The file gets `permissions` less those that the process withholds from new files (umask).
+    /// Creates and opens for writing, and for reading back what was written; fails with file_exists on any existing
+    /// name, a symbolic link included. The file gets `permissions` less those that the process withholds from new files
+    /// (umask).
     virtual os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
                                            std::uint32_t permissions) = 0;
     /// Likewise, a file without a name, which is gone when it is closed without one. Fails where the file system can't.

@@ -135,6 +135,22 @@ public:
         return {};
     }
 
+    /// Reads back what was written; false where it can't be had, such as from a file that was there before.
+    [[nodiscard]] ZTENSOR_COLD bool read_back(std::uint64_t offset, span<std::byte> bytes) {
+        while (!bytes.empty()) {
+            const auto [moved, failure] = os_->read(handle_, offset, bytes);
+            if (failure == std::errc::interrupted) {
+                continue;
+            }
+            if (failure || moved == 0) {
+                return false;
+            }
+            offset += moved;
+            bytes = bytes.subspan(moved);
+        }
+        return true;
+    }
+
     /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
     /// replace and which is called `name`. What the process may not give, or the file system does not know, is made up
     /// for by fewer permissions: nobody who could not read the old file reads the new one.

@@ -102,13 +102,13 @@ public:
 
     os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,
                                    std::uint32_t permissions) override {
-        return open_handle_in(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
+        return open_handle_in(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, permissions);
     }
 
     ZTENSOR_COLD os_answer<os_handle> create_unnamed_in(const os_directory& directory,
                                                         std::uint32_t permissions) override {
 #if defined(O_TMPFILE)
-        os_answer<os_handle> made = open_handle_in(directory, ".", O_WRONLY | O_TMPFILE, permissions);
+        os_answer<os_handle> made = open_handle_in(directory, ".", O_RDWR | O_TMPFILE, permissions);
         posix_status by_handle = {};
         posix_status by_name = {};
         if (made.failure ||

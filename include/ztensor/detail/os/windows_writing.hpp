@@ -92,8 +92,8 @@ public:
     }
 
     os_answer<os_handle> create_in(const os_directory& directory, const native_path& name, std::uint32_t) override {
-        return open_handle(joined_path(directory.path, name), GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_DELETE,
-                           CREATE_NEW);
+        return open_handle(joined_path(directory.path, name), GENERIC_READ | GENERIC_WRITE,
+                           FILE_SHARE_READ | FILE_SHARE_DELETE, CREATE_NEW);
     }
     os_answer<os_handle> create_unnamed_in(const os_directory&, std::uint32_t) override {
         return {no_handle, not_supported()};

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
@@ -42,7 +43,8 @@ public:
 };
 
 /// Ranges of other sources in one row of offsets. The first file keeps its own, so that what is said of it is said of
-/// the whole; the others follow at multiples of 64, with zeros between. Put together by one thread, then never changed.
+/// the whole; the others follow at multiples of 4,096, as shard_record
+/// says, with zeros between. Put together by one thread, then never changed.
 class assembled_source final : public byte_source {
 public:
     /// `max_made_bytes` is read_options::max_decoded_bytes: no range that is made may be larger.
@@ -142,7 +144,7 @@ private:
     static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< but one range may be larger
 
     [[nodiscard]] result<std::uint64_t> add(part added) {
-        const std::optional<std::uint64_t> begin = checked_align(size_, 64);
+        const std::optional<std::uint64_t> begin = checked_align(size_, shard_alignment);
         const std::optional<std::uint64_t> end = begin ? checked_add(*begin, added.length) : std::nullopt;
         if (!end) {
             return fail(errc::out_of_bounds, "the parts of the file are together more than 64 bits can count");

@@ -225,6 +225,11 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     if (result<void> allowed = check_memory_limit(frame.content_bytes, file.options); !allowed) {
         return allowed;
     }
+    if (component.encoding == encoding::zstd_seekable) {
+        if (result<void> valid = check_seekable_frame(*stored); !valid) {
+            return valid;
+        }
+    }
     const auto content_bytes = static_cast<std::size_t>(frame.content_bytes);
     const bool is_wanted_whole = runs.begin() <= begin && runs.end() >= begin + content_bytes;
     if (is_wanted_whole) { // straight into its place
@@ -292,11 +297,36 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     return {};
 }
 
+/// Runs of a blob of seekable zstd: of the frames in which runs lie, nothing else but the table is read.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file,
+                                                                  const component_record& component, byte_runs runs,
+                                                                  span<std::byte> destination,
+                                                                  std::uint64_t& read_bytes) {
+    seek_table table;
+    if (result<void> found = load_seek_table(file, component, table); !found) {
+        return std::move(found).error().at(component.offset);
+    }
+    read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
+    for (std::size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
+        i = std::max(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
+        const zstd_frame frame{table.begin(i), table.end(i), table.content_bytes(i)};
+        result<void> read = read_runs_of_frame(file, component, frame, table.content_begin(i), runs, destination);
+        if (!read) {
+            return std::move(read).error().at(component.offset + frame.begin);
+        }
+        read_bytes += frame.end - frame.begin;
+    }
+    return {};
+}
+
 /// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
 /// bytes of the blob that took.
 [[nodiscard]] inline result<void> read_runs(const opened_file& file, const component_record& component,
                                             const byte_runs& runs, span<std::byte> destination,
                                             std::uint64_t& read_bytes) {
+    if (component.encoding == encoding::zstd_seekable) {
+        return read_seekable_runs(file, component, runs, destination, read_bytes);
+    }
     return component.encoding == encoding::raw ? read_raw_runs(file, component, runs, destination, read_bytes)
                                                : read_zstd_runs(file, component, runs, destination, read_bytes);
 }

@@ -12,7 +12,9 @@
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/verify_part_2.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -39,7 +41,7 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     const opened_file& file = component_access::file_of(component);
     stored_component stored;
     stored.source = file.source.get();
-    stored.offset = component.offset();
+    stored.offset = component_access::record_of(component).offset; // in the row of the file and its shards
     stored.length = component.stored_bytes();
     stored.dtype = component.dtype_name();
     stored.type = component.type();
@@ -91,7 +93,12 @@ ZTENSOR_INLINE std::optional<ztensor::encoding> component_view::encoding() const
     return record_->encoding;
 }
 ZTENSOR_INLINE std::uint64_t component_view::offset() const noexcept {
-    return record_->offset;
+    const detail::shard_record* const shard = detail::shard_of(file_->index, *record_);
+    return record_->offset - (shard != nullptr ? shard->base : 0);
+}
+ZTENSOR_INLINE std::string_view component_view::shard() const noexcept {
+    const detail::shard_record* const shard = detail::shard_of(file_->index, *record_);
+    return shard != nullptr ? file_->index.text(shard->name) : std::string_view();
 }
 ZTENSOR_INLINE std::uint64_t component_view::stored_bytes() const noexcept {
     return record_->length;
@@ -190,19 +197,21 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const det
 
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    result<void> read =
-        detail::guard_memory([&] {
-            return detail::read_numbers(detail::number_reader::make(*file_, *record_, number_bytes), numbers);
-        });
+    result<void> read = detail::guard_memory([&] {
+        return detail::packed_elements(*record_) == 1
+                   ? detail::read_numbers(detail::number_reader::make(*file_, *record_, number_bytes), numbers)
+                   : detail::read_packed_numbers(*file_, *object_, *record_, number_bytes, numbers);
+    });
     return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
-    result<void> read =
-        detail::guard_memory([&] {
-            return detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
-                                             numbers.size() / number_bytes, numbers);
-        });
+    result<void> read = detail::guard_memory([&] {
+        return detail::packed_elements(*record_) == 1
+                   ? detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
+                                         numbers.size() / number_bytes, numbers)
+                   : detail::read_packed_numbers_into(*file_, *object_, *record_, number_bytes, numbers);
+    });
     return read ? read : located(std::move(read).error());
 }
 
@@ -234,7 +243,10 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 }
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
-    result<digest_state> state = detail::guard_memory([&] { return detail::verify_digest(*file_, *record_); });
+    result<digest_state> state = detail::guard_memory([&] {
+        return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
+                                              : detail::verify_digest(*file_, *record_);
+    });
     return state ? state : located(std::move(state).error());
 }
 

@@ -15,9 +15,11 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -125,6 +127,19 @@ template <class Float8>
     return values;
 }
 
+/// Powers of two without a sign, which only version 2 has: 2^(e − 127), and NaN for 255.
+[[nodiscard]] inline const float8_values& values_of_e8m0() noexcept {
+    static const float8_values values = [] {
+        float8_values made;
+        for (int exponent = 0; exponent < 255; ++exponent) {
+            made.of[exponent] = std::ldexp(1.0F, exponent - 127);
+        }
+        made.of[255] = std::numeric_limits<float>::quiet_NaN();
+        return made;
+    }();
+    return values;
+}
+
 /// The values of the 8-bit float of that name; null for any other logical type.
 [[nodiscard]] inline const float8_values* find_float8(std::string_view logical_type) noexcept {
     if (logical_type == element_traits<float8_e4m3fn>::type) {
@@ -135,6 +150,9 @@ template <class Float8>
     }
     if (logical_type == element_traits<float8_e4m3fnuz>::type) {
         return &values_of<float8_e4m3fnuz>();
+    }
+    if (logical_type == "f8_e8m0") {
+        return &values_of_e8m0();
     }
     return logical_type == element_traits<float8_e5m2fnuz>::type ? &values_of<float8_e5m2fnuz>() : nullptr;
 }
@@ -203,12 +221,12 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
     if (logical_type.empty() || logical_type == name(storage)) {
         return {};
     }
-    const logical_type_facts* known = find_logical_type(logical_type);
+    const logical_type_facts* known = find_logical_type_2(logical_type);
     if (known == nullptr) {
         return fail(errc::unsupported_type, "the logical type {} is unknown and can't be converted to numbers",
                     {in_quotes(logical_type)});
     }
-    if (known->storage_elements != 1) {
+    if (known->storage_elements != 1 || known->packed_elements != 1) {
         return fail(errc::unsupported_type,
                     "elements of the logical type {} are not single numbers and can't be converted to such",
                     {in_quotes(logical_type)});

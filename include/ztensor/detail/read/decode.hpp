@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored bytes ↔ decoded bytes of one component: raw or zstd. Decoded bytes are in the file's byte
+// Stored bytes ↔ decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
 // order. SPEC.md §6.
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
@@ -11,6 +11,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/seekable.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/result.hpp>
@@ -51,6 +52,9 @@ namespace detail {
         blob_check check(file, component);
         result<void> read = read_checked(file, component, 0, destination, check);
         return read ? check.finish() : read;
+    }
+    if (component.encoding == encoding::zstd_seekable) {
+        return decode_seekable(file, component, destination);
     }
     return component.length < frame_stream::smallest_blob_bytes ? decode_blob(file, component, destination)
                                                                 : decode_frames(file, component, destination);

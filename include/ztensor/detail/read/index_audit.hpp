@@ -88,6 +88,9 @@ private:
 
     /// Behind the blobs. A file of 0.1 may have no index at all.
     [[nodiscard]] std::uint64_t index_offset() const noexcept {
+        if (file_.index.generation == generation::v2) {
+            return file_.index.manifest_offset;
+        }
         const bool has_footer_magic = file_.index.generation > generation::v1_0;
         const std::uint64_t behind_blobs = file_.index.bytes().size() + (has_footer_magic ? 16 : 8);
         const std::uint64_t size = file_.source->size();

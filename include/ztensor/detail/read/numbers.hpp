@@ -54,6 +54,10 @@ public:
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file.index, component))});
         }
+        if (packed_elements(component) != 1) { // which packed.hpp reads
+            return fail(errc::unsupported_type, "elements of the logical type {} share bytes: use read_as()",
+                        {in_quotes(type_name(file.index, component))});
+        }
         if (result<void> convertible = check_convertible(*component.dtype, made.type_); !convertible) {
             return std::move(convertible).error();
         }
@@ -240,14 +244,14 @@ private:
     /// The blob where it lies, if its bytes can be converted there: each is looked at once and any value will do.
     [[nodiscard]] std::optional<bytes_view> stable_source(const blob_check& check) const noexcept {
         const bool is_swapped = is_foreign_order(component_) && stored_.size_bytes > 1;
-        const bool is_checked = check.is_wanted() || component_.dtype == dtype::boolean;
+        const bool is_checked = check.is_wanted() || holds_bools(component_);
         return is_swapped || is_checked ? std::nullopt : stable_blob(file_, component_);
     }
 
     /// `first` is the position of the first of them in the tensor.
     [[nodiscard]] result<void> to_host(span<std::byte> elements, std::uint64_t first) const {
         to_host_order(component_, stored_, elements);
-        return component_.dtype == dtype::boolean ? normalise_bools(component_, elements, first) : result<void>();
+        return holds_bools(component_) ? normalise_bools(component_, elements, first) : result<void>();
     }
 
     void convert(bytes_view elements, span<std::byte> numbers) const noexcept {

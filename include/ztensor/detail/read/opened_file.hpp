@@ -6,12 +6,16 @@
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/read.hpp>
 #include <ztensor/detail/manifest/read_0_1.hpp>
+#include <ztensor/detail/manifest/read_2.hpp>
+#include <ztensor/detail/manifest/read_part_2.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/validate_2.hpp>
 #include <ztensor/detail/manifest/version_1_0.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
@@ -95,6 +99,36 @@ struct opened_file {
     }
 }
 
+/// The manifest is the one that the footer of version 2 digested. Errors: manifest_damaged, unsupported_digest.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at, bytes_view index) {
+    if (result<void> possible = require_xxh3(); !possible) {
+        return possible;
+    }
+    if (xxh3_of(index) == at.hash) {
+        return {};
+    }
+    return fail(errc::manifest_damaged, "the manifest's XXH3 is not the one that the footer gives").at(at.offset);
+}
+
+/// Version 2. Ranges of shards are those of the row that read_2.hpp makes of the files.
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_2(opened_file& opened, const manifest_location& at) {
+    if (result<void> intact = check_manifest_hash(at, opened.index.bytes()); !intact) {
+        return intact;
+    }
+    manifest_reader_2 reader(opened.index, opened.options, at.offset, opened.file_bytes);
+    if (result<void> read = reader.read(); !read) {
+        return read;
+    }
+    return manifest_validator_2(opened.index, reader.row_end()).validate();
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_1(opened_file& opened, const manifest_location& at) {
+    if (result<void> read = read_manifest(*opened.source, at, opened.options, opened.index); !read) {
+        return read;
+    }
+    return manifest_validator(opened.index, at.offset).validate();
+}
+
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
@@ -102,13 +136,15 @@ struct opened_file {
     if (!at) {
         return at.error();
     }
+    if (at->is_data_shard) { // there is nothing in it that it knows of
+        opened.index.generation = generation::v2;
+        opened.index.is_data_shard = true;
+        return {};
+    }
     if (result<void> copied = copy_index(source, *at, opened.index); !copied) {
         return copied;
     }
-    if (result<void> read = read_manifest(source, *at, opened.options, opened.index); !read) {
-        return read;
-    }
-    result<void> valid = manifest_validator(opened.index, at->offset).validate();
+    result<void> valid = at->kind == container::zt_2 ? open_container_2(opened, *at) : open_container_1(opened, *at);
     return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
 }
 

@@ -8,9 +8,11 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/shards.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
+#include <ztensor/detail/read/verify_2.hpp>
 #include <ztensor/reader.hpp>
 
 #include <new>
@@ -42,6 +44,23 @@ namespace detail {
 #endif
 }
 
+inline void count_state(verification& answer, const component_view& component, digest_state state) {
+    switch (state) {
+    case digest_state::match:
+        ++answer.verified;
+        break;
+    case digest_state::mismatch:
+        answer.mismatches.push_back(component);
+        break;
+    case digest_state::absent:
+        ++answer.absent;
+        break;
+    case digest_state::unsupported:
+        ++answer.unsupported;
+        break;
+    }
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
     return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
 }
@@ -49,13 +68,17 @@ namespace detail {
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<const byte_source> source,
-                                                             const read_options& options, std::string path) {
+                                                             const read_options& options, std::string path,
+                                                             const detail::native_path& root) {
     auto opened = std::make_shared<detail::opened_file>();
     opened->file_bytes = source->size();
     opened->source = std::move(source);
     opened->options = options;
     opened->path = std::move(path);
-    result<void> valid = detail::guard_memory([&] { return detail::open_container(*opened); });
+    result<void> valid = detail::guard_memory([&] {
+        result<void> done = detail::open_container(*opened);
+        return done && !opened->index.shards.empty() ? detail::take_shards(*opened, root) : done;
+    });
     return opened_as(std::move(opened), std::move(valid));
 }
 
@@ -73,7 +96,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open(const file_path& path, c
         if (!source) {
             return std::move(source).error();
         }
-        return open_from(*std::move(source), options, detail::path_text(path.native()));
+        const detail::native_path native = path.native();
+        return open_from(*std::move(source), options, detail::path_text(native), native);
     });
 }
 
@@ -106,6 +130,9 @@ ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
 }
 ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
+}
+ZTENSOR_INLINE bool reader::is_data_shard() const noexcept {
+    return file_->index.is_data_shard;
 }
 ZTENSOR_INLINE std::uint64_t reader::file_bytes() const noexcept {
     return file_->file_bytes;
@@ -144,6 +171,9 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
+        if (file_->index.generation == ztensor::generation::v2) {
+            return verify_2(threads);
+        }
         detail::digest_checks checks(*file_);
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -152,22 +182,6 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
         }
         checks.run(threads);
         verification answer;
-        const auto count = [&](const component_view& component, digest_state state) {
-            switch (state) {
-            case digest_state::match:
-                ++answer.verified;
-                break;
-            case digest_state::mismatch:
-                answer.mismatches.push_back(component);
-                break;
-            case digest_state::absent:
-                ++answer.absent;
-                break;
-            case digest_state::unsupported:
-                ++answer.unsupported;
-                break;
-            }
-        };
         std::size_t position = 0;
         for (const object_view object : *this) {
             for (const component_view component : object) {
@@ -176,11 +190,29 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
                     return detail::object_access::located(object,
                                                           std::move(state).error().in_component(component.role()));
                 }
-                count(component, *state);
+                detail::count_state(answer, component, *state);
             }
         }
         return answer;
     });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
+    if (result<void> shards = detail::verify_shards(*file_); !shards) {
+        return std::move(shards).error().in_file(file_->path);
+    }
+    detail::verified_parts found = detail::verify_parts_2(*file_, threads);
+    verification answer;
+    std::size_t position = 0;
+    for (const object_view object : *this) {
+        for (const component_view component : object) {
+            detail::count_state(answer, component, found.states[position++]);
+        }
+    }
+    if (!found.broken_rule && answer.mismatches.empty()) {
+        return std::move(found.broken_rule).error().in_file(file_->path);
+    }
+    return answer;
 }
 
 } // namespace ZTENSOR_MODE

@@ -51,6 +51,9 @@ public:
         if (result<void> valid = check_format(file_, object_, layout); !valid) {
             return std::move(valid).error();
         }
+        if (result<void> valid = check_values_apart(); !valid) {
+            return std::move(valid).error();
+        }
         return checked(load_parts(layout), layout);
     }
 
@@ -61,6 +64,9 @@ public:
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows});
+        }
+        if (result<void> valid = check_values_apart(); !valid) {
+            return std::move(valid).error();
         }
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values != nullptr && known_value_bytes(*values, value_) && values->decoded_length()) {
@@ -76,6 +82,17 @@ public:
     }
 
 private:
+    /// Values that share bytes have no place of their own. Errors: unsupported_type.
+    [[nodiscard]] result<void> check_values_apart() const {
+        const component_record* const values = find_component(file_.index, object_, "values");
+        if (values == nullptr || packed_elements(*values) == 1) {
+            return {};
+        }
+        return fail(errc::unsupported_type, "values of the logical type {} share bytes: read_as() them",
+                    {in_quotes(type_name(file_.index, *values))})
+            .in_component("values");
+    }
+
     [[nodiscard]] result<sparse_parts> load_parts(format layout) const {
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values == nullptr) { // which only 0.1 does without
@@ -94,6 +111,11 @@ private:
             return std::move(valid).error().in_component("values");
         }
         valid = check_sparse(*parts, layout, parts->values.bytes.size() / value_bytes, index_);
+        if (valid && file_.index.generation == generation::v2) {
+            valid = layout == format::sparse_csr ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes,
+                                                                        index_, errc::sparse_order)
+                                                 : check_distinct_coords(parts->shape, parts->indices.bytes, index_);
+        }
         if (valid && file_.options.strict_ != nullptr) {
             valid = layout == format::sparse_csr
                         ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_)

@@ -87,12 +87,16 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
 [[nodiscard]] inline digest_state compare_digest(const digest_parts& expected, const digester& computed) {
     const std::string text = computed.text();
-    return same_digest(parse_any_digest(text), expected) ? digest_state::match : digest_state::mismatch;
+    const digest_parts found = expected.algorithm == digest::xxh3 ? parse_digest_2(text) : parse_any_digest(text);
+    return same_digest(found, expected) ? digest_state::match : digest_state::mismatch;
 }
 
 /// The digest that the manifest gives; its algorithm is none where this library can't compute it, or there is none.
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
     const std::string_view text = file.index.text(component.digest_text);
+    if (file.index.generation == generation::v2) {
+        return parse_digest_2(text);
+    }
     return file.index.is_foreign() ? parse_any_digest(text) : parse_digest(text);
 }
 
@@ -147,8 +151,9 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     return compare_digest(expected, hash);
 }
 
-/// Where the caller wants digests checked: takes in a blob's stored bytes as they are read, from memory that nobody
-/// else changes, and says in the end whether they match its digest, if it has one that is known.
+/// Where the caller wants digests checked: takes in a blob's stored bytes (in version 2 what they decode to) as they are
+/// read, from memory that nobody else changes, and says in the end whether they match its digest, if it has one that is
+/// known.
 class blob_check {
 public:
     blob_check(const opened_file& file, const component_record& component) noexcept
@@ -171,8 +176,8 @@ public:
         if (!is_wanted() || compare_digest(expected_, hash_) == digest_state::match) {
             return {};
         }
-        return fail(errc::digest_mismatch, "the stored bytes have the digest {}, but the manifest says {}",
-                    {hash_.text(), in_quotes(file_.index.text(component_.digest_text))})
+        return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the manifest says {}",
+                    {file_.index.generation == generation::v2 ? "decoded" : "stored", hash_.text(), in_quotes(file_.index.text(component_.digest_text))})
             .at(component_.offset);
     }
 
@@ -236,7 +241,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     if (component.encoding) {
         return {};
     }
-    return fail(errc::unsupported_encoding, "the blob is encoded as {}; this library decodes raw and zstd",
+    return fail(errc::unsupported_encoding, "the blob is encoded as {}; this library decodes raw, zstd and zt.zstd-seekable/1",
                 {in_quotes(file.index.text(component.encoding_word))});
 }
 

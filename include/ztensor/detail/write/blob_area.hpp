@@ -14,7 +14,10 @@
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/blob_output.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/write/copied_blobs.hpp>
+#include <ztensor/detail/write/shared_blobs.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -24,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -32,139 +36,72 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A blob of another file.
-struct blob_place {
-    std::uint64_t source; ///< where the source lies in memory
-    std::uint64_t offset;
-    std::uint64_t length;
-};
-
-/// Blobs of other files, and where they have been copied to.
-class copied_blobs {
-    struct key_of { // the table's names are the bytes of the places
-        const copied_blobs* all;
-        std::string_view operator()(std::size_t position) const noexcept { return key(all->places_[position]); }
-    };
-
-public:
-    [[nodiscard]] ZTENSOR_COLD std::optional<std::uint64_t> find(const blob_place& place) const noexcept {
-        const std::uint32_t found = table_.find(key(place), key_of{this});
-        return found != name_table::absent ? std::optional(new_offsets_[found]) : std::nullopt;
-    }
-    ZTENSOR_COLD void add(const blob_place& place, std::uint64_t new_offset) {
-        places_.push_back(place);
-        new_offsets_.push_back(new_offset);
-        table_.add(key_of{this});
-    }
-
-private:
-    [[nodiscard]] static std::string_view key(const blob_place& place) noexcept {
-        return as_text(as_bytes(span<const blob_place>(&place, 1)));
-    }
-
-    record_array<blob_place> places_;
-    record_array<std::uint64_t> new_offsets_;
-    growing_name_table table_;
-};
-
-class blob_area {
+class blob_area : public blob_output {
 public:
     blob_area(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
-        : sink_(std::move(sink)), alignment_bytes_(options.alignment_bytes_), threads_(options.threads_) {}
-
-    [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
-    /// Drops the sink: what was not finished is gone.
-    void close() noexcept { sink_.reset(); }
-    [[nodiscard]] byte_sink& sink() noexcept { return *sink_; }
-    [[nodiscard]] result<void> finish() { return sink_->finish(); }
-
-    /// Whatever stands next: magic, blob, manifest.
-    [[nodiscard]] result<void> write(bytes_view bytes) {
-        position_ += bytes.size();
-        return bytes.empty() ? result<void>() : sink_->write(bytes);
-    }
-
-    /// Pads to where the next blob starts, and returns that.
-    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_blob() {
-        const std::optional<std::uint64_t> offset = checked_align(position_, alignment_bytes_);
-        if (!offset) {
-            return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
-        }
-        static std::byte zeros[4096]; // never written; constants would take as much of every object file
-        while (position_ < *offset) {
-            const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(*offset - position_, sizeof zeros));
-            if (result<void> written = write({zeros, piece}); !written) {
-                return std::move(written).error();
-            }
-        }
-        return *offset;
-    }
+        : blob_output(std::move(sink), options), threads_(options.threads_) {}
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     [[nodiscard]] result<void> prepare(const store& how) {
+        if (is_version_2() && xxh3_ == nullptr) {
+            xxh3_.reset(new (std::nothrow) xxh3_digester);
+            if (xxh3_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a digest");
+            }
+        }
         const bool is_plain = how.encoding_ == encoding::raw && how.digest_ == digest::none;
         return is_plain ? result<void>() : prepare_tools(how);
     }
 
     /// At the offset where its blob begins. `how` has been prepared for.
     [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
-        return {*sink_, offset, how, how.encoding_ != encoding::raw ? encoder_.get() : nullptr,
-                how.digest_ != digest::none ? digester_.get() : nullptr};
+        return writer_with(digester_for(how), offset, how);
     }
 
     /// What is known of a blob once it is written.
     void complete(component_entry& entry, std::uint64_t offset, const blob_writer& blob) {
         entry.offset = offset;
+        entry.shard = shard();
         entry.length = blob.stored_bytes();
         entry.encoding = name(blob.encoding());
         entry.own_digest = blob.digest_text();
         if (blob.encoding() != encoding::raw) {
             entry.uncompressed_length = blob.decoded_bytes();
         }
-        position_ += blob.stored_bytes();
+        has_written(blob.stored_bytes());
     }
 
     /// One component; `entry` then says where and how it is stored.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
                                                        component_entry& entry) {
-        const result<std::uint64_t> offset = begin_blob();
-        if (!offset) {
-            return offset.error();
-        }
-        sink_->expect(content.bytes.size());
-        blob_writer blob = writer_at(*offset, how);
-        if (result<void> written = blob.append(content, true); !written) {
-            return written;
-        }
-        complete(entry, *offset, blob);
-        return {};
+        return is_version_2() && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
+                                                                : encode_here(content, how, digester_for(how), entry);
     }
 
-    /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault.
+    /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
+    /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
     [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
+        if (is_version_2() && stored.is_raw) {
+            return copy_or_share(stored, entry);
+        }
         const blob_place place = {address_of(stored.source), stored.offset, stored.length};
-        const std::optional<std::uint64_t> known = copied_blobs_ != nullptr ? copied_blobs_->find(place) : std::nullopt;
+        const std::optional<blob_position> known = copied_blobs_ != nullptr ? copied_blobs_->find(place) : std::nullopt;
+        if (stored.new_digest) {
+            if (result<void> digested = digest_anew(stored, *stored.new_digest, entry); !digested) {
+                return digested;
+            }
+        }
         if (known) {
-            entry.offset = *known;
+            entry.offset = known->offset;
+            entry.shard = known->shard;
             return {};
         }
-        const result<std::uint64_t> offset = begin_blob();
-        if (!offset) {
-            return offset.error();
+        result<void> copied = copy_here(stored, entry);
+        if (copied && copied_blobs_ != nullptr && stored.length != 0) {
+            copied_blobs_->add(place, {entry.offset, entry.shard});
         }
-        entry.offset = *offset;
-        if (result<void> copied = copy_bytes(stored); !copied) {
-            return copied;
-        }
-        if (copied_blobs_ != nullptr && stored.length != 0) {
-            copied_blobs_->add(place, *offset);
-        }
-        return {};
+        return copied;
     }
-
-    /// What is written next is to stand at that place of the file.
-    void go_on_at(std::uint64_t position) noexcept { position_ = position; }
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
 
     /// A range of bytes as they are, where the last one ended.
     [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
@@ -176,12 +113,6 @@ public:
         return copy_bytes(range);
     }
 
-    /// Whether what is copied from that source would be lost by writing on.
-    [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
-        const file* const in_file = source.as_file();
-        return in_file != nullptr && sink_ != nullptr && sink_->would_destroy(*in_file);
-    }
-
     /// From here on, what is one blob in a file that is copied stays one. Gives what an outer copy had remembered, for
     /// end_copying().
     [[nodiscard]] copied_blobs* begin_copying(copied_blobs& of_this_copy) noexcept {
@@ -190,6 +121,175 @@ public:
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
+    [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
+        const bool is_encoded = how.encoding_ != encoding::raw;
+        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2()};
+    }
+
+    [[nodiscard]] blob_digester* digester_for(const store& how) const noexcept {
+        if (how.digest_ != digest::none) {
+            return digester_.get();
+        }
+        return is_version_2() ? xxh3_.get() : nullptr;
+    }
+
+    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
+                                           component_entry& entry) {
+        const result<std::uint64_t> offset = begin_blob(content.bytes.size());
+        if (!offset) {
+            return offset.error();
+        }
+        target().expect(content.bytes.size());
+        blob_writer blob = writer_with(digester, *offset, how);
+        if (result<void> written = blob.append(content, true); !written) {
+            return written;
+        }
+        complete(entry, *offset, blob);
+        return {};
+    }
+
+    /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
+    /// compared.
+    [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
+                                                            component_entry& entry) {
+        no_bytes nowhere;
+        blob_writer looked_at(nowhere, 0, store(), nullptr, xxh3_.get(), true);
+        if (result<void> read = looked_at.append(content, true); !read) {
+            return read;
+        }
+        const blob_identity identity = {xxh3_->value(), content.bytes.size()};
+        const std::optional<blob_position> known = written_.find(identity);
+        if (!known || !holds(*known, content)) {
+            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
+            result<void> encoded = encode_here(content, how, still_to_do, entry);
+            if (encoded) {
+                written_.add(identity, {entry.offset, entry.shard});
+                entry.own_digest = still_to_do == nullptr ? xxh3_digester::text_of(identity.xxh3) : entry.own_digest;
+            }
+            return encoded;
+        }
+        if (how.digest_ != digest::none) {
+            blob_writer digested(nowhere, 0, how, nullptr, digester_.get(), true);
+            if (result<void> read = digested.append(content, true); !read) {
+                return read;
+            }
+        }
+        entry.offset = known->offset;
+        entry.shard = known->shard;
+        entry.own_digest = digester_for(how)->text();
+        return {};
+    }
+
+    [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
+        byte_sink& where = sink_of(position.shard);
+        compared_bytes compared(where, position.offset);
+        blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
+        return blob.append(content, true).has_value() && compared.is_same();
+    }
+
+    [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
+        const result<std::uint64_t> offset = begin_blob(stored.length);
+        if (!offset) {
+            return offset.error();
+        }
+        entry.offset = *offset;
+        entry.shard = shard();
+        return copy_bytes(stored);
+    }
+
+    /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
+        const std::optional<std::uint64_t> stated = stated_xxh3(stored);
+        if (!stated) {
+            const digest algorithm = stored.new_digest.value_or(digest::none);
+            if (result<void> looked_at = look_at(stored, algorithm, entry); !looked_at) {
+                return looked_at;
+            }
+        }
+        const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
+        const std::optional<blob_position> known = written_.find(identity);
+        if (known) {
+            const result<bool> same = holds(*known, stored);
+            if (!same) {
+                return same.error();
+            }
+            if (*same) {
+                entry.offset = known->offset;
+                entry.shard = known->shard;
+                return {};
+            }
+        }
+        result<void> copied = copy_here(stored, entry);
+        if (copied) {
+            written_.add(identity, {entry.offset, entry.shard});
+        }
+        return copied;
+    }
+
+    /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
+    [[nodiscard]] result<void> look_at(const stored_component& stored, digest algorithm, component_entry& entry) {
+        blob_digester* const wanted = algorithm == digest::none ? nullptr : digester_.get();
+        xxh3_->begin(digest::xxh3);
+        if (wanted != nullptr) {
+            wanted->begin(algorithm);
+        }
+        result<void> read = read_pieces(stored, [&](bytes_view piece) {
+            xxh3_->update(piece);
+            if (wanted != nullptr) {
+                wanted->update(piece);
+            }
+            return true;
+        });
+        if (read && !entry.copied_digest) {
+            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
+        }
+        return read;
+    }
+
+    [[nodiscard]] result<void> digest_anew(const stored_component& stored, digest algorithm, component_entry& entry) {
+        digester_->begin(algorithm);
+        result<void> read = read_pieces(stored, [&](bytes_view piece) {
+            digester_->update(piece);
+            return true;
+        });
+        entry.own_digest = digester_->text();
+        return read;
+    }
+
+    [[nodiscard]] result<bool> holds(const blob_position& position, const stored_component& stored) {
+        byte_sink& where = sink_of(position.shard);
+        std::uint64_t at = position.offset;
+        bool is_same = true;
+        const result<void> read = read_pieces(stored, [&](bytes_view piece) {
+            is_same = where.holds(at, piece);
+            at += piece.size();
+            return is_same;
+        });
+        return read ? result<bool>(is_same) : read.error();
+    }
+
+    /// Calls `take(bytes) → bool` for all of a blob of another file, until it has enough.
+    template <class Take>
+    [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+        byte_buffer buffer;
+        if (!buffer.allocate(static_cast<std::size_t>(std::min(stored.length, most_bytes)))) {
+            return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+        }
+        for (std::uint64_t at = 0; at < stored.length;) {
+            const auto size = static_cast<std::size_t>(std::min(stored.length - at, most_bytes));
+            const span<std::byte> piece = buffer.writable_bytes().first(size);
+            if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
+                return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
+            }
+            if (!take(piece)) {
+                return {};
+            }
+            at += size;
+        }
+        return {};
+    }
+
     /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
     /// pieces that end at whole MiB.
     [[nodiscard]] result<void> copy_bytes(const stored_component& stored) {
@@ -197,12 +297,12 @@ private:
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
             result<std::uint64_t> moved = in_file != nullptr
-                                              ? sink_->append_file(*in_file, stored.offset + at, stored.length - at)
+                                              ? target().append_file(*in_file, stored.offset + at, stored.length - at)
                                               : std::uint64_t{0};
             if (!moved) {
                 return std::move(moved).error();
             }
-            position_ += *moved;
+            has_written(*moved);
             if (*moved == 0) {
                 moved = copy_piece(stored, at, buffer);
             }
@@ -221,7 +321,7 @@ private:
         if (!buffer.is_allocated() && !buffer.allocate(static_cast<std::size_t>(std::min(stored.length, most_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
         }
-        const std::uint64_t size = std::min(stored.length - at, most_bytes - position_ % most_bytes);
+        const std::uint64_t size = std::min(stored.length - at, most_bytes - position() % most_bytes);
         const span<std::byte> piece = buffer.writable_bytes().first(static_cast<std::size_t>(size));
         if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
             return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
@@ -255,13 +355,12 @@ private:
         return encoder_->check(how.zstd_level_);
     }
 
-    std::unique_ptr<byte_sink> sink_; ///< null once closed
-    std::uint64_t alignment_bytes_;
-    std::uint64_t position_ = 0;
     unsigned threads_;
     std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
     std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
+    std::unique_ptr<xxh3_digester> xxh3_;     ///< of version 2, once there is a blob
     copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
+    shared_blobs written_;                    ///< of version 2: the raw blobs of the file
 };
 
 } // namespace detail

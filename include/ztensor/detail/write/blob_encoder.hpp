@@ -30,8 +30,9 @@ public:
 
     /// Errors: invalid_argument for a level that there isn't.
     [[nodiscard]] virtual result<void> check(int level) const = 0;
-    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten.
-    virtual void begin(int level, double most_of_raw) noexcept = 0;
+    /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
+    /// has it, zt.zstd-seekable/1.
+    virtual void begin(int level, double most_of_raw, bool seekable) noexcept = 0;
     /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
     [[nodiscard]] virtual result<void> encode(bytes_view piece, bool last, byte_consumer out) = 0;
     /// How the blob, once it is ended, is stored: raw where compressing it did not pay.

@@ -33,13 +33,13 @@ struct blob_content {
 /// One blob being written. Its memory does not grow with the blob.
 class blob_writer {
 public:
-    /// At `position` of what goes into `sink`. `encoder` and `digester` are null where `how` asks for neither.
+    /// At `position` of what goes into `sink`. `encoder` and `digester` are null where there is to be neither.
     blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder,
-                blob_digester* digester) noexcept
+                blob_digester* digester, bool is_version_2) noexcept
         : sink_(&sink), position_(position), encoder_(encoder), digester_(digester),
-          is_big_endian_(how.is_big_endian_) {
+          digests_decoded_(is_version_2 && encoder != nullptr), is_big_endian_(how.is_big_endian_) {
         if (encoder_ != nullptr) {
-            encoder_->begin(how.zstd_level_, how.most_of_raw_);
+            encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
         }
         if (digester_ != nullptr) {
             digester_->begin(how.digest_);
@@ -58,7 +58,7 @@ public:
     [[nodiscard]] ztensor::encoding encoding() const noexcept {
         return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
     }
-    /// Of the stored bytes; "" if none was asked for.
+    /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
     [[nodiscard]] ZTENSOR_NOINLINE std::string digest_text() const {
         return digester_ != nullptr ? digester_->text() : std::string();
     }
@@ -66,6 +66,9 @@ public:
 private:
     [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
+        if (digests_decoded_ && digester_ != nullptr) {
+            digester_->update(piece);
+        }
         return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
     }
 
@@ -96,7 +99,7 @@ private:
     }
 
     [[nodiscard]] result<void> store_bytes(bytes_view bytes) {
-        if (digester_ != nullptr) {
+        if (digester_ != nullptr && !digests_decoded_) {
             return store_digested(bytes);
         }
         stored_bytes_ += bytes.size();
@@ -125,6 +128,7 @@ private:
     std::uint64_t position_;
     blob_encoder* encoder_;   ///< null: raw
     blob_digester* digester_; ///< null: none
+    bool digests_decoded_;
     bool is_big_endian_;
     std::uint64_t decoded_bytes_ = 0;
     std::uint64_t stored_bytes_ = 0;

@@ -37,6 +37,14 @@ struct dense_tensor {
     const store& how;
 };
 
+/// The same in the words of the version that is written.
+[[nodiscard]] inline dense_tensor in_words_of(format_version version, dense_tensor tensor) noexcept {
+    if (version == format_version::v2) {
+        say_in_2(tensor.storage, tensor.type);
+    }
+    return tensor;
+}
+
 /// What the manifest will say of its data: `decoded_bytes` of them.
 [[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, std::uint64_t decoded_bytes) {
     component_entry entry;
@@ -58,14 +66,37 @@ struct dense_tensor {
     return object;
 }
 
-[[nodiscard]] inline result<void> check_name(std::string_view name) {
+[[nodiscard]] inline result<void> check_name(format_version version, std::string_view name) {
     const char* const problem = name_problem(name);
-    return problem == nullptr ? result<void>() : fail(errc::name_invalid, problem);
+    if (problem != nullptr) {
+        return fail(errc::name_invalid, problem);
+    }
+    if (version == format_version::v2 && name.size() > max_name_bytes_2) {
+        return fail(errc::name_invalid, "a name is longer than the {} bytes of version 2", {max_name_bytes_2});
+    }
+    return {};
+}
+
+[[nodiscard]] inline const logical_type_facts* find_logical_type_of(format_version version,
+                                                                    std::string_view word) noexcept {
+    return version == format_version::v2 ? find_logical_type_2(word) : find_logical_type(word);
+}
+
+/// Of all elements of the shape, or nothing where 64 bits don't hold that. `type` is null for the storage type's own.
+[[nodiscard]] inline std::optional<std::uint64_t> bytes_of_elements(const shape& dimensions, dtype storage,
+                                                                    const logical_type_facts* type) noexcept {
+    if (type == nullptr || type->packed_elements == 1) {
+        return dense_bytes(dimensions,
+                           width_bytes(storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1}));
+    }
+    const std::optional<std::uint64_t> count = dimensions.element_count();
+    const std::uint64_t packed = type->packed_elements;
+    return count ? std::optional(*count / packed + (*count % packed != 0 ? 1u : 0u)) : std::nullopt;
 }
 
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
 /// too_large_for_host, type_mismatch, size_mismatch.
-[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(const dense_tensor& tensor,
+[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
                                                                     std::uint64_t found_bytes) {
     const std::string_view word = tensor.type.value_or(name(tensor.storage));
     if (!is_utf8(word)) {
@@ -75,7 +106,7 @@ struct dense_tensor {
     if (!behind || !checked_align(*behind, blob_alignment)) {
         return fail(errc::too_large_for_host, "the object takes more than 2^64 bytes");
     }
-    const logical_type_facts* const type = find_logical_type(word);
+    const logical_type_facts* const type = find_logical_type_of(version, word);
     if (type != nullptr && type->storage != tensor.storage) {
         return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
                     {in_quotes(type->name), name(type->storage), name(tensor.storage)});
@@ -83,10 +114,10 @@ struct dense_tensor {
     if (type == nullptr && word != name(tensor.storage)) {
         return {}; // a word that we don't know may mean elements of any size
     }
-    const std::uint64_t element_bytes =
-        width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
-    const std::optional<std::uint64_t> expected = dense_bytes(tensor.dimensions, element_bytes);
+    const std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
     if (!expected) {
+        const std::uint64_t element_bytes =
+            width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
         return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
                     {to_string(tensor.dimensions), element_bytes});
     }
@@ -111,7 +142,7 @@ struct dense_tensor {
     if (!tensor.dimensions.element_count()) {
         return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
     }
-    result<void> valid = check_dense_data(tensor, data.length);
+    result<void> valid = check_dense_data(version, tensor, data.length);
     return valid ? valid : std::move(valid).error().in_component(data.role);
 }
 

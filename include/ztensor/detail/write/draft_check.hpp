@@ -16,6 +16,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/manifest/validate_2.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
@@ -35,19 +36,24 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-[[nodiscard]] inline component_entry entry_of_decoded(const component_source& source) {
+[[nodiscard]] inline component_entry entry_of_decoded(format_version version, const component_source& source) {
+    dtype storage = source.storage;
     component_entry entry;
     entry.role = source.role;
-    entry.dtype = name(source.storage);
     if (source.type) {
         entry.type = *source.type;
     }
+    if (version == format_version::v2) {
+        say_in_2(storage, entry.type);
+    }
+    entry.dtype = name(storage);
     entry.length = source.bytes.size();
     entry.is_big_endian = source.how.is_big_endian_ && width_bytes(source.storage) > 1;
     return entry;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline component_entry entry_of_stored(const component_source& source) {
+[[nodiscard]] ZTENSOR_COLD inline component_entry entry_of_stored(format_version version,
+                                                                  const component_source& source) {
     const stored_component& stored = *source.stored;
     component_entry entry;
     entry.role = source.role;
@@ -57,24 +63,48 @@ namespace detail {
     }
     entry.length = stored.length;
     entry.encoding = stored.encoding;
-    if (stored.has_digest) {
+    // Those of version 2 are of the decoded bytes.
+    if (stored.has_digest && !stored.new_digest &&
+        (version == format_version::v2) == (stored.generation == generation::v2)) {
         entry.copied_digest = stored.digest;
     }
     entry.is_big_endian = stored.is_big_endian;
     if (!stored.is_raw) {
         entry.uncompressed_length = stored.decoded_bytes ? stored.decoded_bytes : stored.uncompressed_length;
     }
+    const std::optional<dtype> storage = find_dtype(entry.dtype);
+    if (version == format_version::v2 && stored.generation != generation::v2 && storage) {
+        dtype said = *storage;
+        say_in_2(said, entry.type);
+        entry.dtype = name(said);
+    }
     return entry;
 }
 
 /// What the manifest will say of each component of a draft.
-[[nodiscard]] ZTENSOR_COLD inline std::vector<component_entry> entries_of(const object_draft& draft) {
+[[nodiscard]] ZTENSOR_COLD inline std::vector<component_entry> entries_of(format_version version,
+                                                                          const object_draft& draft) {
     std::vector<component_entry> entries(draft.components().size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const component_source& source = draft.components()[i];
-        entries[i] = source.stored ? entry_of_stored(source) : entry_of_decoded(source);
+        entries[i] = source.stored ? entry_of_stored(version, source) : entry_of_decoded(version, source);
     }
     return entries;
+}
+
+/// In which the components of a draft are written: in their own, or in that of their roles.
+[[nodiscard]] ZTENSOR_COLD inline std::vector<std::uint32_t> blob_order(format_version version,
+                                                                        const object_draft& draft) {
+    const std::vector<component_source>& components = draft.components();
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < components.size(); ++i) {
+        order.push_back(i);
+    }
+    if (version == format_version::v2) {
+        sort_positions(order,
+                       [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; });
+    }
+    return order;
 }
 
 [[nodiscard]] ZTENSOR_COLD inline object_entry entry_of(std::string_view name, const object_draft& draft,
@@ -90,13 +120,14 @@ namespace detail {
         object.is_copy = object.is_copy || source.stored;
         object.is_copy_of_0_1 =
             object.is_copy_of_0_1 || (source.stored && source.stored->generation == generation::v0_1);
+        object.is_copy_of_2 = object.is_copy_of_2 || (source.stored && source.stored->generation == generation::v2);
     }
     return object;
 }
 
 /// The parts of quantized weights fit each other, as far as their parameters are understood.
 /// Errors: quant_group, quant_packing, size_mismatch.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_quantized(const manifest& index) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_quantized(const manifest& index) { // before version 2
     const object_record& object = index.objects[0];
     const component_record* const packed = find_component(index, object, "packed_weight");
     if (object.format != format::quantized_group || packed == nullptr) {
@@ -131,12 +162,14 @@ namespace detail {
     if (!end) {
         return end.error();
     }
-    if (!object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
+    if (version != format_version::v2 &&
+        !object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
         if (result<void> valid = check_quantized(index); !valid) {
             return valid;
         }
     }
-    result<void> valid = manifest_validator(index, *end).validate();
+    result<void> valid = version == format_version::v2 ? manifest_validator_2(index, *end).validate()
+                                                       : manifest_validator(index, *end).validate();
     if (valid) {
         return valid;
     }
@@ -151,15 +184,16 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 }
 
 /// Values from another file may be nested deeper than they can be here: `depth` arrays and maps will enclose them.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(const attributes& values, std::size_t depth) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_attributes(format_version version, const attributes& values,
+                                                                std::size_t depth) {
     const std::string* not_utf8 = nullptr;
     for (const attributes::entry& each : values.values()) {
         if (cbor_cursor value(each.cbor, depth); !value.skip()) {
             return fail(value.fault().code, "the value of attribute {} would be {}",
                         {in_quotes(each.key), value.fault().sentence});
         }
-        if (const char* const problem = name_problem(each.key)) {
-            return fail(errc::name_invalid, "of attribute {}, {}", {in_quotes(each.key), problem});
+        if (const result<void> valid = check_name(version, each.key); !valid) {
+            return fail(errc::name_invalid, "of attribute {}, {}", {in_quotes(each.key), valid.error().sentence()});
         }
         if (!each.is_utf8 && not_utf8 == nullptr) {
             not_utf8 = &each.key;
@@ -171,10 +205,29 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
     return {};
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(const object_entry& object) {
+/// Gives an object of version 2 the attributes it will have there, which `into` holds; none instead of an empty set.
+[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(object_entry& object, attributes& into) {
+    if (object.attributes == nullptr || object.attributes->empty()) {
+        object.attributes = nullptr;
+        return {};
+    }
+    const std::size_t depth = depth_around_object_attributes(format_version::v2);
+    if (result<void> valid = check_attributes(format_version::v2, *object.attributes, depth); !valid) {
+        return valid;
+    }
+    result<attributes> said = to_deterministic(*object.attributes, depth);
+    if (!said) {
+        return std::move(said).error();
+    }
+    into = *std::move(said);
+    object.attributes = &into;
+    return {};
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(format_version version, const object_entry& object) {
     std::vector<std::uint32_t> order;
     for (const component_entry& component : object.components) {
-        if (result<void> valid = check_name(component.role); !valid) {
+        if (result<void> valid = check_name(version, component.role); !valid) {
             return valid;
         }
         order.push_back(static_cast<std::uint32_t>(order.size()));
@@ -196,12 +249,12 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
         return fail(errc::limit_exceeded, "a shape has more than 64 dimensions");
     }
     if (object.attributes != nullptr) {
-        if (result<void> valid = check_attributes(*object.attributes, depth_around_object_attributes(version));
+        if (result<void> valid = check_attributes(version, *object.attributes, depth_around_object_attributes(version));
             !valid) {
             return valid;
         }
     }
-    if (result<void> valid = check_roles(object); !valid) {
+    if (result<void> valid = check_roles(version, object); !valid) {
         return valid;
     }
     if (result<void> valid = check_expressible(version, object); !valid) {

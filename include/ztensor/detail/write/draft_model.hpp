@@ -56,14 +56,17 @@ private:
         text_.null(); // no item of an index stands at its first byte
         into.generation = version == format_version::v0_1   ? generation::v0_1
                           : version == format_version::v1_1 ? generation::v1_1
-                                                            : generation::v1_2;
+                          : version == format_version::v1_2 ? generation::v1_2
+                                                            : generation::v2;
     }
 
     ZTENSOR_COLD void add_object(const object_entry& object) {
         object_record record;
         record.name = put(object.name);
         record.format_word = put(object.format);
-        if (!object.keeps_word) {
+        if (version_ == format_version::v2) {
+            record.format = find_layout(object.format);
+        } else if (!object.keeps_word) {
             record.format = find_format(object.format);
         }
         record.shape = here();
@@ -101,6 +104,10 @@ private:
         const bool is_0_1 = version_ == format_version::v0_1;
         record.dtype_word = put(entry.dtype);
         record.dtype = find_storage(entry.dtype, &dtype_facts::name);
+        if (version_ == format_version::v2) {
+            interpret_2(entry, record);
+            return;
+        }
         if (version_ == format_version::v1_2 && entry.type) {
             record.type_word = put(*entry.type);
             interpret_type(*entry.type, entry.dtype, record);
@@ -120,6 +127,22 @@ private:
         record.any_nonzero_is_true = is_0_1;
         const known_word<format> layout = into_.objects[0].format;
         record.holds_indices = is_0_1 && (layout == format::sparse_csr || layout == format::sparse_coo);
+    }
+
+    ZTENSOR_COLD void interpret_2(const component_entry& entry, component_record& record) {
+        if (entry.type) {
+            const logical_type_facts* const type = find_logical_type_2(*entry.type);
+            record.type_word = put(*entry.type);
+            record.logical_type =
+                type != nullptr ? static_cast<std::uint8_t>(type - logical_types.data()) : unknown_type;
+        }
+        const bool is_raw = entry.encoding == name(encoding::raw);
+        record.encoding = is_raw ? std::optional(encoding::raw) : find_encoding_2(entry.encoding);
+        if (!is_raw) {
+            record.encoding_word = put(entry.encoding);
+            record.states_uncompressed_length = record.knows_uncompressed_length = true;
+            record.uncompressed_length = entry.uncompressed_length.value_or(0);
+        }
     }
 
     [[nodiscard]] result<std::uint64_t> finish() {

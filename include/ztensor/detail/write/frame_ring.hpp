@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/threads.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/seek_table.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -40,14 +41,24 @@ struct encoded_frame {
     std::atomic<std::size_t> ready{0}; ///< 1 + the number of the frame that is in it
 };
 
+/// How every frame of a blob is compressed.
+struct frame_settings {
+    int level = 0;
+    bool is_seekable = false; ///< as zt.zstd-seekable/1 wants it, with a checksum
+
+    [[nodiscard]] std::size_t encode(zstd_encoder& encoder, bytes_view content, span<std::byte> to) const noexcept {
+        return is_seekable ? encoder.encode_checked(level, content, to) : encoder.encode(level, content, to);
+    }
+};
+
 /// One run of frames being compressed by several threads. Each works in a lane of its own; that of the caller also
 /// hands on what is ready, so that nobody else's code runs on another thread. Frames wait in a ring, and nobody
 /// compresses one for which the ring has no room.
 class zstd_frame_run {
 public:
-    zstd_frame_run(bytes_view content, std::size_t frame_bytes, int level, byte_consumer out, encoded_frame* ring,
-                   std::size_t ring_frames) noexcept
-        : content_(content), frame_bytes_(frame_bytes), level_(level), out_(out), ring_(ring),
+    zstd_frame_run(bytes_view content, std::size_t frame_bytes, frame_settings settings, byte_consumer out,
+                   encoded_frame* ring, std::size_t ring_frames) noexcept
+        : content_(content), frame_bytes_(frame_bytes), settings_(settings), out_(out), ring_(ring),
           ring_frames_(ring_frames), frames_((content.size() + frame_bytes - 1) / frame_bytes) {}
 
     /// Called at once by every lane's thread; returns when there is nothing left for it to do.
@@ -88,7 +99,7 @@ private:
         const std::size_t begin = frame * frame_bytes_;
         const std::size_t size = std::min(frame_bytes_, content_.size() - begin);
         encoded_frame& place = ring_[frame % ring_frames_];
-        place.encoded = encoder.encode(level_, content_.subspan(begin, size), place.memory.writable_bytes());
+        place.encoded = settings_.encode(encoder, content_.subspan(begin, size), place.memory.writable_bytes());
         place.ready.store(frame + 1, std::memory_order_release);
     }
 
@@ -132,7 +143,7 @@ private:
 
     bytes_view content_;
     std::size_t frame_bytes_;
-    int level_;
+    frame_settings settings_;
     byte_consumer out_;
     encoded_frame* ring_;
     std::size_t ring_frames_;
@@ -157,8 +168,10 @@ public:
 
     [[nodiscard]] result<void> check(int level) const override { return check_zstd_level(level); }
 
-    void begin(int level, double most_of_raw) noexcept override {
-        level_ = level;
+    void begin(int level, double most_of_raw, bool seekable) noexcept override {
+        settings_ = {level, seekable};
+        frame_sizes_.truncate(0);
+        decoded_bytes_ = 0;
         most_of_raw_ = most_of_raw;
         is_on_trial_ = most_of_raw_ > 0;
         is_raw_ = false;
@@ -167,10 +180,29 @@ public:
     }
 
     [[nodiscard]] ztensor::encoding used() const noexcept override {
-        return is_raw_ ? ztensor::encoding::raw : ztensor::encoding::zstd;
+        return is_raw_                 ? ztensor::encoding::raw
+               : settings_.is_seekable ? ztensor::encoding::zstd_seekable
+                                       : ztensor::encoding::zstd;
     }
 
     [[nodiscard]] result<void> encode(bytes_view piece, bool last, byte_consumer out) override {
+        if (!settings_.is_seekable) {
+            return encode_piece(piece, last, out);
+        }
+        out_ = out;
+        decoded_bytes_ += piece.size();
+        result<void> done = encode_piece(piece, last, {this, take_frame});
+        return done && last && !is_raw_ ? put_seek_table(frame_sizes_, frame_bytes, decoded_bytes_, out) : done;
+    }
+
+private:
+    [[nodiscard]] static result<void> take_frame(void* self, bytes_view frame) {
+        zstd_frames& frames = *static_cast<zstd_frames*>(self);
+        frames.frame_sizes_.push_back(static_cast<std::uint32_t>(frame.size())); // about 1 MiB, if they will count
+        return frames.out_.take(frames.out_.owner, frame);
+    }
+
+    [[nodiscard]] result<void> encode_piece(bytes_view piece, bool last, byte_consumer out) {
         const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
             const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
@@ -194,7 +226,6 @@ public:
         return {};
     }
 
-private:
     /// Takes as much of `piece` as there is room for.
     [[nodiscard]] result<void> gather(bytes_view& piece, std::size_t batch_bytes) {
         if (!gathered_.is_allocated() && !gathered_.allocate(batch_bytes)) {
@@ -209,9 +240,9 @@ private:
         return {};
     }
 
-    /// Whole frames, or what is left at the end. An empty blob is one empty frame.
+    /// Whole frames, or what is left at the end. An empty blob is one empty frame, unless its seek table says so.
     [[nodiscard]] result<void> encode_frames(bytes_view content, bool last, byte_consumer out) {
-        if (content.empty() && !(last && is_empty_)) {
+        if (content.empty() && (!(last && is_empty_) || settings_.is_seekable)) {
             return {};
         }
         is_empty_ = false;
@@ -238,7 +269,7 @@ private:
         if (result<void> ready = make_room(1, 1); !ready) {
             return ready;
         }
-        const std::size_t encoded = encoders_[0].encode(level_, first, ring_[0].memory.writable_bytes());
+        const std::size_t encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
         if (result<void> done = zstd_encoder::failure(encoded); !done) {
             return done;
         }
@@ -252,7 +283,7 @@ private:
         }
         do {
             const bytes_view frame = content.first(std::min<std::size_t>(content.size(), frame_bytes));
-            const std::size_t encoded = encoders_[0].encode(level_, frame, ring_[0].memory.writable_bytes());
+            const std::size_t encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
             if (result<void> done = zstd_encoder::failure(encoded); !done) {
                 return done;
             }
@@ -272,7 +303,7 @@ private:
         for (std::size_t i = 0; i < ring_frames; ++i) {
             ring_[i].ready = 0;
         }
-        zstd_frame_run run(content, frame_bytes, level_, out, ring_.get(), ring_frames);
+        zstd_frame_run run(content, frame_bytes, settings_, out, ring_.get(), ring_frames);
         for_each_in_parallel(lanes, static_cast<unsigned>(lanes), [&](std::size_t lane) { run.work(encoders_[lane]); });
         run.work(encoders_[0]); // for the case that helpers took all lanes and left nothing but handing on
         return run.outcome();
@@ -303,7 +334,10 @@ private:
     [[nodiscard]] static error no_memory() { return fail(errc::out_of_memory, "no memory for a zstd encoder"); }
 
     std::size_t lanes_;
-    int level_ = 0;
+    frame_settings settings_;
+    byte_consumer out_ = {nullptr, nullptr}; ///< of a seekable blob, while it is encoded, like what follows
+    record_array<std::uint32_t> frame_sizes_;
+    std::uint64_t decoded_bytes_ = 0;
     double most_of_raw_ = 0;
     bool is_on_trial_ = false;
     bool is_raw_ = false;

@@ -67,6 +67,10 @@ public:
         }
     }
 
+    [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override {
+        return std::equal(bytes.begin(), bytes.end(), bytes_.data() + offset);
+    }
+
     /// What was written, moved out.
     [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(bytes_, {}); }
 
@@ -139,7 +143,7 @@ private:
     static constexpr std::uint64_t reserved_step = std::uint64_t{256} << 20;
     static constexpr std::uint64_t least_reserved = std::uint64_t{16} << 20; ///< smaller files gain nothing
     static constexpr std::uint64_t early_sync_bytes = std::uint64_t{8} << 20;
-    static constexpr std::size_t most_footer_bytes = 16;
+    static constexpr std::size_t most_footer_bytes = 40;
 
     [[nodiscard]] bool is_open() const noexcept { return target_.is_open(); }
     [[nodiscard]] bool syncs() const noexcept { return options_.sync_ != sync_level::none; }
@@ -192,7 +196,8 @@ private:
         if (!is_open()) {
             return sink_closed().in_file(path_);
         }
-        if (buffered_ != 0 || size_bytes < whole_bytes || position_ % whole_bytes != 0 || is_direct_ || !copies_) {
+        if (buffered_ != 0 || size_bytes < whole_bytes || position_ % whole_bytes != 0 || is_direct_ || !copies_ ||
+            has_read_back_) {
             return std::uint64_t{0};
         }
         const std::uint64_t most = syncs() ? early_sync_bytes : reserved_step;
@@ -205,6 +210,32 @@ private:
         copies_ = copied == wanted;
         advance(copied);
         return copied;
+    }
+
+    [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) override {
+        const std::uint64_t in_file =
+            offset < position_ ? std::min<std::uint64_t>(position_ - offset, bytes.size()) : 0;
+        const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
+        const bytes_view waiting = bytes.subspan(flushed.size());
+        const std::byte* const room = waiting.empty() ? nullptr : room_ + (offset + flushed.size() - position_);
+        return std::equal(waiting.begin(), waiting.end(), room) && (flushed.empty() || file_holds(offset, flushed));
+    }
+
+    [[nodiscard]] ZTENSOR_COLD bool file_holds(std::uint64_t offset, bytes_view bytes) {
+        const bool was_direct = is_direct_ && target_.file().set_direct(false);
+        byte_buffer piece;
+        bool is_same = piece.allocate(std::min(bytes.size(), std::size_t{64} << 10));
+        while (is_same && !bytes.empty()) {
+            const span<std::byte> read = piece.writable_bytes().first(std::min(bytes.size(), piece.size()));
+            is_same = target_.file().read_back(offset, read) && std::equal(read.begin(), read.end(), bytes.begin());
+            offset += read.size();
+            bytes = bytes.subspan(read.size());
+        }
+        if (was_direct) {
+            is_direct_ = target_.file().set_direct(true);
+        }
+        has_read_back_ = true;
+        return is_same;
     }
 
     [[nodiscard]] bool would_destroy(const file& source) const override { return target_.would_destroy(source); }
@@ -229,6 +260,11 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
         if (result<void> begun = begin_writing(); !begun) {
             return begun;
+        }
+        if (std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
+            if (result<void> moved = target_.file().seek(position_); !moved) {
+                return moved;
+            }
         }
         reserve(bytes.size());
         if (is_direct_ && bytes.size() % direct_alignment != 0) {
@@ -314,6 +350,7 @@ private:
     bool reserves_ = true; ///< these are requests that the system has taken so far
     bool syncs_early_ = true;
     bool copies_ = true;
+    bool has_read_back_ = false; ///< since the last write
     const std::size_t buffer_bytes_;
     byte_buffer buffer_;
     std::byte* room_ = nullptr; ///< in the buffer, aligned for direct writes

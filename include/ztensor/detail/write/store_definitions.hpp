@@ -7,8 +7,10 @@
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/frame_ring.hpp>
 #include <ztensor/digest.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/store.hpp>
 
+#include <cstdint>
 #include <new>
 #include <string>
 
@@ -59,6 +61,13 @@ ZTENSOR_INLINE store& store::zstd_if_smaller(int level, double most_of_raw) noex
 ZTENSOR_INLINE store& store::digest(ztensor::digest algorithm) noexcept {
     digest_ = algorithm;
     make_digester_ = detail::make_blob_digester;
+    return *this;
+}
+
+ZTENSOR_INLINE write_options& write_options::shard_bytes(std::uint64_t most_bytes, ztensor::digest of_shards) noexcept {
+    shard_bytes_ = most_bytes;
+    shard_digest_ = of_shards;
+    make_shard_digester_ = detail::make_blob_digester;
     return *this;
 }
 

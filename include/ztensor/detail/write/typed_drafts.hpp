@@ -10,6 +10,7 @@
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
+#include <ztensor/detail/write/quantized_2.hpp>
 #include <ztensor/detail/write/sparse_0_1.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -45,6 +46,12 @@ struct typed_draft {
     return fail(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else");
 }
 
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
+    const bool is_known = storage == dtype::u32 || storage == dtype::u64;
+    return is_known ? result<void>()
+                    : fail(errc::sparse_dtype, "version 2 keeps indices as u32 or u64, not as {}", {name(storage)});
+}
+
 /// Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype.
 [[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_csr(format_version version, const shape& dimensions,
                                                                 const typed_bytes& values, std::size_t value_bytes,
@@ -52,6 +59,13 @@ struct typed_draft {
                                                                 const store& how) {
     result<void> valid =
         check_csr(dimensions, values.bytes.size() / value_bytes, indices.bytes, indptr.bytes, indices.storage);
+    if (!valid) {
+        return std::move(valid).error();
+    }
+    if (version == format_version::v2) {
+        valid = check_index_type_2(indices.storage);
+        valid = valid ? check_rising_columns(indices.bytes, indptr.bytes, indices.storage, errc::sparse_order) : valid;
+    }
     if (!valid) {
         return std::move(valid).error();
     }
@@ -78,6 +92,13 @@ struct typed_draft {
     if (!valid) {
         return std::move(valid).error();
     }
+    if (version == format_version::v2) {
+        valid = check_index_type_2(coords.storage);
+        valid = valid ? check_distinct_coords(dimensions, coords.bytes, coords.storage) : valid;
+    }
+    if (!valid) {
+        return std::move(valid).error();
+    }
     object_draft draft(format::sparse_coo, dimensions);
     if (version != format_version::v0_1) {
         draft_access::add(draft, "values", values, how);
@@ -92,10 +113,12 @@ struct typed_draft {
     return with_blob_0_1(std::move(draft), std::move(blob), values, how);
 }
 
-/// Errors: quant_bits, quant_group, quant_packing.
-[[nodiscard]] ZTENSOR_COLD inline result<object_draft>
-draft_quantized(const shape& dimensions, const quantization& parameters, const typed_bytes& packed_weight,
-                const typed_bytes& scales, const typed_bytes& zeros, const store& how) {
+/// Errors: quant_bits, quant_group, quant_packing, not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_quantized(format_version version, const shape& dimensions,
+                                                                       const quantization& parameters,
+                                                                       const typed_bytes& packed_weight,
+                                                                       const typed_bytes& scales,
+                                                                       const typed_bytes& zeros, const store& how) {
     if (parameters.bits == 0 || parameters.bits > 64) {
         return fail(errc::quant_bits, "weights of {} bits", {parameters.bits});
     }
@@ -106,14 +129,19 @@ draft_quantized(const shape& dimensions, const quantization& parameters, const t
         return fail(errc::quant_packing, "the packing {} is not of the form \"8_per_i32\"",
                     {in_quotes(parameters.packing_name)});
     }
+    const bool is_version_2 = version == format_version::v2;
+    attributes words;
+    words.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
+    if (is_version_2) {
+        if (result<void> set = set_quant_group(parameters, dimensions, words); !set) {
+            return std::move(set).error();
+        }
+    }
     object_draft draft(format::quantized_group, dimensions);
-    draft_access::add(draft, "packed_weight", packed_weight, how);
+    draft_access::add(draft, is_version_2 ? "data" : "packed_weight", packed_weight, how);
     draft_access::add(draft, "scales", scales, how);
     draft_access::add(draft, "zeros", zeros, how);
-    draft.attributes(attributes()
-                         .set("bits", parameters.bits)
-                         .set("group_size", parameters.group_size)
-                         .set("packing", parameters.packing_name));
+    draft.attributes(std::move(words));
     return draft;
 }
 

@@ -16,7 +16,9 @@
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/manifest_end.hpp>
 #include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/value_check.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -46,23 +48,11 @@ public:
     writer_core& operator=(const writer_core&) = delete;
     ~writer_core() { drop_stream(); }
 
-    /// Before anything is touched. Errors: invalid_argument.
-    [[nodiscard]] static result<void> check(const write_options& options) {
-        if (!is_power_of_two(options.alignment_bytes_) || options.alignment_bytes_ < blob_alignment ||
-            options.alignment_bytes_ > max_alignment_bytes) {
-            return fail(errc::invalid_argument, "an alignment of {} bytes is not a power of two from 64 to 1 GiB",
-                        {options.alignment_bytes_});
-        }
-        if (options.version_ > format_version::v1_2) { // made of a number
-            return fail(errc::invalid_argument, "there is no format version of number {}",
-                        {static_cast<unsigned>(options.version_)});
-        }
-        return {};
-    }
-
     /// Writes what stands before the first blob.
     [[nodiscard]] result<void> begin() {
-        return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1 : magic_1));
+        return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1
+                                    : is_version_2()                          ? magic_2
+                                                                              : magic_1));
     }
 
     /// Instead of begin(): what follows an old file, whose manifest has these fields besides attributes and objects,
@@ -87,8 +77,15 @@ public:
         if (result<void> open = check_open(); !open) {
             return open;
         }
-        if (result<void> valid = check_attributes(values, depth_around_file_attributes); !valid) {
+        if (result<void> valid = check_attributes(options_.version_, values, depth_around_file_attributes); !valid) {
             return valid;
+        }
+        if (is_version_2()) {
+            result<attributes> said = to_deterministic(values, depth_around_file_attributes);
+            if (!said) {
+                return std::move(said).error();
+            }
+            values = *std::move(said);
         }
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
@@ -103,11 +100,13 @@ public:
 
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
     /// the same words as in add_object(), but nothing that only other objects need.
-    [[nodiscard]] result<void> add_dense(const dense_tensor& tensor, const blob_content& content) {
+    [[nodiscard]] result<void> add_dense(const dense_tensor& given, const blob_content& content) {
+        const dense_tensor tensor = in_words_of(options_.version_, given);
         component_entry data = entry_of(tensor, content.bytes.size());
         result<void> valid = check_store(tensor.how);
-        if (valid && tensor.storage == dtype::boolean) {
-            valid = check_bools(content.bytes);
+        if (valid) {
+            valid = check_values(options_.version_, tensor.storage, tensor.type, content.bytes,
+                                 tensor.dimensions.element_count());
         }
         if (!valid) {
             return std::move(valid).error().in_object(tensor.name).in_component(data.role);
@@ -127,12 +126,21 @@ public:
     template <class Keep>
     [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft,
                                                        const Keep& keep_it) {
-        std::vector<component_entry> entries = entries_of(draft);
-        const object_entry object = entry_of(name, draft, entries);
+        std::vector<component_entry> entries = entries_of(options_.version_, draft);
+        object_entry object = entry_of(name, draft, entries);
+        attributes in_one_form;
+        if (is_version_2()) {
+            object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
+            if (result<void> said = say_attributes_in_2(object, in_one_form); !said) {
+                return std::move(said).error().in_object(name);
+            }
+        }
         for (const component_source& source : draft.components()) {
             result<void> valid = check_store(source.how);
-            if (valid && source.storage == dtype::boolean) {
-                valid = check_bools(source.bytes);
+            if (valid && !source.stored) {
+                const bool is_dense = object.format == ztensor::name(format::dense);
+                valid = check_values(options_.version_, source.storage, source.type, source.bytes,
+                                     is_dense ? draft.shape().element_count() : std::nullopt);
             }
             if (!valid) {
                 return std::move(valid).error().in_object(name).in_component(source.role);
@@ -182,22 +190,12 @@ public:
         mutable writer_core* core_;
     };
 
-    /// From 1.0 on a bool is 0 or 1. Errors: bad_bool.
-    [[nodiscard]] result<void> check_bools(bytes_view bools) const {
-        const auto found = std::find_if(bools.begin(), bools.end(), [](std::byte byte) { return byte > std::byte{1}; });
-        if (options_.version_ == format_version::v0_1 || found == bools.end()) {
-            return {};
-        }
-        return fail(errc::bad_bool, "element {} is a bool stored as {}, neither 0 nor 1",
-                    {found - bools.begin(), std::to_integer<unsigned>(*found)});
-    }
-
     [[nodiscard]] result<void> check_store(const store& how) {
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
-        if (how.digest_ == digest::crc32) {
-            return not_expressible(options_.version_, "digests of CRC-32, but those of CRC-32C and SHA-256");
+        if (how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3) || how.digest_ == digest::crc32) {
+            return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
         }
         return file_.prepare(how);
     }
@@ -207,11 +205,17 @@ public:
         if (result<void> open = check_open(); !open) {
             return open;
         }
-        if (result<void> valid = check_name(name); !valid) {
+        if (result<void> valid = check_name(options_.version_, name); !valid) {
             return valid;
         }
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
+        }
+        if (is_version_2() && !options_.any_order_ && name < last_name_) {
+            return fail(errc::invalid_argument,
+                        "in canonical form it comes before {}: add objects in the order of their names, or ask for "
+                        "write_options::any_order()",
+                        {in_quotes(last_name_)});
         }
         return {};
     }
@@ -240,7 +244,9 @@ public:
 
     /// So many bytes more still fit the manifest. Errors: manifest_too_large.
     [[nodiscard]] result<void> check_room(std::uint64_t more_bytes) const {
-        const std::uint64_t bytes = manifest_frame_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
+        const std::uint64_t table_bytes = file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
+        const std::uint64_t bytes =
+            manifest_frame_bytes + table_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
         if (bytes <= options_.max_manifest_bytes_) {
             return {};
         }
@@ -250,7 +256,12 @@ public:
     }
 
     /// Takes a written object into the manifest.
-    void keep(const object_entry& object) { objects_.add(options_.version_, object); }
+    void keep(const object_entry& object) {
+        if (is_version_2()) {
+            last_name_ = object.name;
+        }
+        objects_.add(options_.version_, object);
+    }
 
     [[nodiscard]] result<void> finish() {
         if (result<void> open = check_open(); !open) {
@@ -329,7 +340,6 @@ private:
         }
     }
 
-    static constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t manifest_frame_bytes = 64; ///< around attributes and objects, at most
 
@@ -349,7 +359,7 @@ private:
 
     [[nodiscard]] ZTENSOR_COLD result<void>
     write_components(const object_draft& draft, std::vector<component_entry>& entries, std::string_view name) {
-        for (std::size_t i = 0; i < entries.size(); ++i) {
+        for (const std::uint32_t i : blob_order(options_.version_, draft)) {
             if (result<void> written = write_component(draft.components()[i], entries[i]); !written) {
                 return std::move(written).error().in_object(name).in_component(entries[i].role);
             }
@@ -357,24 +367,12 @@ private:
         return {};
     }
 
+    [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
+
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
-        cbor_encoder text;
         const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
-        if (old_field_count_ != 0) {
-            encode_manifest_start(text, old_fields_, old_field_count_, of_file, objects_.size());
-        } else {
-            encode_manifest_start(text, options_.version_, of_file, objects_.size());
-        }
-        const std::uint64_t manifest_bytes = text.size() + objects_.encoded_bytes();
-        result<void> written = file_.write(text.bytes());
-        if (written) {
-            written = objects_.hand_over(options_.version_, [&](bytes_view bytes) { return file_.write(bytes); });
-        }
-        if (written) {
-            text.clear();
-            encode_footer(text, options_.version_, manifest_bytes);
-            written = file_.write(text.bytes());
-        }
+        const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
+        result<void> written = is_version_2() ? write_manifest_2(file_, content) : write_manifest_1(file_, content);
         return written ? file_.finish() : written;
     }
 
@@ -385,6 +383,7 @@ private:
     std::optional<attributes> attributes_;
     std::uint64_t attributes_bytes_ = 0; ///< that they take in the manifest, at most
     encoded_objects objects_;
+    std::string last_name_;             ///< of version 2: of the object before
     std::vector<std::byte> old_fields_; ///< of the manifest of a file that is gone on with
     std::size_t old_field_count_ = 0;
     open_stream* stream_ = nullptr; ///< owned

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
@@ -74,14 +75,19 @@ ZTENSOR_INLINE result<void> tensor_stream::finish() {
 // -- making writers
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
-                                                         const write_options& options) {
-    if (result<void> valid = detail::writer_core::check(options); !valid) {
+                                                         const write_options& options,
+                                                         std::unique_ptr<detail::shard_files> shards) {
+    if (result<void> valid = detail::check_options(options); !valid) {
         return std::move(valid).error();
     }
     if (sink == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no sink");
     }
+    if (options.shard_bytes_ != 0 && shards == nullptr) {
+        return detail::fail(errc::invalid_argument, "only writer::create knows where shards belong");
+    }
     writer made(new detail::writer_core(std::move(sink), memory, options));
+    made.core_->file().shard_into(std::move(shards));
     if (result<void> begun = made.core_->begin(); !begun) {
         return std::move(begun).error();
     }
@@ -90,27 +96,35 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_si
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
-        if (result<void> valid = detail::writer_core::check(options); !valid) {
+        if (result<void> valid = detail::check_options(options); !valid) {
             return std::move(valid).error();
         }
         result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
         if (!sink) {
             return std::move(sink).error();
         }
-        return start(*std::move(sink), nullptr, options);
+        std::unique_ptr<detail::shard_files> shards;
+        if (options.shard_bytes_ != 0) {
+            result<std::unique_ptr<detail::shard_files>> made = detail::shard_files::make(path, options);
+            if (!made) {
+                return std::move(made).error();
+            }
+            shards = *std::move(made);
+        }
+        return start(*std::move(sink), nullptr, options, std::move(shards));
     });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_memory(const write_options& options) {
     return detail::guard_memory([&] {
         auto* const memory = new detail::memory_sink;
-        return start(std::unique_ptr<byte_sink>(memory), memory, options);
+        return start(std::unique_ptr<byte_sink>(memory), memory, options, nullptr);
     });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_sink> sink,
                                                            const write_options& options) {
-    return detail::guard_memory([&] { return start(std::move(sink), nullptr, options); });
+    return detail::guard_memory([&] { return start(std::move(sink), nullptr, options, nullptr); });
 }
 
 // -- writing
@@ -214,7 +228,8 @@ ZTENSOR_INLINE result<void> writer::add_quantized_parts(std::string_view name, c
                                                         const detail::typed_bytes& scales,
                                                         const detail::typed_bytes& zeros, const store& how) {
     return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
-        const auto draft = detail::draft_quantized(dimensions, parameters, packed_weight, scales, zeros, how);
+        const auto draft =
+            detail::draft_quantized(core.version(), dimensions, parameters, packed_weight, scales, zeros, how);
         return draft ? core.add_object(name, *draft) : error(draft.error()).in_object(name);
     });
 }

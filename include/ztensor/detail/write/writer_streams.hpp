@@ -42,14 +42,18 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_
     if (result<void> valid = check_store(how); !valid) {
         return std::move(valid).error().in_object(name);
     }
+    const logical_type_facts* const type = find_logical_type_of(options_.version_, how.type_);
+    const bool is_packed = type != nullptr && type->packed_elements != 1;
     if (element_bytes == 0) {
-        const logical_type_facts* const type = find_logical_type(how.type_);
         element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
     }
     // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
-    const std::uint64_t bytes = checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
+    const std::uint64_t bytes =
+        is_packed ? bytes_of_elements(dimensions, storage, type).value_or(0)
+                  : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
     const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how};
-    if (result<void> valid = check_new(tensor, entry_of(tensor, bytes)); !valid) {
+    const dense_tensor said = in_words_of(options_.version_, tensor);
+    if (result<void> valid = check_new(said, entry_of(said, bytes)); !valid) {
         return std::move(valid).error();
     }
     const breaking_unless_done writing(*this);
@@ -58,7 +62,7 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_
 
 ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_tensor& tensor,
                                                                     std::uint64_t element_bytes, std::uint64_t bytes) {
-    const result<std::uint64_t> offset = file_.begin_blob();
+    const result<std::uint64_t> offset = file_.begin_blob(bytes);
     if (!offset) {
         return offset.error();
     }
@@ -105,7 +109,11 @@ inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_vi
                     {piece.size(), stream_->missing_bytes()})
             .in_object(stream_->name);
     }
-    if (result<void> valid = stream_->storage == dtype::boolean ? check_bools(piece) : result<void>(); !valid) {
+    const dense_tensor tensor = stream_->tensor();
+    const bool is_last = piece.size() == stream_->missing_bytes();
+    if (result<void> valid = check_values(options_.version_, tensor.storage, tensor.type, piece,
+                                          is_last ? tensor.dimensions.element_count() : std::nullopt);
+        !valid) {
         return std::move(valid).error().in_object(stream_->name);
     }
     const breaking_unless_done writing(*this);
@@ -116,11 +124,15 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_
     if (!is_open(number)) {
         return closed();
     }
-    const dense_tensor tensor = stream_->tensor();
+    const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
     const component_entry data = entry_of(tensor, stream_->decoded_bytes);
     object_entry object = entry_of(tensor, data);
     object.attributes = &values;
-    result<void> valid = check_attributes(values, depth_around_object_attributes(options_.version_));
+    attributes in_one_form;
+    result<void> valid = check_attributes(options_.version_, values, depth_around_object_attributes(options_.version_));
+    if (valid && is_version_2()) {
+        valid = say_attributes_in_2(object, in_one_form);
+    }
     if (valid) {
         valid = check_expressible(options_.version_, object);
     }
@@ -130,7 +142,10 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_
     if (!valid) {
         return std::move(valid).error().in_object(stream_->name);
     }
-    stream_->of_object = std::move(values);
+    stream_->of_object.reset();
+    if (object.attributes != nullptr) {
+        stream_->of_object = is_version_2() ? std::move(in_one_form) : std::move(values);
+    }
     return {};
 }
 
@@ -151,7 +166,7 @@ ZTENSOR_COLD inline result<void> writer_core::complete_stream() {
     if (result<void> ended = stream_->blob.append({}, true); !ended) {
         return ended;
     }
-    const dense_tensor tensor = stream_->tensor();
+    const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
     component_entry data = entry_of(tensor, stream_->decoded_bytes);
     file_.complete(data, stream_->offset, stream_->blob);
     object_entry object = entry_of(tensor, data);

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+//
+// What the attributes of an object say of its parts in the layouts of version 2 that have any: zt.mx/1,
+// zt.quant_group/1 and gguf.<type>/1. SPEC.md §13.6.
+#ifndef ZTENSOR_DETAIL_LAYOUT_LAYOUT_2_HPP
+#define ZTENSOR_DETAIL_LAYOUT_LAYOUT_2_HPP
+
+#include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Product of the dimensions, of which it is known that it fits 64 bits if none is zero.
+[[nodiscard]] inline std::uint64_t product_of(const shape& dimensions) noexcept {
+    std::uint64_t product = 1;
+    for (const std::uint64_t each : dimensions) {
+        if (each == 0) {
+            return 0;
+        }
+        product *= each;
+    }
+    return product;
+}
+
+/// A required attribute that is missing or of another kind.
+[[nodiscard]] ZTENSOR_COLD inline error bad_attribute(const error& why) {
+    return error(errc::layout_attributes, why.sentence());
+}
+
+/// A required number. Errors: layout_attributes.
+[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes,
+                                                                        std::string_view key) {
+    result<std::uint64_t> found = attributes.unsigned_integer(key);
+    return found ? found : bad_attribute(found.error());
+}
+
+/// A required word. Errors: layout_attributes.
+[[nodiscard]] ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes,
+                                                                    std::string_view key) {
+    result<std::string> found = attributes.text(key);
+    return found ? found : bad_attribute(found.error());
+}
+
+/// A required map, all of whose keys are text. Errors: layout_attributes.
+[[nodiscard]] ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes,
+                                                                       std::string_view key) {
+    const result<bytes_view> found = attributes.cbor(key);
+    if (!found) {
+        return bad_attribute(found.error());
+    }
+    cbor_cursor cursor(*found);
+    cbor_sequence pairs;
+    cbor_text text;
+    for (cursor.enter_map(pairs); cursor.next(pairs);) {
+        cursor.read_key(text);
+        cursor.skip();
+    }
+    if (cursor.failed()) {
+        return fail(errc::layout_attributes, "the attribute {} is no map of names", {in_quotes(key)});
+    }
+    return attributes_view(*found);
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_axis(std::uint64_t axis, const shape& dimensions) {
+    if (axis < dimensions.rank()) {
+        return {};
+    }
+    return fail(errc::layout_attributes, "the axis is {}, but shape {} has {} dimensions",
+                {axis, to_string(dimensions), dimensions.rank()});
+}
+
+// -- zt.mx/1
+
+struct mx_layout {
+    std::uint64_t block_size = 0;
+    std::uint64_t axis = 0;
+};
+
+/// Errors: layout_attributes, quant_group (the block size divides no such dimension).
+[[nodiscard]] ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes,
+                                                            const shape& dimensions) {
+    const result<std::string> scale_form = required_word(attributes, "scale_form");
+    if (!scale_form) {
+        return scale_form.error();
+    }
+    if (*scale_form != "e8m0_exponent") {
+        return fail(errc::layout_attributes, "the scale form of zt.mx/1 is \"e8m0_exponent\", not {}",
+                    {in_quotes(*scale_form)});
+    }
+    const result<std::uint64_t> block_size = required_number(attributes, "block_size");
+    if (!block_size) {
+        return block_size.error();
+    }
+    mx_layout layout{*block_size, dimensions.empty() ? 0 : dimensions.rank() - 1};
+    if (attributes.contains("axis")) {
+        const result<std::uint64_t> axis = required_number(attributes, "axis");
+        if (!axis) {
+            return axis.error();
+        }
+        layout.axis = *axis;
+    }
+    if (result<void> valid = check_axis(layout.axis, dimensions); !valid) {
+        return std::move(valid).error();
+    }
+    const std::uint64_t along = dimensions[static_cast<std::size_t>(layout.axis)];
+    if (layout.block_size < 2 || along % layout.block_size != 0) {
+        return fail(errc::quant_group, "blocks of {} don't divide dimension {} of shape {}",
+                    {layout.block_size, layout.axis, to_string(dimensions)});
+    }
+    return layout;
+}
+
+// -- zt.quant_group/1
+
+enum class scale_form : std::uint8_t { f32_factors, f16_factors, e8m0_exponent };
+enum class zero_form : std::uint8_t { none, implied, tensor };
+
+struct quant_group_layout {
+    unsigned bits = 0;
+    std::uint64_t group_size = 0; ///< never 0: where the file says 0, each code has a scale of its own
+    std::uint64_t axis = 0;
+    dtype word = dtype::u8; ///< unsigned
+    std::uint64_t per_word = 0;
+    bool is_lsb_first = true;
+    scale_form scale = scale_form::f32_factors;
+    zero_form zero = zero_form::none;
+    std::int64_t zero_value = 0;
+    bool zeros_are_packed = false;
+    std::uint64_t codes = 0;
+    std::uint64_t groups = 0; ///< in all
+};
+
+[[nodiscard]] inline std::optional<dtype> unsigned_counterpart(dtype type) noexcept {
+    switch (type) {
+    case dtype::u8:
+    case dtype::i8:
+        return dtype::u8;
+    case dtype::u16:
+    case dtype::i16:
+        return dtype::u16;
+    case dtype::u32:
+    case dtype::i32:
+        return dtype::u32;
+    case dtype::u64:
+    case dtype::i64:
+        return dtype::u64;
+    default:
+        return std::nullopt;
+    }
+}
+
+/// The packing of codes of `layout.bits`. Errors: layout_attributes, quant_bits, quant_packing.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes,
+                                                            quant_group_layout& layout) {
+    const result<attributes_view> packing = required_map(attributes, "packing");
+    if (!packing) {
+        return packing.error();
+    }
+    const result<std::string> word = required_word(*packing, "word");
+    const result<std::string> order = required_word(*packing, "order");
+    const result<std::uint64_t> per_word = required_number(*packing, "per_word");
+    if (!word || !order || !per_word) {
+        return !word ? word.error() : !order ? order.error() : per_word.error();
+    }
+    const std::optional<dtype> type = find_dtype(*word);
+    if (!type || facts(*type).category != dtype_class::unsigned_integer) {
+        return fail(errc::quant_packing, "words are \"u8\", \"u16\", \"u32\" or \"u64\", not {}", {in_quotes(*word)});
+    }
+    if (*order != "lsb_first" && *order != "msb_first") {
+        return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}", {in_quotes(*order)});
+    }
+    const std::uint64_t word_bits = 8 * width_bytes(*type);
+    if (word_bits % layout.bits != 0) {
+        return fail(errc::quant_bits, "codes of {} bits leave bits of {} words unused", {layout.bits, *word});
+    }
+    if (*per_word != word_bits / layout.bits) {
+        return fail(errc::quant_packing, "{} codes of {} bits to a {} were announced, but {} fit",
+                    {*per_word, layout.bits, *word, word_bits / layout.bits});
+    }
+    layout.word = *type;
+    layout.per_word = *per_word;
+    layout.is_lsb_first = *order == "lsb_first";
+    return {};
+}
+
+/// Errors: layout_attributes.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attributes,
+                                                               quant_group_layout& layout) {
+    const result<attributes_view> zero_point = required_map(attributes, "zero_point");
+    if (!zero_point) {
+        return zero_point.error();
+    }
+    const result<std::string> form = required_word(*zero_point, "form");
+    if (!form) {
+        return form.error();
+    }
+    if (*form == "none") {
+        return {};
+    }
+    if (*form == "implied") {
+        const result<std::int64_t> value = zero_point->integer("value");
+        if (!value) {
+            return bad_attribute(value.error());
+        }
+        layout.zero = zero_form::implied;
+        layout.zero_value = *value;
+        return {};
+    }
+    if (*form != "tensor") {
+        return fail(errc::layout_attributes, "a zero point is \"none\", \"implied\" or a \"tensor\", not {}",
+                    {in_quotes(*form)});
+    }
+    const result<std::string> packing = required_word(*zero_point, "packing");
+    if (!packing) {
+        return packing.error();
+    }
+    if (*packing != "same_as_data" && *packing != "plain") {
+        return fail(errc::layout_attributes, "zeros are packed \"same_as_data\" or \"plain\", not {}",
+                    {in_quotes(*packing)});
+    }
+    layout.zero = zero_form::tensor;
+    layout.zeros_are_packed = *packing == "same_as_data";
+    return {};
+}
+
+/// Errors: layout_attributes, quant_bits, quant_group, quant_packing.
+[[nodiscard]] ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes_view& attributes,
+                                                                              const shape& dimensions) {
+    constexpr std::uint64_t allowed_bits[] = {2, 3, 4, 5, 6, 8};
+    quant_group_layout layout;
+    const result<std::uint64_t> bits = required_number(attributes, "bits");
+    const result<std::uint64_t> group_size = required_number(attributes, "group_size");
+    const result<std::uint64_t> axis = required_number(attributes, "axis");
+    const result<std::string> scale = required_word(attributes, "scale_form");
+    if (!bits || !group_size || !axis || !scale) {
+        return !bits ? bits.error() : !group_size ? group_size.error() : !axis ? axis.error() : scale.error();
+    }
+    if (std::find(std::begin(allowed_bits), std::end(allowed_bits), *bits) == std::end(allowed_bits)) {
+        return fail(errc::quant_bits, "\"bits\" is {}, not 2, 3, 4, 5, 6 or 8", {*bits});
+    }
+    layout.bits = static_cast<unsigned>(*bits);
+    constexpr std::string_view forms[] = {"f32_factors", "f16_factors", "e8m0_exponent"};
+    const std::size_t form = place_of(*scale, forms);
+    if (form == std::size(forms)) {
+        return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has", {in_quotes(*scale)});
+    }
+    layout.scale = static_cast<scale_form>(form);
+    result<void> valid = read_packing(attributes, layout);
+    if (valid) {
+        valid = read_zero_point(attributes, layout);
+    }
+    if (valid) {
+        valid = check_axis(*axis, dimensions);
+    }
+    if (!valid) {
+        return std::move(valid).error();
+    }
+    layout.axis = *axis;
+    const std::uint64_t along = dimensions[static_cast<std::size_t>(*axis)];
+    layout.group_size = *group_size == 0 ? 1 : *group_size;
+    if (along % layout.group_size != 0) {
+        return fail(errc::quant_group, "groups of {} don't divide dimension {} of shape {}",
+                    {layout.group_size, layout.axis, to_string(dimensions)});
+    }
+    layout.codes = product_of(dimensions);
+    layout.groups = layout.codes / layout.group_size;
+    return layout;
+}
+
+// -- gguf.<type>/1
+
+/// True for the layouts of that family that are registered; others are unknown.
+[[nodiscard]] inline bool is_gguf_layout(std::string_view layout) noexcept {
+    constexpr std::string_view types[] = {"q4_0",    "q4_1",   "q5_0",  "q5_1",    "q8_0",  "q8_1",   "q2_k",  "q3_k",
+                                          "q4_k",    "q5_k",   "q6_k",  "q8_k",    "iq1_s", "iq1_m",  "iq2_xxs", "iq2_xs",
+                                          "iq2_s",   "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
+    constexpr std::string_view family = "gguf.", version = "/1";
+    if (layout.size() <= family.size() + version.size() || layout.substr(0, family.size()) != family ||
+        layout.substr(layout.size() - version.size()) != version) {
+        return false;
+    }
+    const std::string_view type = layout.substr(family.size(), layout.size() - family.size() - version.size());
+    return place_of(type, types) != std::size(types);
+}
+
+struct gguf_layout {
+    std::uint64_t elements_per_block = 0;
+    std::uint64_t block_bytes = 0;
+};
+
+/// Errors: layout_attributes, quant_group (blocks don't divide the elements).
+[[nodiscard]] ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes,
+                                                                std::uint64_t elements) {
+    const result<std::uint64_t> elements_per_block = required_number(attributes, "elems_per_block");
+    const result<std::uint64_t> block_bytes = required_number(attributes, "block_bytes");
+    if (!elements_per_block || !block_bytes) {
+        return !elements_per_block ? elements_per_block.error() : block_bytes.error();
+    }
+    if (*elements_per_block == 0 || *block_bytes == 0) {
+        return fail(errc::layout_attributes, "a block has {} elements and {} bytes", {*elements_per_block, *block_bytes});
+    }
+    if (elements % *elements_per_block != 0) {
+        return fail(errc::quant_group, "blocks of {} elements don't divide {}", {*elements_per_block, elements});
+    }
+    return gguf_layout{*elements_per_block, *block_bytes};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

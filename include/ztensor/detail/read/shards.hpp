@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+//
+// The other files of a model of version 2: found beside its root by name, by digest or by what they hold, and put into
+// one row behind it. SPEC.md §13.9.
+#ifndef ZTENSOR_DETAIL_READ_SHARDS_HPP
+#define ZTENSOR_DETAIL_READ_SHARDS_HPP
+
+#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
+                                                                      std::uint64_t length, digest algorithm) {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+    byte_buffer piece;
+    if (!piece.allocate(static_cast<std::size_t>(std::min(length, piece_bytes)))) {
+        return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+    }
+    digester hash(algorithm);
+    for (std::uint64_t done = 0; done < length; done += piece_bytes) {
+        const auto size = static_cast<std::size_t>(std::min(length - done, piece_bytes));
+        if (result<void> read = source.read_at(begin + done, piece.writable_bytes().first(size)); !read) {
+            return std::move(read).error();
+        }
+        hash.update(piece.bytes().first(size));
+    }
+    return hash.text();
+}
+
+/// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
+/// shard_mismatch, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
+    for (const shard_record& shard : file.index.shards) {
+        const digest_parts expected = parse_digest_2(file.index.text(shard.digest_text));
+        if (expected.algorithm == digest::none) {
+            continue;
+        }
+        const result<std::string> found =
+            digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm);
+        if (!found) {
+            return found.error();
+        }
+        if (!same_digest(parse_digest_2(*found), expected)) {
+            return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
+                        {in_quotes(file.index.text(shard.name)), *found,
+                         in_quotes(file.index.text(shard.digest_text))});
+        }
+    }
+    return {};
+}
+
+/// Stands for a shard of a root that was not opened by a path, so that nobody knows where to look.
+class absent_shard final : public byte_source {
+public:
+    explicit absent_shard(std::uint64_t size_bytes) noexcept : size_bytes_(size_bytes) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
+    [[nodiscard]] ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
+        return fail(errc::shard_missing, "the bytes lie in a shard, and shards are looked for beside a file that is "
+                                         "opened by its path");
+    }
+
+private:
+    std::uint64_t size_bytes_;
+};
+
+/// Finds the shards of one root.
+class shard_finder {
+public:
+    /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
+    shard_finder(const opened_file& file, const native_path& root)
+        : file_(file), has_folder_(!root.empty()), folder_(directory_of(root)), stem_(file_name_of(root)) {
+        const native_path ending = file_path(".zt").native();
+        if (stem_.size() > ending.size() && stem_.compare(stem_.size() - ending.size(), ending.size(), ending) == 0) {
+            stem_.resize(stem_.size() - ending.size());
+        }
+    }
+
+    /// The root and its shards in one row. Errors: shard_missing, which names all that were not found; shard_mismatch,
+    /// if only others of their names were; what the system says.
+    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
+        auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
+        for (const shard_record& shard : file_.index.shards) {
+            std::shared_ptr<const byte_source> found =
+                has_folder_ ? find(shard) : std::make_shared<absent_shard>(shard.size_bytes);
+            if (found == nullptr) {
+                continue;
+            }
+            const result<std::uint64_t> base = all->add(std::move(found), 0, shard.size_bytes);
+            if (!base || *base != shard.base) {
+                return base ? fail(errc::out_of_bounds, "the shards don't lie where the root says") : base.error();
+            }
+        }
+        return missing_ == 0 ? result<std::shared_ptr<const byte_source>>(std::move(all)) : describe_missing();
+    }
+
+private:
+    /// By name, by digest in a store, by size and digest among all files of the folder; null if it is nowhere.
+    [[nodiscard]] std::shared_ptr<const byte_source> find(const shard_record& shard) {
+        const std::string_view name = file_.index.text(shard.name);
+        const std::string_view digest_text = file_.index.text(shard.digest_text);
+        const digest_parts digest = parse_digest_2(digest_text);
+        std::string reason = "is not there";
+        native_path beside = stem_ + file_path("-" + std::string(name) + ".zt").native();
+        std::shared_ptr<const byte_source> found = open(joined_path(folder_, beside), shard, reason);
+        const std::string_view algorithm = digest_text.substr(0, digest_text.find(':'));
+        if (found == nullptr && digest.algorithm != digest::none) { // whose name is one of ours
+            const native_path store = joined_path(joined_path(folder_, file_path("blobs").native()),
+                                                  file_path(std::string(algorithm)).native());
+            std::string ignored;
+            found = open(joined_path(store, file_path(std::string(digest.digits)).native()), shard, ignored);
+        }
+        if (found == nullptr) {
+            found = find_by_identity(shard, digest);
+        }
+        if (found == nullptr) {
+            note_missing(shard, reason);
+        }
+        return found;
+    }
+
+    /// The file, if it may be the shard: by its two ends and its size. What it holds is checked by verify().
+    [[nodiscard]] std::shared_ptr<const byte_source> open(const native_path& path, const shard_record& shard,
+                                                          std::string& reason) const {
+        result<std::shared_ptr<const byte_source>> opened =
+            open_file_source(path, file_.options.mode_, operating_system_for_reading());
+        if (!opened) {
+            reason = opened.error().code() == errc::file_not_found ? "is not there" : opened.error().sentence();
+            return nullptr;
+        }
+        const byte_source& source = **opened;
+        if (source.size() != shard.size_bytes) {
+            reason = sentence("has {} bytes", {source.size()});
+            return nullptr;
+        }
+        std::byte head[magic_bytes];
+        std::byte tail[footer_bytes_2];
+        const bool is_readable = source.read_at(0, head) && source.read_at(source.size() - footer_bytes_2, tail);
+        if (!is_readable || as_text(bytes_view(head)) != magic_2 ||
+            as_text(bytes_view(tail).last(magic_bytes)) != magic_2 ||
+            decode_footer_2(tail).version != container_version_2) {
+            reason = "is no file of version 2";
+            return nullptr;
+        }
+        return *std::move(opened);
+    }
+
+    /// Each file of the folder is hashed at most once for each algorithm.
+    [[nodiscard]] std::shared_ptr<const byte_source> find_by_identity(const shard_record& shard,
+                                                                      const digest_parts& digest) {
+        if (digest.algorithm == digest::none) {
+            return nullptr;
+        }
+        list_folder();
+        for (candidate& each : candidates_) {
+            if (each.size_bytes != shard.size_bytes) {
+                continue;
+            }
+            std::string& known = digest.algorithm == digest::xxh3 ? each.xxh3 : each.sha256;
+            std::string ignored;
+            std::shared_ptr<const byte_source> source = open(joined_path(folder_, each.name), shard, ignored);
+            if (source == nullptr) {
+                continue;
+            }
+            if (known.empty()) {
+                known = digest_of_range(*source, 0, source->size(), digest.algorithm).value_or("unreadable");
+            }
+            if (same_digest(parse_digest_2(known), digest)) {
+                return source;
+            }
+        }
+        return nullptr;
+    }
+
+    void list_folder() {
+        if (is_listed_) {
+            return;
+        }
+        is_listed_ = true;
+        const result<directory> opened = directory::open(folder_, false);
+        if (!opened) {
+            return;
+        }
+        const os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+        for (const native_path& name : names.value) {
+            const result<file_status> status = opened->status(name);
+            if (status && status->kind == file_kind::regular) {
+                candidates_.push_back({name, status->size_bytes, {}, {}});
+            }
+        }
+        std::sort(candidates_.begin(), candidates_.end(),
+                  [](const candidate& a, const candidate& b) { return a.name < b.name; });
+    }
+
+    void note_missing(const shard_record& shard, std::string_view reason) {
+        constexpr std::size_t most_named = 16;
+        if (++missing_ <= most_named) {
+            names_ += sentence("{}{} ({} bytes, {}): the file of its name {}",
+                               {names_.empty() ? "" : "; ", in_quotes(file_.index.text(shard.name)), shard.size_bytes,
+                                file_.index.text(shard.digest_text), reason});
+        }
+        has_others_ = has_others_ || reason != "is not there";
+    }
+
+    [[nodiscard]] error describe_missing() const {
+        return fail(has_others_ ? errc::shard_mismatch : errc::shard_missing,
+                    "{} of {} shards were not found beside the file: {}",
+                    {missing_, file_.index.shards.size(), names_});
+    }
+
+    struct candidate {
+        native_path name;
+        std::uint64_t size_bytes;
+        std::string xxh3; ///< "" before anybody asked
+        std::string sha256;
+    };
+
+    const opened_file& file_;
+    bool has_folder_;
+    native_path folder_;
+    native_path stem_; ///< of the root's name
+    std::vector<candidate> candidates_;
+    bool is_listed_ = false;
+    bool has_others_ = false; ///< files of the right name that are not the shards
+    std::size_t missing_ = 0;
+    std::string names_;
+};
+
+/// Puts the shards of a root behind it. Errors: as shard_finder::assemble().
+[[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
+    result<std::shared_ptr<const byte_source>> all = shard_finder(opened, root).assemble();
+    if (!all) {
+        return std::move(all).error();
+    }
+    opened.source = *std::move(all);
+    return {};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
