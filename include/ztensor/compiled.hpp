@@ -25,6 +25,7 @@
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/pieces_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sparse_definitions.hpp>
@@ -33,6 +34,7 @@
 #include <ztensor/detail/edit/append_definitions.hpp>
 #include <ztensor/detail/edit/edit_definitions.hpp>
 #include <ztensor/detail/edit/recover_definitions.hpp>
+#include <ztensor/detail/export/export_definitions.hpp>
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
 #include <ztensor/detail/foreign/reader_set_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>

@@ -46,9 +46,11 @@
 #include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
+#include <ztensor/export.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/pieces.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
 #if __has_include(<nlohmann/json.hpp>)

@@ -2,8 +2,8 @@
 """The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one.
 
 Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --migrate COMMAND...
-                --go-on COMMAND... --write-v2 COMMAND... [--seed N]
-The commands are the examples of these names, go_on.cpp and write_v2.cpp, after an emulator if they need one. DIR/files holds what was written.
+                --go-on COMMAND... --write-v2 COMMAND... --zt COMMAND... [--seed N]
+The commands are the examples of these names, go_on.cpp, write_v2.cpp and the tool zt, after an emulator if they need one. DIR/files holds what was written.
 Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Python packages can't be had.
 """
 
@@ -95,6 +95,8 @@ def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
     results.append(script("inspect what became of them", "check_inspect.py", gone_on, *inspect))
     title = "write files of other formats with their packages, and inspect them"
     results.append(script(title, "check_foreign.py", files / "foreign", *inspect, *seed))
+    title = "convert files of other formats there and back"
+    results.append(script(title, "check_export.py", files / "exported", "--zt", *arguments.zt, *seed))
     names = sorted([*written.glob("*.zt"), *gone_on.glob("*.zt")])
     results.append(script("read it with the reference", "reference.py", "read", "--known-limits", *names))
     return results
@@ -104,7 +106,7 @@ def main() -> int:
     """Prepare, then compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2"):
+    for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2", "--zt"):
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

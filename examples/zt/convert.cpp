@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "command.hpp"
+#include "input.hpp"
+#include "rewriting.hpp"
+#include "selection.hpp"
+#include "terminal.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zt {
+namespace {
+
+struct convert_options {
+    std::string in;
+    std::string out;
+    selection selected;
+    rewriting how;
+    bool drops_attributes = false;
+};
+
+bool ends_with(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+exit_code export_file(const ztensor::reader& from, const convert_options& options) {
+    if (options.how.zstd_level || !options.how.digest.empty()) {
+        throw usage_error("--zstd and --digest are for .zt files");
+    }
+    progress_line progress;
+    auto how = ztensor::export_options()
+                   .select([&](const ztensor::object_view& object) { return options.selected.takes(object); })
+                   .rename([&](std::string_view name) { return options.selected.name_for(name); })
+                   .attributes(!options.drops_attributes)
+                   .progress([&](const ztensor::copy_progress& now) {
+                       progress.show(now.done_bytes, now.total_bytes, now.object);
+                       return true;
+                   });
+    if (const auto floats = options.how.floats_as()) {
+        how.floats_as(*floats);
+    }
+    const auto write = ends_with(options.out, ".npz") ? ztensor::export_npz : ztensor::export_safetensors;
+    write(from, options.out, how).value();
+    return good;
+}
+
+exit_code convert_file(convert_options& options) {
+    const bool is_zt = ends_with(options.out, ".zt");
+    if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz")) {
+        throw usage_error("OUT ends with .zt, .safetensors or .npz, not as \"" + printable(options.out) + "\" does");
+    }
+    const std::vector<ztensor::reader> files = open_inputs(options.in);
+    options.selected.check(files);
+    if (!is_zt && files.size() != 1) {
+        throw usage_error("several files become one .zt file; convert that into another format then");
+    }
+    if (!is_zt) {
+        return export_file(files.front(), options);
+    }
+    if (options.drops_attributes) {
+        throw usage_error("--drop-attributes is for files that have no place for them: a .zt file has");
+    }
+    auto to = ztensor::writer::create(options.out).value();
+    for (const ztensor::reader& from : files) {
+        add_objects(from, to, options.selected, options.how);
+    }
+    to.finish().value();
+    return good;
+}
+
+} // namespace
+
+void add_convert(tool& to) {
+    const auto options = std::make_shared<convert_options>();
+    CLI::App* const command =
+        add_command(to, "convert", "Convert any file into .zt, or a .zt file into .safetensors or .npz",
+                    "convert --zstd --digest model.safetensors model.zt", [options] { return convert_file(*options); });
+    command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
+        ->required();
+    command->add_option("OUT", options->out, "The file to write: .zt, .safetensors or .npz")->required();
+    options->how.add_options(*command);
+    options->selected.add_options(*command);
+    options->selected.add_rename_option(*command);
+    command->add_flag("--drop-attributes", options->drops_attributes,
+                      "Leave out the attributes that the new format has no place for, and all others");
+}
+
+} // namespace zt

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "command.hpp"
+#include "input.hpp"
+#include "rewriting.hpp"
+#include "terminal.hpp"
+
+#include <memory>
+#include <string>
+
+namespace zt {
+namespace {
+
+struct extract_options {
+    std::string path;
+    std::string name;
+    std::string out;
+    std::string dtype;
+};
+
+exit_code extract_tensor(const extract_options& options) {
+    const ztensor::reader file = open_input(options.path);
+    ztensor::export_options how;
+    if (!options.dtype.empty()) {
+        how.floats_as(*ztensor::find_dtype(options.dtype));
+    }
+    ztensor::export_npy(file.find(options.name).value(), options.out, how).value();
+    return good;
+}
+
+} // namespace
+
+void add_extract(tool& to) {
+    const auto options = std::make_shared<extract_options>();
+    CLI::App* const command =
+        add_command(to, "extract", "Write one tensor as a .npy file", "extract model.zt encoder.weight weight.npy",
+                    [options] { return extract_tensor(*options); });
+    command->add_option("FILE", options->path, "The file to read, of any format")->required();
+    command->add_option("NAME", options->name, "The object")->required();
+    command->add_option("OUT", options->out, "The .npy file to write")->required();
+    command->add_option("--dtype", options->dtype, "Turn floats into f64, f32 or f16: NumPy has no bf16")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"f64", "f32", "f16"}));
+}
+
+} // namespace zt

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "input.hpp"
+
+namespace zt {
+
+ztensor::reader open_input(const std::string& path) {
+    return ztensor::open_any(path).value();
+}
+
+std::vector<ztensor::reader> open_inputs(const std::string& path) {
+    const auto set = ztensor::reader_set::open(path).value();
+    return {set.shards().begin(), set.shards().end()};
+}
+
+const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name) {
+    for (const ztensor::reader& each : files) {
+        if (each.contains(name)) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+std::uint64_t stored_bytes_of(const ztensor::object_view& object) {
+    std::uint64_t sum = 0;
+    for (const ztensor::component_view component : object) {
+        sum += component.stored_bytes();
+    }
+    return sum;
+}
+
+ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object) {
+    return object.known_format() == ztensor::format::dense ? object.data() : object.component("values");
+}
+
+std::string type_of(const ztensor::component_view& component) {
+    return std::string(component.type().empty() ? component.dtype_name() : component.type());
+}
+
+} // namespace zt

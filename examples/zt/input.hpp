@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// What subcommands read: a file of any format that the library opens.
+#ifndef ZTENSOR_EXAMPLES_ZT_INPUT_HPP
+#define ZTENSOR_EXAMPLES_ZT_INPUT_HPP
+
+#include <ztensor/ztensor.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zt {
+
+/// The one place where files are opened for reading. Throws ztensor::exception.
+ztensor::reader open_input(const std::string& path);
+
+/// The same of what may be several files: the shards of a model, by their folder or index, or one file.
+std::vector<ztensor::reader> open_inputs(const std::string& path);
+
+/// Objects in files of which each name is in one.
+const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);
+
+/// Stored bytes of all components.
+std::uint64_t stored_bytes_of(const ztensor::object_view& object);
+
+/// The elements of an object that have a place in its shape: those of a dense one, the values of a sparse one.
+ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object);
+
+/// The logical type, or the storage type where there is none.
+std::string type_of(const ztensor::component_view& component);
+
+} // namespace zt
+
+#endif

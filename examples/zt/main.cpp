@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// zt: looks into tensor files, converts, compares and changes them. Every subcommand is a thin caller of the library.
+#include "command.hpp"
+
+#include <ztensor/ztensor.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace zt {
+
+CLI::App* add_command(tool& to, const std::string& name, const std::string& summary, const std::string& example,
+                      action run) {
+    CLI::App* const command = to.app.add_subcommand(name, summary);
+    command->footer("Example:\n  zt " + example);
+    command->callback([&to, run = std::move(run)] { to.chosen = run; });
+    return command;
+}
+
+CLI::Option* each_once(CLI::Option* option) {
+    return option->take_all()->expected(1)->allow_extra_args(false);
+}
+
+namespace {
+
+constexpr const char* exit_codes = "Exit codes:\n"
+                                   "  0  good\n"
+                                   "  1  a file or its content is bad, differs, or can't become what was asked for\n"
+                                   "  2  usage\n"
+                                   "  3  the system refused: no such file, no permission, no room, no memory";
+
+std::string version_text() {
+    return "zt " + std::to_string(ZTENSOR_VERSION_MAJOR) + '.' + std::to_string(ZTENSOR_VERSION_MINOR) + '.' +
+           std::to_string(ZTENSOR_VERSION_PATCH);
+}
+
+/// "--zstd" and "--digest" may stand alone, and must not take the word behind them for their value.
+std::vector<std::string> words_of(int argc, char** argv) {
+    std::vector<std::string> words;
+    for (int i = argc - 1; i > 0; --i) { // CLI11 takes them from the back
+        const std::string word = argv[i];
+        words.push_back(word == "--zstd" ? "--zstd=1" : word == "--digest" ? "--digest=sha256" : word);
+    }
+    return words;
+}
+
+exit_code code_for(const ztensor::error& why) {
+    switch (why.kind()) {
+    case ztensor::error_kind::io:
+        return refused;
+    case ztensor::error_kind::limit:
+        return why.code() == ztensor::errc::out_of_memory ? refused : bad;
+    case ztensor::error_kind::not_found:
+        return why.code() == ztensor::errc::file_not_found ? refused : usage;
+    case ztensor::error_kind::usage:
+        return why.code() == ztensor::errc::invalid_argument || why.code() == ztensor::errc::writer_closed ? usage
+                                                                                                           : bad;
+    default:
+        return bad;
+    }
+}
+
+exit_code complain(const std::string& why, exit_code code) {
+    std::cerr << "zt: " << why << '\n';
+    return code;
+}
+
+exit_code run(const action& chosen) {
+    try {
+        const exit_code code = chosen();
+        return std::cout.flush() ? code : complain("can't write to the standard output", refused);
+    } catch (const ztensor::exception& failure) {
+        return complain(failure.what(), code_for(failure.error()));
+    } catch (const usage_error& failure) {
+        return complain(failure.what(), usage);
+    } catch (const content_error& failure) {
+        return complain(failure.what(), bad);
+    } catch (const std::bad_alloc&) {
+        return complain("memory ran out", refused);
+    } catch (const std::exception& failure) {
+        return complain(failure.what(), refused);
+    }
+}
+
+void add_commands(tool& to) {
+    for (const auto add :
+         {add_info, add_stats, add_verify, add_lint, add_convert, add_copy, add_merge, add_split, add_migrate, add_diff,
+          add_extract, add_append, add_remove, add_rename, add_bench, add_completion}) {
+        add(to);
+    }
+}
+
+int main_of(int argc, char** argv) {
+    tool zt_tool;
+    CLI::App& app = zt_tool.app;
+    app.name("zt");
+    app.description("Looks into tensor files, converts, compares and changes them: .zt of every generation, and for "
+                    "reading\nwhat others write.");
+    app.footer(std::string(exit_codes) + "\n\nzt COMMAND --help shows an example of each command.");
+    app.set_help_all_flag("--help-all", "Help on every command");
+    app.add_flag_callback(
+        "--version",
+        [] {
+            std::cout << version_text() << '\n';
+            throw CLI::Success();
+        },
+        "The version of the library");
+    app.add_flag_callback(
+        "--man",
+        [&] {
+            std::cout << man_page(app);
+            throw CLI::Success();
+        },
+        "The manual page, as zt.1");
+    app.require_subcommand(1);
+    add_commands(zt_tool);
+    try {
+        app.parse(words_of(argc, argv));
+    } catch (const CLI::ParseError& failure) {
+        return app.exit(failure) == 0 ? good : usage;
+    }
+    return run(zt_tool.chosen);
+}
+
+} // namespace
+} // namespace zt
+
+int main(int argc, char** argv) {
+    try {
+        return zt::main_of(argc, argv);
+    } catch (const std::exception& failure) {
+        std::cerr << "zt: " << failure.what() << '\n';
+        return zt::refused;
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "rewriting.hpp"
+
+#include "command.hpp"
+#include "input.hpp"
+#include "terminal.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace zt {
+namespace {
+
+ztensor::digest algorithm_of(const std::string& name) {
+    static const std::map<std::string, ztensor::digest> known = {
+        {"", ztensor::digest::none}, {"sha256", ztensor::digest::sha256}, {"crc32c", ztensor::digest::crc32c}};
+    return known.at(name);
+}
+
+/// As asked for, and for the rest as it was.
+ztensor::store store_for(const ztensor::component_view& part, const rewriting& how) {
+    ztensor::store store;
+    if (how.zstd_level) {
+        store.zstd_if_smaller(*how.zstd_level);
+    } else if (part.encoding() != ztensor::encoding::raw) {
+        store.zstd();
+    }
+    const std::string_view old_digest = part.digest();
+    const bool had_sha256 = old_digest.substr(0, 7) == "sha256:";
+    const bool had_crc32c = old_digest.substr(0, 7) == "crc32c:";
+    store.digest(!how.digest.empty() ? algorithm_of(how.digest)
+                 : had_sha256        ? ztensor::digest::sha256
+                 : had_crc32c        ? ztensor::digest::crc32c
+                                     : ztensor::digest::none);
+    return store;
+}
+
+bool is_floating(const ztensor::component_view& part) {
+    const std::optional<ztensor::dtype> storage = part.dtype();
+    const bool is_float8 = part.type().substr(0, 3) == "f8_" && !part.has_unknown_type();
+    const bool is_plain = part.type().empty() || part.type() == part.dtype_name();
+    return is_float8 || (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
+}
+
+/// Words of which a writer of new data knows all.
+bool can_be_written_anew(const ztensor::object_view& object) {
+    for (const ztensor::component_view part : object) {
+        if (!part.dtype() || !part.encoding() || part.has_unknown_type()) {
+            return false;
+        }
+    }
+    const bool is_in_one_blob = object.known_format() != ztensor::format::dense && object.component("data");
+    return object.known_format() && !is_in_one_blob; // sparse ones of 0.1, which copy() takes apart
+}
+
+class rewriter {
+public:
+    rewriter(const ztensor::reader& from, ztensor::writer& to, const selection& selected, const rewriting& how)
+        : from_(from), to_(to), selected_(selected), how_(how), floats_as_(how.floats_as()) {
+        for (const ztensor::object_view object : from) {
+            total_bytes_ += selected.takes(object) ? stored_bytes_of(object) : 0;
+        }
+    }
+
+    /// First what stays as it is stored, in the order of the blobs; then the others, one after the other.
+    void run() {
+        ztensor::copy(
+            from_, to_,
+            ztensor::copy_options()
+                .select([&](const ztensor::object_view& object) { return selected_.takes(object) && !changes(object); })
+                .rename([&](std::string_view name) { return selected_.name_for(name); })
+                .progress([&](const ztensor::copy_progress& progress) {
+                    progress_.show(progress.done_bytes, total_bytes_, progress.object);
+                    done_bytes_ = progress.done_bytes;
+                    return true;
+                }))
+            .value();
+        for (const ztensor::object_view object : from_) {
+            if (selected_.takes(object) && changes(object)) {
+                rewrite(object);
+                done_bytes_ += stored_bytes_of(object);
+            }
+        }
+    }
+
+private:
+    /// Blocks of integers with their scales, as other formats have them, can become floats.
+    [[nodiscard]] bool is_foreign_quantized(const ztensor::object_view& object) const {
+        return floats_as_ && !object.known_format() && object.format().substr(0, 5) == "gguf.";
+    }
+
+    [[nodiscard]] bool changes(const ztensor::object_view& object) const {
+        if (is_foreign_quantized(object)) {
+            return true;
+        }
+        if (!can_be_written_anew(object)) {
+            return false;
+        }
+        if (how_.zstd_level || !how_.digest.empty()) {
+            return true;
+        }
+        const auto data = object.data();
+        return floats_as_ && data && is_floating(*data) && (data->dtype() != *floats_as_ || !data->type().empty());
+    }
+
+    void rewrite(const ztensor::object_view& object) {
+        if (is_foreign_quantized(object)) {
+            return rewrite_as_floats(object);
+        }
+        if (object.known_format() == ztensor::format::dense) {
+            return rewrite_dense(object);
+        }
+        std::deque<std::vector<std::byte>> memory; // a draft borrows it
+        ztensor::object_draft draft(object.format(), object.shape());
+        if (object.has_attributes()) {
+            draft.attributes(ztensor::attributes(object.attributes()));
+        }
+        for (const ztensor::component_view part : object) {
+            memory.push_back(part.read_little_endian().value());
+            draft.component_bytes(part.role(), *part.dtype(), memory.back(), store_for(part, how_).type(part.type()));
+        }
+        to_.add_object(selected_.name_for(object.name()), draft).value();
+        progress_.show(done_bytes_, total_bytes_, object.name());
+    }
+
+    void rewrite_dense(const ztensor::object_view& object) {
+        const ztensor::component_view data = object.data().value();
+        const bool converts = floats_as_ && is_floating(data);
+        auto pieces = converts ? ztensor::component_pieces::open_as(data, *floats_as_).value()
+                               : ztensor::component_pieces::open(data).value();
+        ztensor::store store = store_for(data, how_);
+        if (!converts && data.has_type()) {
+            store.type(data.type());
+        }
+        const ztensor::dtype storage = converts ? *floats_as_ : *data.dtype();
+        auto stream = to_.stream(selected_.name_for(object.name()), object.shape(), storage, store).value();
+        if (object.has_attributes()) {
+            stream.attributes(ztensor::attributes(object.attributes())).value();
+        }
+        const std::uint64_t missing = stream.missing_bytes();
+        for (;;) {
+            const ztensor::bytes_view piece = pieces.next().value();
+            if (piece.empty()) {
+                break;
+            }
+            stream.append_bytes(piece).value();
+            const double share = 1 - static_cast<double>(stream.missing_bytes()) / static_cast<double>(missing);
+            const auto done = static_cast<std::uint64_t>(share * static_cast<double>(data.stored_bytes()));
+            progress_.show(done_bytes_ + done, total_bytes_, object.name());
+        }
+        stream.finish().value();
+    }
+
+    void rewrite_as_floats(const ztensor::object_view& object) {
+        const std::string name = selected_.name_for(object.name());
+        const std::vector<float> numbers = object.read_as<float>().value();
+        ztensor::store store;
+        if (how_.zstd_level) {
+            store.zstd_if_smaller(*how_.zstd_level);
+        }
+        store.digest(algorithm_of(how_.digest));
+        switch (*floats_as_) {
+        case ztensor::dtype::f16:
+            return add_as<ztensor::float16>(name, object.shape(), numbers, store);
+        case ztensor::dtype::bf16:
+            return add_as<ztensor::bfloat16>(name, object.shape(), numbers, store);
+        default:
+            return add_as<float>(name, object.shape(), numbers, store);
+        }
+    }
+
+    template <class To>
+    void add_as(const std::string& name, const ztensor::shape& shape, const std::vector<float>& numbers,
+                const ztensor::store& store) {
+        std::vector<To> converted;
+        converted.reserve(numbers.size());
+        for (const float number : numbers) {
+            converted.push_back(static_cast<To>(number));
+        }
+        to_.add(name, shape, converted, store).value();
+    }
+
+    const ztensor::reader& from_;
+    ztensor::writer& to_;
+    const selection& selected_;
+    const rewriting& how_;
+    std::optional<ztensor::dtype> floats_as_;
+    std::uint64_t total_bytes_ = 0;
+    std::uint64_t done_bytes_ = 0;
+    progress_line progress_;
+};
+
+} // namespace
+
+void rewriting::add_options(CLI::App& command) {
+    command
+        .add_option("--zstd", zstd_level,
+                    "Compress what gets smaller by it; LEVEL from 1, which is what --zstd alone means, to 22")
+        ->type_name("[=LEVEL]")
+        ->check(CLI::Range(-7, 22));
+    command
+        .add_option("--digest", digest, "Write a digest of each blob: sha256, which --digest alone means, or crc32c")
+        ->type_name("[=ALGORITHM]")
+        ->check(CLI::IsMember({"sha256", "crc32c"}));
+    command.add_option("--dtype", dtype, "Turn floating-point tensors into f32, bf16 or f16, rounded to nearest")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+}
+
+std::optional<ztensor::dtype> rewriting::floats_as() const {
+    return dtype.empty() ? std::nullopt : ztensor::find_dtype(dtype);
+}
+
+void add_objects(const ztensor::reader& from, ztensor::writer& to, const selection& selected, const rewriting& how) {
+    rewriter(from, to, selected, how).run();
+}
+
+} // namespace zt

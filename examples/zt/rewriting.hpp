@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// From any file into a .zt writer: blobs as they are stored, or every tensor anew, a piece at a time.
+#ifndef ZTENSOR_EXAMPLES_ZT_REWRITING_HPP
+#define ZTENSOR_EXAMPLES_ZT_REWRITING_HPP
+
+#include "selection.hpp"
+
+#include <ztensor/ztensor.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+
+namespace zt {
+
+/// How objects are stored in the new file. What is not asked for stays as it was.
+struct rewriting {
+    std::optional<int> zstd_level;
+    std::string digest;
+    std::string dtype;
+
+    void add_options(CLI::App& command);
+    [[nodiscard]] bool changes_blobs() const { return zstd_level || !digest.empty() || !dtype.empty(); }
+    /// What floating-point tensors become. Throws usage_error.
+    [[nodiscard]] std::optional<ztensor::dtype> floats_as() const;
+};
+
+/// Adds the objects of `from` that are selected, and the attributes of the file. Throws ztensor::exception.
+void add_objects(const ztensor::reader& from, ztensor::writer& to, const selection& selected,
+                 const rewriting& how = {});
+
+} // namespace zt
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "command.hpp"
+#include "input.hpp"
+#include "selection.hpp"
+#include "terminal.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zt {
+namespace {
+
+constexpr std::size_t histogram_bars = 16;
+
+struct number_stats {
+    std::uint64_t count = 0;
+    std::uint64_t not_numbers = 0;
+    std::uint64_t infinite = 0;
+    double least = std::numeric_limits<double>::infinity(); ///< of the finite ones, as all that follows
+    double most = -std::numeric_limits<double>::infinity();
+    double sum = 0;
+    double sum_of_squares = 0;
+    std::array<std::uint64_t, histogram_bars> bars{};
+
+    [[nodiscard]] std::uint64_t finite() const { return count - not_numbers - infinite; }
+};
+
+/// Gives every element to `take`, as a double. What is in blocks of another format is read at once.
+template <class Take>
+ztensor::result<void> for_each_number(const ztensor::object_view& object, const Take& take) {
+    const auto elements = elements_of(object);
+    if (!elements) {
+        const auto numbers = object.read_as<double>();
+        if (!numbers) {
+            return numbers.error();
+        }
+        for (const double each : *numbers) {
+            take(each);
+        }
+        return {};
+    }
+    auto pieces = ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64);
+    if (!pieces) {
+        return pieces.error();
+    }
+    for (;;) {
+        const auto piece = pieces->next();
+        if (!piece || piece->empty()) {
+            return piece ? ztensor::result<void>() : piece.error();
+        }
+        for (std::size_t at = 0; at < piece->size(); at += sizeof(double)) {
+            std::uint64_t bits = 0;
+            for (std::size_t i = sizeof bits; i-- > 0;) { // little-endian, whatever the host
+                bits = bits << 8 | std::to_integer<std::uint64_t>((*piece)[at + i]);
+            }
+            double number = 0;
+            std::memcpy(&number, &bits, sizeof number);
+            take(number);
+        }
+    }
+}
+
+void add_number(number_stats& to, double number) {
+    ++to.count;
+    if (std::isnan(number)) {
+        ++to.not_numbers;
+    } else if (std::isinf(number)) {
+        ++to.infinite;
+    } else {
+        to.least = std::min(to.least, number);
+        to.most = std::max(to.most, number);
+        to.sum += number;
+        to.sum_of_squares += number * number;
+    }
+}
+
+ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
+    number_stats stats;
+    ztensor::result<void> done = for_each_number(object, [&](double number) { add_number(stats, number); });
+    if (!done) {
+        return done.error();
+    }
+    const double range = stats.most - stats.least;
+    if (stats.finite() == 0 || !std::isfinite(range)) {
+        return stats;
+    }
+    done = for_each_number(object, [&](double number) {
+        if (std::isfinite(number)) {
+            const double place = range == 0 ? 0 : (number - stats.least) / range * histogram_bars;
+            ++stats.bars[std::min(static_cast<std::size_t>(place), histogram_bars - 1)];
+        }
+    });
+    return done ? ztensor::result<number_stats>(stats) : done.error();
+}
+
+std::string number_text(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.5g", number);
+    return text;
+}
+
+std::string histogram_text(const number_stats& stats) {
+    static const std::vector<std::string> blocks = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                                    "\u2585", "\u2586", "\u2587", "\u2588"};
+    static const std::vector<std::string> letters = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+    const std::vector<std::string>& signs = shows_unicode() ? blocks : letters;
+    const std::uint64_t highest = *std::max_element(stats.bars.begin(), stats.bars.end());
+    std::string out;
+    for (const std::uint64_t bar : stats.bars) {
+        const double height = highest == 0 ? 0 : static_cast<double>(bar) / static_cast<double>(highest);
+        out += signs[bar == 0 ? 0 : 1 + static_cast<std::size_t>(height * 7)];
+    }
+    return "|" + out + "|";
+}
+
+std::vector<std::string> stats_row(const ztensor::object_view& object, const number_stats& stats) {
+    const auto finite = static_cast<double>(stats.finite());
+    const double mean = stats.sum / finite;
+    const double deviation = std::sqrt(std::max(0.0, stats.sum_of_squares / finite - mean * mean));
+    const bool has_any = stats.finite() != 0;
+    const auto elements = elements_of(object);
+    return {printable(object.name()),
+            elements ? printable(type_of(*elements)) : printable(object.format()),
+            grouped(stats.count),
+            has_any ? number_text(stats.least) : "-",
+            has_any ? number_text(stats.most) : "-",
+            has_any ? number_text(mean) : "-",
+            has_any ? number_text(deviation) : "-",
+            grouped(stats.not_numbers),
+            grouped(stats.infinite)};
+}
+
+class stats_table {
+public:
+    void add(const ztensor::object_view& object) {
+        const auto stats = stats_of(object);
+        if (stats) {
+            rows_.push_back(stats_row(object, *stats));
+            histograms_.push_back(histogram_text(*stats));
+        } else if (stats.error().kind() == ztensor::error_kind::unsupported ||
+                   stats.error().kind() == ztensor::error_kind::usage) {
+            std::cerr << "zt: " << stats.error().what() << '\n'; // has no single numbers
+        } else {
+            stats.value();
+        }
+    }
+    void print() const;
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+    std::vector<std::string> histograms_;
+};
+
+void stats_table::print() const {
+    print_table({{"NAME", false, true},
+                 {"TYPE"},
+                 {"ELEMENTS", true},
+                 {"MIN", true},
+                 {"MAX", true},
+                 {"MEAN", true},
+                 {"STD", true},
+                 {"NAN", true},
+                 {"INF", true}},
+                rows_);
+    std::cout << '\n' << emphasised("from MIN to MAX") << '\n';
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        std::cout << histograms_[i] << ' ' << rows_[i].front() << '\n';
+    }
+}
+
+exit_code show_stats(const std::string& path, selection& selected) {
+    const std::vector<ztensor::reader> files = open_inputs(path);
+    selected.check(files);
+    std::vector<ztensor::object_view> objects;
+    std::uint64_t total = 0, done = 0;
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            if (selected.takes(object)) {
+                objects.push_back(object);
+                total += stored_bytes_of(object);
+            }
+        }
+    }
+    stats_table table;
+    {
+        progress_line progress;
+        for (const ztensor::object_view& object : objects) {
+            progress.show(done, total, object.name());
+            table.add(object);
+            done += stored_bytes_of(object);
+        }
+    }
+    table.print();
+    return good;
+}
+
+} // namespace
+
+void add_stats(tool& to) {
+    struct stats_options {
+        std::string path;
+        selection selected;
+    };
+    const auto options = std::make_shared<stats_options>();
+    CLI::App* const command = add_command(to, "stats", "Show minimum, maximum, mean and a histogram of each tensor",
+                                          "stats --only '*.weight' model.zt",
+                                          [options] { return show_stats(options->path, options->selected); });
+    command->add_option("FILE", options->path, "The file, of any format, or the folder or index of shards")->required();
+    options->selected.add_options(*command);
+}
+
+} // namespace zt

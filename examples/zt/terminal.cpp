@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "terminal.hpp"
+
+#include "command.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+
+#ifdef _WIN32
+#include <io.h>
+#else
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
+namespace zt {
+namespace {
+
+bool is_terminal(std::FILE* stream) {
+#ifdef _WIN32
+    return _isatty(_fileno(stream)) != 0;
+#else
+    return isatty(fileno(stream)) != 0;
+#endif
+}
+
+std::string environment(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+/// Columns that the texts of each column take, given away from the widest that may be cut until all fit.
+std::vector<std::size_t> fitted_widths(const std::vector<column>& columns,
+                                       const std::vector<std::vector<std::string>>& rows) {
+    constexpr std::size_t gap = 2;
+    constexpr std::size_t least = 8;
+    std::vector<std::size_t> widths;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        std::size_t width = columns[i].title.size();
+        for (const auto& row : rows) {
+            width = std::max(width, row[i].size());
+        }
+        widths.push_back(width);
+        total += width + (i == 0 ? 0 : gap);
+    }
+    const std::size_t room = output_columns();
+    while (room != 0 && total > room) {
+        std::size_t widest = columns.size();
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (columns[i].is_cut && widths[i] > least && (widest == columns.size() || widths[i] > widths[widest])) {
+                widest = i;
+            }
+        }
+        if (widest == columns.size()) {
+            break;
+        }
+        --widths[widest];
+        --total;
+    }
+    return widths;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool is_number) {
+    const std::string spaces(width - std::min(width, text.size()), ' ');
+    return is_number ? spaces + text : text + spaces;
+}
+
+} // namespace
+
+std::string human(std::uint64_t bytes) {
+    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    auto size = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
+        size /= 1024;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+    return text;
+}
+
+std::string grouped(std::uint64_t number) {
+    std::string text = std::to_string(number);
+    for (std::size_t at = text.size(); at > 3; at -= 3) {
+        text.insert(at - 3, ",");
+    }
+    return text;
+}
+
+std::uint64_t parse_size(const std::string& text) {
+    static const std::vector<std::pair<std::string, std::uint64_t>> units = {
+        {"", 1},          {"B", 1},         {"KB", 1000},   {"MB", 1000000}, {"GB", 1000000000}, {"KiB", 1 << 10},
+        {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1 << 10}, {"M", 1 << 20},  {"G", 1 << 30}};
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const auto unit =
+        std::find_if(units.begin(), units.end(), [&](const auto& each) { return each.first == text.substr(digits); });
+    if (digits == 0 || digits > 12 || unit == units.end()) {
+        throw usage_error("a size is a number and a unit, such as 2GB or 512MiB, not \"" + printable(text) + '"');
+    }
+    return std::stoull(text.substr(0, digits)) * unit->second;
+}
+
+std::string printable(std::string_view text) {
+    const std::string quoted = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return quoted.substr(1, quoted.size() - 2);
+}
+
+std::string cut(const std::string& text, std::size_t columns) {
+    constexpr std::size_t dots = 3;
+    if (columns == 0 || text.size() <= columns) {
+        return text;
+    }
+    return columns <= dots ? text.substr(0, columns) : text.substr(0, columns - dots) + "...";
+}
+
+std::size_t output_columns() {
+    if (!is_terminal(stdout)) {
+        return 0;
+    }
+#ifndef _WIN32
+    winsize size = {};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
+        return size.ws_col;
+    }
+#endif
+    const int columns = std::atoi(environment("COLUMNS").c_str());
+    return columns > 0 ? static_cast<std::size_t>(columns) : 80;
+}
+
+std::string emphasised(const std::string& text) {
+    const bool is_plain = !is_terminal(stdout) || !environment("NO_COLOR").empty() || environment("TERM") == "dumb";
+    return is_plain ? text : "\x1b[1m" + text + "\x1b[0m";
+}
+
+bool shows_unicode() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        std::string value = environment(name);
+        if (!value.empty()) {
+            std::transform(value.begin(), value.end(), value.begin(),
+                           [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+            const bool is_utf8 = value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+            return is_utf8 && is_terminal(stdout);
+        }
+    }
+    return false;
+}
+
+void print_table(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows) {
+    const std::vector<std::size_t> widths = fitted_widths(columns, rows);
+    const auto line_of = [&](const auto& text_of) {
+        std::string line;
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            line += (i == 0 ? "" : "  ") + padded(cut(text_of(i), widths[i]), widths[i], columns[i].is_number);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        return cut(line, output_columns());
+    };
+    std::cout << emphasised(line_of([&](std::size_t i) { return columns[i].title; })) << '\n';
+    for (const auto& row : rows) {
+        std::cout << line_of([&](std::size_t i) { return row[i]; }) << '\n';
+    }
+}
+
+progress_line::progress_line() : is_terminal_(is_terminal(stderr)), next_(clock::now() + std::chrono::seconds(1)) {
+}
+
+progress_line::~progress_line() {
+    if (is_shown_) {
+        std::fputs("\r\x1b[K", stderr);
+    }
+}
+
+void progress_line::show(std::uint64_t done, std::uint64_t total, std::string_view what) {
+    if (!is_terminal_ || clock::now() < next_) {
+        return;
+    }
+    constexpr int bar_columns = 30;
+    constexpr std::size_t most_of_name = 36;
+    const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
+    const int filled = static_cast<int>(share * bar_columns);
+    std::fprintf(stderr, "\r\x1b[K%3.0f %% [%s%s] %s", 100 * share,
+                 std::string(static_cast<std::size_t>(filled), '#').c_str(),
+                 std::string(static_cast<std::size_t>(bar_columns - filled), '.').c_str(),
+                 cut(printable(what), most_of_name).c_str());
+    std::fflush(stderr);
+    is_shown_ = true;
+    next_ = clock::now() + std::chrono::milliseconds(100);
+}
+
+} // namespace zt

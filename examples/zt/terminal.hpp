@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// What people see: tables cut to the terminal, numbers they can read, and how far something is.
+#ifndef ZTENSOR_EXAMPLES_ZT_TERMINAL_HPP
+#define ZTENSOR_EXAMPLES_ZT_TERMINAL_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zt {
+
+/// "3.1 MiB"
+std::string human(std::uint64_t bytes);
+/// "1,234,567"
+std::string grouped(std::uint64_t number);
+/// "2GB", "512MiB", "1000": throws usage_error for anything else.
+std::uint64_t parse_size(const std::string& text);
+
+/// Names come from files: whatever is not printable ASCII is shown as it is escaped in JSON.
+std::string printable(std::string_view text);
+/// At most so many columns, with "..." where something was cut. 0: all of it.
+std::string cut(const std::string& text, std::size_t columns);
+
+/// Columns of the terminal that the standard output is, 0 if it is none: then nothing is cut.
+std::size_t output_columns();
+/// Emphasised where the standard output is a terminal and NO_COLOR does not forbid it.
+std::string emphasised(const std::string& text);
+/// Whether the standard output is a terminal that shows the characters of Unicode.
+bool shows_unicode();
+
+struct column {
+    std::string title;
+    bool is_number = false; ///< put at the right
+    bool is_cut = false;    ///< the widest of these gives way first where the terminal is narrow
+};
+
+/// Rows of as many texts as there are columns.
+void print_table(const std::vector<column>& columns, const std::vector<std::vector<std::string>>& rows);
+
+/// How far something is, on the standard error: only on a terminal, and only once it takes more than a second.
+class progress_line {
+public:
+    progress_line();
+    progress_line(const progress_line&) = delete;
+    progress_line& operator=(const progress_line&) = delete;
+    ~progress_line();
+
+    void show(std::uint64_t done, std::uint64_t total, std::string_view what = {});
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    bool is_terminal_;
+    bool is_shown_ = false;
+    clock::time_point next_;
+};
+
+} // namespace zt
+
+#endif

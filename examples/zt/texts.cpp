@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "texts.hpp"
+
+namespace zt {
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+    return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& command) {
+    std::vector<const CLI::Option*> found;
+    for (const CLI::Option* const each : command.get_options()) {
+        if (!each->get_lnames().empty()) {
+            found.push_back(each);
+        }
+    }
+    return found;
+}
+
+std::vector<const CLI::Option*> arguments_of(const CLI::App& command) {
+    std::vector<const CLI::Option*> found;
+    for (const CLI::Option* const each : command.get_options()) {
+        if (each->get_positional()) {
+            found.push_back(each);
+        }
+    }
+    return found;
+}
+
+std::string long_name(const CLI::Option& option) {
+    return option.get_lnames().front();
+}
+
+std::string option_synopsis(const CLI::Option& option) {
+    const bool is_flag = option.get_expected_max() == 0;
+    const std::string value = is_flag ? "" : option.get_type_name();
+    const bool may_stand_alone = value.substr(0, 1) == "[";
+    const std::string type = value.substr(0, value.find(':')); // what follows are the values that it may have
+    return "--" + long_name(option) + (type.empty() || may_stand_alone ? "" : " ") + type;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+    return text;
+}
+
+} // namespace zt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// What the program says of itself, read from its own subcommands and options: for completions and the manual page.
+#ifndef ZTENSOR_EXAMPLES_ZT_TEXTS_HPP
+#define ZTENSOR_EXAMPLES_ZT_TEXTS_HPP
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace zt {
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
+/// Those that begin with --.
+std::vector<const CLI::Option*> options_of(const CLI::App& command);
+/// Those that don't, in their order.
+std::vector<const CLI::Option*> arguments_of(const CLI::App& command);
+
+/// "layout"
+std::string long_name(const CLI::Option& option);
+/// "--layout FILE.svg"
+std::string option_synopsis(const CLI::Option& option);
+/// `text` with every `from` replaced by `to`.
+std::string replaced(std::string text, const std::string& from, const std::string& to);
+
+} // namespace zt
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+//
+// The decoded bytes of one component, a piece at a time, and the same as other numbers. SPEC.md §4.5 and §6.
+#ifndef ZTENSOR_DETAIL_READ_PIECE_READER_HPP
+#define ZTENSOR_DETAIL_READ_PIECE_READER_HPP
+
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/codec/zstd_stream.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/stored.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/float_types.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The stored bytes of a blob in their order: each is read once, and taken in by the check of its digest.
+class blob_bytes {
+public:
+    blob_bytes(const opened_file& file, const component_record& component) noexcept
+        : file_(file), component_(component), check_(file, component) {}
+
+    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - position_; }
+
+    /// All of `to`, which is at most what is left.
+    [[nodiscard]] result<void> read(span<std::byte> to) {
+        result<void> done = read_checked(file_, component_, position_, to, check_);
+        position_ += done ? to.size() : 0;
+        return done;
+    }
+
+    /// Errors: digest_mismatch. Reads what is left first, where there is a digest.
+    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
+        while (check_.is_wanted() && left() != 0) {
+            const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(scratch.size(), left()));
+            if (result<void> done = read(scratch.first(size)); !done) {
+                return done;
+            }
+        }
+        return check_.finish();
+    }
+
+private:
+    const opened_file& file_;
+    const component_record& component_;
+    blob_check check_;
+    std::uint64_t position_ = 0; ///< in the blob
+};
+
+class piece_reader {
+public:
+    static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
+    static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
+
+    /// `floating` says what the elements are turned into on their way; null if they stay what they are.
+    piece_reader(const component_view& component, const dtype* floating)
+        : view_(component), file_(component_access::file_of(component)),
+          component_(component_access::record_of(component)), converts_(floating != nullptr),
+          target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_),
+          type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)) {}
+
+    [[nodiscard]] const component_view& component() const noexcept { return view_; }
+
+    /// Called once, before next().
+    [[nodiscard]] result<void> start() {
+        if (result<void> valid = check(); !valid) {
+            return valid;
+        }
+        if (!decoded_.allocate(converts_ ? piece_bytes_to_convert : piece_bytes) ||
+            (is_compressed() && !input_.allocate(cached_piece_bytes))) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
+        }
+        return is_compressed() ? decoder_.start(most_decoded_bytes()) : result<void>();
+    }
+
+    [[nodiscard]] result<bytes_view> next() {
+        if (!failure_) {
+            return failure_.error();
+        }
+        result<bytes_view> piece = is_over_ ? bytes_view() : make_next();
+        if (!piece) {
+            failure_ = piece.error();
+        }
+        return piece;
+    }
+
+private:
+    [[nodiscard]] bool is_compressed() const noexcept { return component_.encoding != encoding::raw; }
+    /// Of a zstd blob, whatever it claims.
+    [[nodiscard]] std::uint64_t most_decoded_bytes() const noexcept {
+        const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
+        return std::min(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed));
+    }
+    [[nodiscard]] std::size_t width() const noexcept { return component_.dtype ? width_bytes(*component_.dtype) : 1; }
+
+    [[nodiscard]] result<void> check() const {
+        if (result<void> known = check_encoding(file_, component_); !known) {
+            return known;
+        }
+        if (!component_.dtype && (converts_ || component_.is_big_endian)) {
+            return unknown_dtype(file_, component_);
+        }
+        if (component_.is_big_endian) {
+            const element_request elements{*component_.dtype, {}, width(), 1, false};
+            if (result<void> valid = check_element_type(file_, component_, elements); !valid) {
+                return valid;
+            }
+        }
+        return converts_ ? check_conversion() : result<void>();
+    }
+
+    [[nodiscard]] result<void> check_conversion() const {
+        if (facts(target_).category != dtype_class::floating) {
+            return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
+                        {name(target_)});
+        }
+        if (component_.logical_type == unknown_type) {
+            return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
+                        {in_quotes(type_name(file_.index, component_))});
+        }
+        return check_convertible(*component_.dtype, type_);
+    }
+
+    [[nodiscard]] result<bytes_view> make_next() {
+        const result<std::size_t> made = !is_compressed() ? read_piece() : is_whole_ ? take_piece() : decode_piece();
+        if (!made) {
+            return failed(made.error());
+        }
+        if (*made == 0) {
+            is_over_ = true;
+            result<void> intact = stored_.finish(decoded_.writable_bytes());
+            return intact ? result<bytes_view>(bytes_view()) : std::move(intact).error();
+        }
+        const span<std::byte> piece = decoded_.writable_bytes().first(*made);
+        if (component_.dtype == dtype::boolean && !component_.holds_indices) {
+            if (result<void> valid = normalise_bools(component_, piece, decoded_bytes_ - *made); !valid) {
+                return std::move(valid).error();
+            }
+        }
+        return converts_ ? convert(piece) : little_endian(piece);
+    }
+
+    /// That the blob is damaged says more than what follows from it.
+    [[nodiscard]] error failed(error why) {
+        const bool came_from_source = why.kind() == error_kind::io;
+        result<void> intact = came_from_source ? result<void>() : stored_.finish(decoded_.writable_bytes());
+        return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
+    }
+
+    [[nodiscard]] result<std::size_t> read_piece() {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(decoded_.size(), stored_.left()));
+        if (result<void> done = stored_.read(decoded_.writable_bytes().first(size)); !done) {
+            return std::move(done).error();
+        }
+        decoded_bytes_ += size;
+        return size;
+    }
+
+    /// A whole piece, unless the blob ends before.
+    [[nodiscard]] result<std::size_t> decode_piece() {
+        std::size_t made = 0;
+        while (made < decoded_.size()) {
+            if (result<void> read = read_stored(); !read) {
+                return std::move(read).error();
+            }
+            const std::size_t held = rest_.size();
+            const result<std::size_t> more = decoder_.decode(rest_, decoded_.writable_bytes().subspan(made));
+            if (!more && more.error().code() == errc::limit_exceeded) {
+                return decode_at_once();
+            }
+            if (!more) {
+                return error(more.error()).at(component_.offset);
+            }
+            made += *more;
+            if (*more == 0 && rest_.size() == held && stored_.left() == 0) {
+                break;
+            }
+        }
+        decoded_bytes_ += made;
+        result<void> fits = check_size(made < decoded_.size());
+        return fits ? result<std::size_t>(made) : std::move(fits).error().at(component_.offset);
+    }
+
+    /// Where a window would take more memory than all that it is for. What was given before is not given again.
+    [[nodiscard]] result<std::size_t> decode_at_once() {
+        const result<span<std::byte>> whole = decode_whole(file_, component_, whole_);
+        if (!whole) {
+            return whole.error();
+        }
+        if (result<void> fits = check_whole_elements(whole->size(), width()); !fits) {
+            return std::move(fits).error();
+        }
+        is_whole_ = true;
+        whole_bytes_ = whole->size();
+        return take_piece();
+    }
+
+    [[nodiscard]] result<std::size_t> take_piece() {
+        const std::uint64_t left = whole_bytes_ - std::min<std::uint64_t>(decoded_bytes_, whole_bytes_);
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, decoded_.size()));
+        if (size != 0) {
+            std::memcpy(decoded_.data(), whole_.data() + decoded_bytes_, size);
+        }
+        decoded_bytes_ += size;
+        return size;
+    }
+
+    /// More stored bytes, where few are left of those before.
+    [[nodiscard]] result<void> read_stored() {
+        if (rest_.size() >= zstd_stream::least_stored_bytes || stored_.left() == 0) {
+            return {};
+        }
+        const std::size_t kept = rest_.size();
+        std::memmove(input_.data(), rest_.data(), kept);
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(input_.size() - kept, stored_.left()));
+        if (result<void> done = stored_.read(input_.writable_bytes().subspan(kept, size)); !done) {
+            return done;
+        }
+        rest_ = input_.bytes().first(kept + size);
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_size(bool is_at_end) const {
+        const std::optional<std::uint64_t> declared = component_.decoded_length();
+        if (!declared && decoded_bytes_ > file_.options.max_decoded_bytes_) {
+            return fail(errc::limit_exceeded,
+                        "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
+                        {file_.options.max_decoded_bytes_});
+        }
+        if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
+            return fail(errc::decode_failed, "the zstd blob is cut off");
+        }
+        if (declared && (decoded_bytes_ > *declared || (is_at_end && decoded_bytes_ != *declared))) {
+            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
+                        {decoded_bytes_, *declared});
+        }
+        return is_at_end ? check_whole_elements(decoded_bytes_, width()) : result<void>();
+    }
+
+    [[nodiscard]] bytes_view little_endian(span<std::byte> piece) const noexcept {
+        if (component_.is_big_endian) {
+            swap_elements(piece, width());
+        }
+        return piece;
+    }
+
+    /// By way of floats, where these hold every element exactly, else of doubles.
+    [[nodiscard]] result<bytes_view> convert(span<std::byte> piece) {
+        if (is_foreign_order(component_)) {
+            swap_elements(piece, width());
+        }
+        const dtype_facts& storage = facts(*component_.dtype);
+        const bool by_floats = storage.width_bytes <= (storage.category == dtype_class::floating ? 4U : 2U);
+        return by_floats && target_ != dtype::f64 ? convert_by<float>(piece) : convert_by<double>(piece);
+    }
+
+    template <class Number>
+    [[nodiscard]] result<bytes_view> convert_by(bytes_view piece) {
+        const std::size_t count = piece.size() / width();
+        if (!numbers_.is_allocated() && !numbers_.allocate(piece_bytes_to_convert / width() * sizeof(Number))) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} numbers", {count});
+        }
+        const span<std::byte> memory = numbers_.writable_bytes().first(count * sizeof(Number));
+        const span<Number> numbers = as_writable_elements<Number>(memory);
+        if (result<void> done = convert_elements(piece, *component_.dtype, type_, numbers); !done) {
+            return std::move(done).error();
+        }
+        // Each takes at most the place of the number that it is made of.
+        switch (target_) {
+        case dtype::f16:
+            return narrowed<float16>(numbers);
+        case dtype::bf16:
+            return narrowed<bfloat16>(numbers);
+        case dtype::f32:
+            return narrowed<float>(numbers);
+        default:
+            return narrowed<double>(numbers);
+        }
+    }
+
+    template <class To, class Number>
+    [[nodiscard]] bytes_view narrowed(span<Number> numbers) noexcept {
+        static_assert(sizeof(To) <= sizeof(double));
+        std::byte* const bytes = numbers_.data();
+        if constexpr (!std::is_same_v<To, Number> && sizeof(To) <= sizeof(Number)) {
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                const To each = static_cast<To>(numbers[i]);
+                std::memcpy(bytes + i * sizeof(To), &each, sizeof(To));
+            }
+        }
+        const span<std::byte> all(bytes, numbers.size() * sizeof(To));
+        if (!host_is_little_endian) {
+            swap_elements(all, sizeof(To));
+        }
+        return all;
+    }
+
+    component_view view_;
+    const opened_file& file_;
+    const component_record& component_;
+    bool converts_;
+    dtype target_; ///< where they are
+    blob_bytes stored_;
+    std::string_view type_; ///< logical, if it is more than the storage type
+    zstd_stream decoder_;
+    byte_buffer input_; ///< of the decoder
+    bytes_view rest_;   ///< what of the input is not decoded yet
+    byte_buffer decoded_;
+    byte_buffer numbers_;
+    byte_buffer whole_; ///< decoded at once
+    std::size_t whole_bytes_ = 0;
+    bool is_whole_ = false;
+    std::uint64_t decoded_bytes_ = 0;
+    bool is_over_ = false;
+    result<void> failure_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// Components in pieces: together they are what read() gives, converted or not, and they end with its errors.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/openings.hpp"
+#include "support/writing.hpp"
+#include "support/zstd_frames.hpp"
+#include "support/zt_builder.hpp"
+
+#include <ztensor/float_types.hpp>
+#include <ztensor/pieces.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace zstd = support::zstd;
+using support::sample;
+using ztensor::component_pieces;
+using ztensor::component_view;
+using ztensor::dtype;
+using ztensor::errc;
+using ztensor::reader;
+using ztensor::result;
+
+/// Everything that the pieces give, and the error that they end with, if they do.
+struct joined_pieces {
+    support::bytes content;
+    std::optional<errc> code;
+    std::size_t count = 0;
+};
+
+joined_pieces join(result<component_pieces> pieces) {
+    joined_pieces joined;
+    if (!pieces) {
+        joined.code = pieces.error().code();
+        return joined;
+    }
+    for (;;) {
+        const result<ztensor::bytes_view> piece = pieces->next();
+        if (!piece) {
+            CHECK(pieces->next().error() == piece.error());
+            joined.code = piece.error().code();
+            return joined;
+        }
+        if (piece->empty()) {
+            CHECK(pieces->next().value().empty());
+            return joined;
+        }
+        joined.content += support::as_string(*piece);
+        ++joined.count;
+    }
+}
+
+std::vector<float> numbers(std::size_t count) {
+    std::vector<float> made;
+    for (std::size_t i = 0; i < count; ++i) {
+        made.push_back(static_cast<float>(i % 4099) * 0.37F - 700);
+    }
+    return made;
+}
+
+template <class To>
+support::bytes little_endian_numbers(const std::vector<To>& values) {
+    return support::between_file_and_host(support::memory_of(values), sizeof(To));
+}
+
+} // namespace
+
+TEST_CASE("pieces together are the decoded bytes of every component of every generation") {
+    std::size_t compared = 0;
+    for (const auto& path : support::golden_paths()) {
+        const auto file = reader::open(path).value();
+        for (const auto object : file) {
+            for (const component_view component : object) {
+                const auto expected = component.read_little_endian();
+                const joined_pieces joined = join(component_pieces::open(component));
+                INFO(path.string() << ' ' << object.name() << ' ' << component.role());
+                const bool has_loose_bools = component.dtype() == dtype::boolean;
+                CHECK(joined.code == (expected ? std::nullopt : std::optional(expected.error().code())));
+                if (expected && !has_loose_bools) {
+                    CHECK(joined.content == support::as_string(*expected));
+                    ++compared;
+                }
+            }
+        }
+    }
+    CHECK(compared > 100);
+}
+
+TEST_CASE("large components come in several pieces, raw or in frames, verified at the end") {
+    const std::vector<float> values = numbers(900'000);
+    for (const bool is_zstd : {false, true}) {
+        for (const auto digest : {ztensor::digest::none, ztensor::digest::sha256}) {
+            const auto file = support::reopened({}, [&](ztensor::writer& to) {
+                to.add("w", {values.size()}, values, support::stored(is_zstd).digest(digest)).value();
+            });
+            const joined_pieces joined = join(component_pieces::open(support::data_of(file)));
+            CHECK_FALSE(joined.code);
+            CHECK(joined.count == 4);
+            CHECK(joined.content == little_endian_numbers(values));
+        }
+    }
+}
+
+TEST_CASE("pieces are converted to floats of every width, rounded once") {
+    const std::vector<float> values = numbers(300'000);
+    const std::vector<double> wide = {1.0, 0.1, 1e300, -65519.999999999, 65520, 5.960464477539063e-8, -0.0};
+    const std::vector<std::int64_t> integers = {0, -1, 1LL << 53, (1LL << 53) + 1, 2049};
+    const auto file = support::reopened({}, [&](ztensor::writer& to) {
+        to.add("f32", {values.size()}, values, ztensor::store().zstd()).value();
+        to.add("f64", {wide.size()}, wide).value();
+        to.add("i64", {integers.size()}, integers).value();
+        to.add("bool", {2}, std::vector<bool>{true, false}).value();
+        to.add("f8", {2}, std::vector<ztensor::float8_e4m3fn>{ztensor::float8_e4m3fn(448.0F), {}}).value();
+    });
+    const auto check = [&](const char* name, auto type) {
+        using to = decltype(type);
+        const component_view data = *file.find(name)->begin();
+        const joined_pieces joined = join(component_pieces::open_as(data, ztensor::element_traits<to>::storage));
+        CHECK_FALSE(joined.code);
+        CHECK(joined.content == little_endian_numbers(data.read_as<to>().value()));
+    };
+    for (const char* name : {"f32", "f64", "i64", "bool", "f8"}) {
+        INFO(name);
+        check(name, double());
+        check(name, float());
+        check(name, ztensor::float16());
+        check(name, ztensor::bfloat16());
+    }
+    const component_view data = *file.find("f32")->begin();
+    CHECK(join(component_pieces::open_as(data, dtype::i32)).code == errc::invalid_argument);
+}
+
+TEST_CASE("big-endian data comes little-endian, and converted") {
+    const support::bytes stored = support::big_endian(0x3f800000, 4) + support::big_endian(0xc0000000, 4);
+    sample big(ztensor::generation::v0_1);
+    big.root("data_endianness", support::cbor::text("big")).blob(stored);
+    const auto file = support::opened(big.file());
+    const component_view data = support::data_of(file);
+    CHECK(join(component_pieces::open(data)).content == support::little_endian({0x3f800000, 0xc0000000}, 4));
+    CHECK(join(component_pieces::open_as(data, dtype::f16)).content == support::little_endian({0x3c00, 0xc000}, 2));
+}
+
+TEST_CASE("damaged components end with the error of the rule that they break") {
+    const auto code_of = [](const support::bytes& content) {
+        const auto file = support::opened(content);
+        return join(component_pieces::open(support::data_of(file))).code;
+    };
+    const support::bytes eight = support::counting(8);
+    const support::bytes wrong_digest = "sha256:" + support::repeated(64, "0");
+    const auto zstd_of = [](const support::bytes& frames) { return sample().zstd_blob(frames, 8); };
+
+    CHECK(code_of(zstd_of(zstd::frame_of(eight)).file()) == std::nullopt);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight) + zstd::skippable_frame("x")).file()) == std::nullopt);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight.substr(0, 3)) + zstd::frame_of(eight.substr(3))).file()) ==
+          std::nullopt);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight + "x")).file()) == errc::decode_size);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight.substr(1))).file()) == errc::decode_size);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight).substr(0, 12)).file()) == errc::decode_failed);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight) + "x").file()) == errc::decode_failed);
+    CHECK(code_of(zstd_of(zstd::frame_of(eight) + "xxxxx").file()) == errc::decode_failed);
+    CHECK(code_of(zstd_of("no frame").file()) == errc::decode_failed);
+    // A window that the blob can't fill costs no memory.
+    CHECK(code_of(zstd_of(zstd::frame(zstd::raw_block(eight), 30)).file()) == std::nullopt);
+    CHECK(code_of(zstd_of(zstd::frame_of("1234") + zstd::frame(zstd::raw_block("5678"), 30)).file()) == std::nullopt);
+    CHECK(code_of(zstd_of(zstd::frame(zstd::raw_block(eight + "x"), 30)).file()) == errc::decode_size);
+    CHECK(code_of(zstd_of("no frame").component("digest", support::cbor::text(wrong_digest)).file()) ==
+          errc::digest_mismatch);
+    CHECK(code_of(sample().component("digest", support::cbor::text(wrong_digest)).file()) == errc::digest_mismatch);
+    CHECK(code_of(sample().component("encoding", support::cbor::text("lz4")).file()) == errc::unsupported_encoding);
+    CHECK(code_of(sample().dtype("bool").shape({8}).blob(eight).file()) == errc::bad_bool);
+}

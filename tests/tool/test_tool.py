@@ -1,0 +1,445 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs every subcommand of zt: what it prints, where, and its exit code. Needs nothing but Python.
+
+Usage: test_tool.py ZT...: the program, after an emulator if it needs one. In the top folder of the project.
+"""
+
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "golden"
+MODEL = GOLDEN / "silero-vad-16k.zt"
+GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
+COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename bench "
+            "completion").split()
+ZT = []
+
+
+def run(*words, code=GOOD, env=None):
+    """Runs zt; what it printed. Errors go to the standard error alone, and say who says it."""
+    environment = dict(os.environ, LC_ALL="C", **(env or {}))
+    result = subprocess.run([*ZT, *map(str, words)], capture_output=True, env=environment, check=False)
+    out, errors = result.stdout.decode(), result.stderr.decode()
+    assert result.returncode == code, f"{words}: code {result.returncode}, not {code}\n{out}{errors}"
+    if code == REFUSED or code == GOOD:
+        assert bool(errors) == (code == REFUSED), f"{words}: {errors}"
+    run.errors = errors
+    return out
+
+
+def npy(values, form="f", shape=None):
+    """A .npy file of the numbers."""
+    types = {"f": "<f4", "d": "<f8", "B": "|u1", "q": "<i8"}
+    text = f"{{'descr': '{types[form]}', 'fortran_order': False, 'shape': {shape or (len(values),)}, }}"
+    header = text.encode() + b" " * (63 - (10 + len(text)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{form}", *values)
+
+
+def safetensors(tensors, metadata=None):
+    """A safetensors file of (name, dtype, shape, bytes)."""
+    header, data = ({"__metadata__": metadata} if metadata else {}), b""
+    for name, dtype, shape, content in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def on_terminal(columns, *words, env=None):
+    """What zt prints on a terminal of so many columns."""
+    import fcntl
+    import pty
+    import termios
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = dict(os.environ, TERM="xterm", LC_ALL="C", **(env or {}))
+    process = subprocess.Popen([*ZT, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
+    os.close(child)
+    out = b""
+    while True:
+        try:
+            piece = os.read(parent, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not piece:
+            break
+        out += piece
+    os.close(parent)
+    assert process.wait() == GOOD
+    return out.decode().replace("\r\n", "\n")
+
+
+def damaged(path, to):
+    """A copy of a file of which one byte of the first blob is another."""
+    content = bytearray(path.read_bytes())
+    content[64] ^= 1
+    to.write_bytes(content)
+    return to
+
+
+class ToolTest(unittest.TestCase):
+    """One method for each subcommand, and for what they have in common."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.dir = pathlib.Path(self.folder.name)
+
+    def file(self, name, content):
+        (self.dir / name).write_bytes(content)
+        return self.dir / name
+
+    def small(self):
+        """A safetensors file of a few tensors."""
+        return self.file("small.safetensors", safetensors([
+            ("a.weight", "F32", [2, 2], struct.pack("<4f", 1, 2, 3, 4)),
+            ("a.bias", "F16", [2], struct.pack("<2e", 0.5, -1)),
+            ("steps", "I64", [], struct.pack("<q", 7)),
+        ], {"format": "pt"}))
+
+    def description(self, path):
+        return json.loads(run("info", "--json", path))
+
+    def names(self, path):
+        return sorted(each["name"] for each in self.description(path)["objects"])
+
+    # -- what all have in common
+
+    def test_help_has_an_example_of_every_command(self):
+        overview = run("--help")
+        for command in COMMANDS:
+            self.assertIn(f"\n  {command} ", overview)
+            self.assertIn(f"Example:\n  zt {command} ", run(command, "--help"))
+        self.assertRegex(run("--version"), r"^zt \d+\.\d+\.\d+\n$")
+
+    def test_a_command_line_that_makes_no_sense_is_2(self):
+        out = self.dir / "out.zt"
+        for words in [[], ["frobnicate"], ["info"], ["info", "--frobnicate", MODEL], ["convert", MODEL],
+                      ["convert", MODEL, self.dir / "out.txt"], ["convert", "--zstd=99", MODEL, out],
+                      ["convert", "--dtype", "i8", MODEL, out], ["convert", "--digest=md5", MODEL, out],
+                      ["convert", "--only", "no such *", MODEL, out], ["copy", "--rename", "x", MODEL, out],
+                      ["copy", "--rename", "*x*=y", MODEL, out], ["extract", MODEL, "no such", self.dir / "x.npy"],
+                      ["convert", "--zstd", MODEL, self.dir / "x.npz"], ["split", "--size", "many", MODEL, self.dir],
+                      ["split", "--size", "0", MODEL, self.dir], ["remove", MODEL, "no such"],
+                      ["rename", MODEL, "no such=x"], ["completion", "tcsh"],
+                      ["convert", "--drop-attributes", MODEL, out]]:
+            self.assertEqual(run(*words, code=USAGE), "")
+            self.assertTrue(run.errors, words)
+        self.assertEqual(list(self.dir.iterdir()), [])
+
+    def test_what_the_system_refuses_is_3_and_says_why(self):
+        missing = self.dir / "none" / "out.zt"
+        run("info", self.dir / "none.zt", code=REFUSED)
+        self.assertRegex(run.errors, r"^zt: .*none\.zt: .+\n$")
+        for words in [["convert", MODEL, missing], ["copy", MODEL, missing],
+                      ["convert", MODEL, self.dir / "none" / "out.safetensors"],
+                      ["info", "--layout", self.dir / "none" / "x.svg", MODEL], ["append", missing, MODEL]]:
+            run(*words, code=REFUSED)
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "wb") as full:
+                result = subprocess.run([*ZT, "info", str(MODEL)], stdout=full, stderr=subprocess.PIPE, check=False)
+            self.assertEqual(result.returncode, REFUSED)
+            self.assertEqual(result.stderr, b"zt: can't write to the standard output\n")
+
+    def test_a_file_that_is_bad_is_1_and_says_why(self):
+        for name, content in [("empty.zt", b""), ("cut.zt", MODEL.read_bytes()[:-9]), ("text.zt", b"no tensors here " * 9),
+                              ("bad.safetensors", safetensors([])[:-1] + b"x"), ("bad.npy", npy([1])[:-1])]:
+            path = self.file(name, content)
+            for command in ("info", "stats", "verify", "lint", "bench"):
+                self.assertEqual(run(command, path, code=BAD), "")
+                self.assertRegex(run.errors, r"^zt: .*" + re.escape(name) + r": .+\n$")
+
+    # -- looking
+
+    def test_info_lists_objects_attributes_and_sums(self):
+        out = run("info", self.small())
+        lines = out.splitlines()
+        self.assertEqual(lines[0].split(), "NAME TYPE SHAPE STORED DECODED ENCODING DIGEST FORMAT".split())
+        self.assertEqual(lines[1].split(), "a.weight f32 [2, 2] 16 B 16 B raw -".split())
+        self.assertIn("3 objects, 28 B stored, 28 B decoded; safetensors", out)
+        self.assertIn('  format: "pt"', out)
+        sizes = [line.index(" B ") for line in lines[1:4]]
+        self.assertEqual(len(set(sizes)), 1, "numbers stand below each other")
+        self.assertNotIn("\x1b", out)
+
+    def test_info_json_is_the_description_of_the_golden_files(self):
+        for name in ("v1.2-dense", "v1.2-sparse-csr", "v0.1-big-endian", "v1.2-quantized-group"):
+            expected = json.loads((GOLDEN / f"{name}.json").read_text())
+            found = self.description(GOLDEN / f"{name}.zt")
+            self.assertEqual([each["components"] for each in found["objects"]],
+                             [each["components"] for each in expected["objects"]])
+
+    def test_info_is_cut_to_the_terminal_and_emphasised_unless_told_otherwise(self):
+        if sys.platform == "win32":
+            self.skipTest("no pseudo-terminals")
+        long = self.file("long.safetensors", safetensors([("x" * 200, "U8", [1], b"1"), ("é", "U8", [1], b"1")]))
+        for columns in (60, 80, 120):
+            out = on_terminal(columns, "info", long)
+            self.assertIn("\x1b[1m", out)
+            plain = re.sub(r"\x1b\[\d*m", "", out)
+            self.assertLessEqual(max(map(len, plain.splitlines())), columns)
+            self.assertIn("xx...", plain)
+            self.assertIn("STORED", plain)
+            self.assertNotIn("\x1b", on_terminal(columns, "info", long, env={"NO_COLOR": "1"}))
+        self.assertLessEqual(max(map(len, re.sub(r"\x1b\[\d*m", "", on_terminal(20, "info", long)).splitlines())), 20)
+        self.assertIn("x" * 200, run("info", long))
+        self.assertIn("\\u00e9", run("info", long))
+
+    def test_layout_draws_the_whole_file_to_scale(self):
+        many = self.file("many.safetensors",
+                         safetensors([(f"t{i}", "U8", [i + 1], bytes(i + 1)) for i in range(3000)]))
+        run("convert", many, self.dir / "many.zt")
+        run("convert", "--zstd", MODEL, self.dir / "zstd.zt")
+        for path in (MODEL, self.small(), many, self.dir / "many.zt", self.dir / "zstd.zt"):
+            run("info", "--layout", self.dir / "x.svg", path)
+            root = xml.etree.ElementTree.parse(self.dir / "x.svg").getroot()
+            space = "{http://www.w3.org/2000/svg}"
+            rectangles = [each for each in root.iter(space + "rect") if each.find(space + "title") is not None]
+            bands = [each for each in rectangles if float(each.get("y")) >= 92]
+            rows = {each.get("y") for each in bands}
+            self.assertAlmostEqual(sum(float(each.get("width")) for each in bands) / 1090, len(rows), delta=0.05)
+            self.assertLessEqual(len(rows), 40)
+            legend = " ".join(each.text for each in root.iter(space + "text"))
+            self.assertIn("header, index and footer: ", legend)
+            self.assertIn("compressed: " if path.name == "zstd.zt" else "raw: ", legend)
+
+    def test_stats_tell_numbers_what_is_none_and_where_they_lie(self):
+        path = self.file("x.npy", npy([1, 2, 2, 5, math.nan, math.inf]))
+        out = run("stats", path)
+        self.assertEqual(out.splitlines()[1].split(), "x f32 6 1 5 2.5 1.5 1 1".split())
+        self.assertIn("|=   @          =|", out.replace("+", "="))
+        everything = run("stats", MODEL)
+        some = run("stats", "--only", "conv1.*", MODEL)
+        self.assertLess(len(some), len(everything))
+        sparse = GOLDEN / "v1.2-sparse-csr.zt"
+        self.assertEqual(run("stats", sparse).count("\n|"), len(self.names(sparse)))
+
+    def test_verify_finds_damage(self):
+        path = GOLDEN / "v1.2-digests.zt"
+        self.assertRegex(run("verify", "--decode", path), r": \d+ verified, \d+ without a digest .*, 0 damaged\n$")
+        out = run("verify", damaged(path, self.dir / "damaged.zt"), path, code=BAD)
+        self.assertIn(", 1 damaged\n", out)
+        self.assertRegex(run.errors, r"^zt: .*damaged\.zt: object \".*\", component \"data\": the stored bytes are not")
+        run("verify", "--require-digests", GOLDEN / "v1.2-dense.zt", code=BAD)
+        cut = self.file("cut.zt", (GOLDEN / "v1.2-zstd.zt").read_bytes())
+        damaged(cut, cut)
+        run("verify", "--decode", cut, code=BAD)
+
+    def test_lint_tells_what_is_odd(self):
+        self.assertEqual(run("convert", "--digest", MODEL, self.dir / "m.zt"), "")
+        self.assertEqual(run("lint", self.dir / "m.zt"), "")
+        self.assertIn("digest", run("lint", GOLDEN / "v1.2-dense.zt", code=BAD))
+        self.assertEqual(run.errors, "")
+
+    def test_bench_measures(self):
+        out = run("bench", self.small())
+        for what in ("open", "load every dense tensor", "load on one thread", "verify digests"):
+            self.assertRegex(out, rf"(?m)^{what} +[\d.]+ (us|ms|s) ")
+
+    # -- converting
+
+    def test_convert_there_and_back_keeps_everything(self):
+        start = self.small()
+        run("convert", start, self.dir / "a.zt")
+        run("convert", self.dir / "a.zt", self.dir / "b.safetensors")
+        run("convert", "--zstd=3", "--digest", self.dir / "b.safetensors", self.dir / "c.zt")
+        for name in ("a.zt", "b.safetensors", "c.zt"):
+            self.assertEqual(run("diff", start, self.dir / name), "")
+        run("convert", "--drop-attributes", self.dir / "c.zt", self.dir / "d.npz")
+        self.assertEqual(run("diff", "--ignore-attributes", self.dir / "d.npz", start), "")
+        content = (self.dir / "b.safetensors").read_bytes()
+        self.assertEqual((8 + struct.unpack("<Q", content[:8])[0]) % 64, 0)
+
+    def test_convert_compresses_and_digests_what_it_is_told_to(self):
+        run("convert", "--zstd", "--digest=crc32c", MODEL, self.dir / "z.zt")
+        parts = [part for each in self.description(self.dir / "z.zt")["objects"] for part in each["components"].values()]
+        self.assertTrue(all(part["digest"].startswith("crc32c:") for part in parts))
+        self.assertIn("zstd", {part["encoding"] for part in parts})
+        self.assertEqual({part["digest_state"] for part in parts}, {"match"})
+        self.assertEqual(run("diff", MODEL, self.dir / "z.zt"), "")
+        for name in ("v1.2-sparse-csr", "v1.2-quantized-group", "v0.1-sparse-csr", "v0.1-big-endian"):
+            path = GOLDEN / f"{name}.zt"
+            run("convert", "--digest", path, self.dir / "d.zt")
+            run("verify", self.dir / "d.zt")
+            if not name.startswith("v0.1-sparse"):  # which has its parts in one blob
+                self.assertEqual(run("diff", path, self.dir / "d.zt"), "")
+
+    def test_convert_turns_floats_into_other_floats(self):
+        start = self.small()
+        for dtype, width in (("f32", 4), ("bf16", 2), ("f16", 2)):
+            for out in ("x.zt", "x.safetensors"):
+                run("convert", "--dtype", dtype, start, self.dir / out)
+                objects = {each["name"]: each["components"]["data"] for each in self.description(self.dir / out)["objects"]}
+                self.assertEqual([objects[name]["dtype"] for name in ("a.weight", "a.bias", "steps")],
+                                 [dtype, dtype, "i64"])
+                self.assertEqual(objects["a.weight"]["decoded_length"], 4 * width)
+                self.assertEqual(run("diff", "--tolerance", "0", start, self.dir / out), "")
+        run("convert", "--drop-attributes", "--dtype", "bf16", start, self.dir / "x.npz", code=BAD)
+        self.assertIn("bf16", run.errors)
+
+    def test_convert_selects_and_renames(self):
+        start = self.small()
+        for out in ("x.zt", "x.safetensors"):
+            run("convert", "--only", "a.*", "--only", "st?ps", "--exclude", "*bias", "--rename", "a.*=layer.*.0", start,
+                self.dir / out)
+            self.assertEqual(self.names(self.dir / out), ["layer.weight.0", "steps"])
+        run("convert", "--rename", "steps=a.bias", start, self.dir / "x.zt", code=BAD)
+        self.assertEqual(self.names(self.dir / "x.zt"), ["layer.weight.0", "steps"], "the old file stays")
+
+    def test_convert_refuses_by_name_what_the_other_format_can_not_say(self):
+        for name in ("v1.2-sparse-csr", "v1.2-quantized-group"):
+            for out in ("x.safetensors", "x.npz"):
+                run("convert", GOLDEN / f"{name}.zt", self.dir / out, code=BAD)
+                self.assertRegex(run.errors, r"^zt: .*object \".*\": (safetensors|npz) has no place for an object of the")
+        run("convert", self.small(), self.dir / "x.npz", code=BAD)
+        self.assertIn("npz has no place for attributes of the file", run.errors)
+
+    def test_copy_takes_blobs_as_they_are(self):
+        run("copy", "--exclude", "conv*", MODEL, self.dir / "x.zt")
+        old = {each["name"]: each for each in self.description(MODEL)["objects"]}
+        new = self.description(self.dir / "x.zt")["objects"]
+        self.assertTrue(0 < len(new) < len(old))
+        for each in new:
+            self.assertEqual(each["components"]["data"]["stored_sha256"],
+                             old[each["name"]]["components"]["data"]["stored_sha256"])
+        run("copy", GOLDEN / "v0.1-dense.zt", self.dir / "old.zt")
+        self.assertEqual(self.description(self.dir / "old.zt")["generation"], "0.1")
+
+    def test_migrate_writes_the_version_asked_for(self):
+        for version in ("0.1", "1.1", "1.2"):
+            run("migrate", "--version", version, MODEL, self.dir / "x.zt")
+            self.assertEqual(self.description(self.dir / "x.zt")["generation"], version)
+            self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / "x.zt"), "")
+        run("migrate", "--version", "0.1", GOLDEN / "v1.2-quantized-group.zt", self.dir / "y.zt", code=BAD)
+
+    def test_split_writes_shards_and_an_index_that_are_read_as_one(self):
+        shards = self.dir / "shards"
+        self.assertRegex(run("split", "--size", "300KB", MODEL, shards), r"(?m)^silero-vad-16k-00001-of-\d{5}\.zt: \d+ objects$")
+        index = json.loads((shards / "silero-vad-16k.zt.index.json").read_text())
+        files = sorted(set(index["weight_map"].values()))
+        self.assertGreater(len(files), 1)
+        self.assertEqual(sorted(path.name for path in shards.glob("*.zt")), files)
+        objects = self.description(MODEL)["objects"]
+        self.assertEqual(sorted(index["weight_map"]), sorted(each["name"] for each in objects))
+        stored = [part["length"] for each in objects for part in each["components"].values()]
+        self.assertEqual(index["metadata"]["total_size"], sum(stored))
+        for where in (shards, shards / "silero-vad-16k.zt.index.json"):
+            self.assertEqual(run("diff", MODEL, where), "")
+            run("verify", where)
+            self.assertIn("\n", run("stats", where))
+            self.assertEqual(run("info", where).count(" objects, "), len(files))
+        run("convert", shards, self.dir / "x.safetensors", code=USAGE)
+        run("convert", shards, self.dir / "x.zt")
+        run("merge", self.dir / "y.zt", *sorted(shards.glob("*.zt")))
+        for name in ("x.zt", "y.zt"):
+            self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / name), "")
+
+    def test_merge_refuses_a_name_in_two_files(self):
+        start = self.small()
+        other = self.file("b.npy", npy([1, 2]))
+        run("merge", self.dir / "x.zt", start, other)
+        self.assertEqual(self.names(self.dir / "x.zt"), ["a.bias", "a.weight", "b", "steps"])
+        run("merge", self.dir / "y.zt", start, start, code=BAD)
+        self.assertFalse((self.dir / "y.zt").exists())
+
+    def test_diff_tells_each_difference(self):
+        a = self.file("a.safetensors", safetensors([("same", "F32", [1], struct.pack("<f", 1)),
+                                                    ("value", "F32", [3], struct.pack("<3f", 1, 2, 3)),
+                                                    ("type", "F32", [1], struct.pack("<f", 1)),
+                                                    ("shape", "U8", [2], b"ab"), ("only", "U8", [1], b"a")], {"k": "a"}))
+        b = self.file("b.safetensors", safetensors([("same", "F32", [1], struct.pack("<f", 1)),
+                                                    ("value", "F32", [3], struct.pack("<3f", 1, 2.5, 4)),
+                                                    ("type", "F16", [1], struct.pack("<e", 1)),
+                                                    ("shape", "U8", [1, 2], b"ab"), ("more", "U8", [1], b"a")], {"k": "b"}))
+        self.assertEqual(sorted(run("diff", a, b, code=BAD).splitlines()), sorted([
+            "value: 2 of 3 elements differ", "type: type f32 and f16", "shape: shape [2] and [1, 2]",
+            f"only: only in {a}", f"more: only in {b}", "attributes of the file differ"]))
+        self.assertEqual(run.errors, "")
+        out = run("diff", "--tolerance", "0.5", "--only", "value", "--only", "type", "--ignore-attributes", a, b, code=BAD)
+        self.assertEqual(out, "value: 1 of 3 elements differ, by at most 1\n")
+        self.assertEqual(run("diff", "--tolerance", "1", "--only", "value", "--ignore-attributes", a, b), "")
+
+    def test_extract_writes_the_array(self):
+        start = self.small()
+        run("extract", start, "a.weight", self.dir / "x.npy")
+        content = (self.dir / "x.npy").read_bytes()
+        self.assertIn(b"'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", content)
+        self.assertEqual(struct.unpack("<4f", content[-16:]), (1, 2, 3, 4))
+        run("extract", "--dtype", "f64", start, "a.bias", self.dir / "x.npy")
+        self.assertEqual(struct.unpack("<2d", (self.dir / "x.npy").read_bytes()[-16:]), (0.5, -1))
+        run("convert", "--dtype", "bf16", start, self.dir / "x.zt")
+        run("extract", self.dir / "x.zt", "a.weight", self.dir / "y.npy", code=BAD)
+        self.assertFalse((self.dir / "y.npy").exists())
+
+    # -- changing
+
+    def test_append_remove_and_rename_change_a_file(self):
+        path = self.dir / "x.zt"
+        run("convert", self.small(), path)
+        run("append", "--rename", "b=b.weight", path, self.file("b.npy", npy([1, 2])))
+        run("append", "--in-place", path, self.file("c.npy", npy([3])))
+        self.assertEqual(self.names(path), ["a.bias", "a.weight", "b.weight", "c", "steps"])
+        run("append", path, self.dir / "c.npy", code=BAD)
+        run("rename", path, "c=d", "steps=c")
+        run("remove", path, "a.*", "d")
+        self.assertEqual(self.names(path), ["b.weight", "c"])
+        before = path.read_bytes()
+        run("rename", path, "c=b.weight", code=BAD)
+        run("rename", path, "c", code=USAGE)
+        self.assertEqual(path.read_bytes(), before)
+
+    # -- about itself
+
+    def test_completion_is_a_script_that_each_shell_takes(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = self.file(f"zt.{shell}", run("completion", shell).encode())
+            text = script.read_text()
+            for command in COMMANDS:
+                self.assertIn(command, text)
+            self.assertIn("layout", text)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", script], check=True)
+        if not shutil.which("bash"):
+            return
+        for words, expected in ((["zt", "in"], ["info"]), (["zt", "info", "--l"], ["--layout"]),
+                                (["zt", "completion", "z"], ["zsh"])):
+            program = (f"source {self.dir}/zt.bash; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _zt; "
+                       'printf "%s\\n" "${COMPREPLY[@]}"')
+            out = subprocess.run(["bash", "-c", program], capture_output=True, check=True, text=True).stdout
+            self.assertEqual(out.split(), expected)
+
+    def test_the_manual_page_has_every_command_and_option(self):
+        page = run("--man")
+        self.assertTrue(page.startswith(".TH ZT 1 "))
+        for command in COMMANDS:
+            self.assertIn(f"\n.SS zt {command} ", page)
+            for option in re.findall(r"(?m)^  (?:-h,)?--([\w-]+)", run(command, "--help")):
+                self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS"):
+            self.assertIn(f"\n.SH {section}\n", page)
+        if shutil.which("groff"):
+            path = self.file("zt.1", page.encode())
+            shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", path], capture_output=True, check=True)
+            self.assertEqual(shown.stderr, b"")
+
+
+def main():
+    global ZT
+    ZT = [sys.argv[1] if len(sys.argv) == 2 else "zt"] if len(sys.argv) <= 2 else sys.argv[1:]
+    ZT = [str(pathlib.Path(ZT[0]).resolve()), *ZT[1:]] if os.sep in ZT[0] else ZT
+    unittest.main(argv=sys.argv[:1], verbosity=1)
+
+
+if __name__ == "__main__":
+    main()
