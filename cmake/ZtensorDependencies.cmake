@@ -95,7 +95,7 @@ find_package(Threads REQUIRED)
 
 # Our own programs use it whatever the library passes on; for others it is downloaded only if they insist.
 if(ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS OR
-   (ZTENSOR_JSON AND NOT ZTENSOR_JSON STREQUAL "AUTO"))
+   ZTENSOR_INSTALL_TOOL OR (ZTENSOR_JSON AND NOT ZTENSOR_JSON STREQUAL "AUTO"))
     set(ztensor_needs_json ON)
 else()
     set(ztensor_needs_json OFF)

@@ -4,8 +4,8 @@
 # Makes packages of the library with every option and uses them: packages.sh [conan|vcpkg], both if none is named. Works
 # in a folder that it removes.
 #
-# conan comes from the Python package index, and needs none of its own servers: zstd, zlib and nlohmann/json are small
-# packages around the system's. The vcpkg port is run by vcpkg where that is installed, else by functions like its own.
+# conan comes from the Python package index, and needs none of its own servers: zstd, zlib, xxHash and nlohmann/json are
+# small packages around the system's. The vcpkg port is run by vcpkg where that is installed, else by functions like its own.
 #
 # Status 77 with a line "SKIPPED: why" where conan can't be had and nothing else was asked for.
 set -euo pipefail
@@ -72,9 +72,9 @@ create() { # OPTION...
         -c 'tools.cmake.cmake_layout:test_folder=$TMP' -c tools.cmake.cmaketoolchain:user_presets=
 }
 
-# What conan's zstd, zlib and nlohmann_json call their targets and components.
+# What conan's zstd, zlib, xxhash and nlohmann_json call their targets and components.
 make_dependencies() {
-    mkdir -p "$scratch/zstd" "$scratch/zlib" "$scratch/nlohmann_json"
+    mkdir -p "$scratch/zstd" "$scratch/zlib" "$scratch/xxhash" "$scratch/nlohmann_json"
     cat >"$scratch/zstd/conanfile.py" <<'RECIPE'
 from conan import ConanFile
 
@@ -107,6 +107,21 @@ class SystemZlib(ConanFile):
         self.cpp_info.includedirs = []
         self.cpp_info.libdirs = []
 RECIPE
+    cat >"$scratch/xxhash/conanfile.py" <<'RECIPE'
+from conan import ConanFile
+
+class SystemXxhash(ConanFile):
+    name = "xxhash"
+    version = "0.8.1"
+    package_type = "header-library"
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_file_name", "xxHash")
+        self.cpp_info.components["libxxhash"].set_property("cmake_target_name", "xxHash::xxhash")
+        self.cpp_info.components["libxxhash"].includedirs = []
+        self.cpp_info.components["libxxhash"].bindirs = []
+        self.cpp_info.components["libxxhash"].libdirs = []
+RECIPE
     cat >"$scratch/nlohmann_json/conanfile.py" <<'RECIPE'
 from conan import ConanFile
 
@@ -123,6 +138,7 @@ class SystemJson(ConanFile):
 RECIPE
     conan create "$scratch/zstd" -vquiet "${settings[@]}"
     conan create "$scratch/zlib" -vquiet "${settings[@]}"
+    conan create "$scratch/xxhash" -vquiet "${settings[@]}"
     conan create "$scratch/nlohmann_json" -vquiet "${settings[@]}"
 }
 
