@@ -49,6 +49,11 @@ for program in "$@"; do
             ;;
         llvm-cov-19) need_program "$program" llvm-19 ;;
         libcbor-dev) need_header libcbor-dev cbor.h ;;
+        libz-mingw-w64-dev)
+            if [[ ! -e /usr/x86_64-w64-mingw32/include/zlib.h ]]; then
+                packages+=("$program")
+            fi
+            ;;
         x86_64-w64-mingw32-g++-posix) need_program "$program" g++-mingw-w64-x86-64-posix ;;
         *-linux-gnu-g++) need_program "$program" "g++-${program%-g++}" ;;
         qemu-*-static) need_program "$program" qemu-user-static ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds the tests for another machine and runs them all: tests/cross.sh i686 (32-bit) or s390x (big-endian, by qemu).
-# Further arguments go to cmake; BUILD_DIR names another build folder than build/PROCESSOR. Needs the packages of a
-# Debian; changes nothing but by installing cross compiler and qemu.
+# Builds the tests for another machine and runs them all: tests/cross.sh i686 (32-bit), s390x (big-endian), aarch64, the
+# latter two by qemu, or windows (by Wine, the tests alone). Further arguments go to cmake; BUILD_DIR names another build
+# folder than build/PROCESSOR. Needs the packages of a Debian; changes nothing but by installing compilers and emulators.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 processor=${1:-}
@@ -18,8 +18,17 @@ case $processor in
         flags=-O1 # the time goes into compiling
         programs=(s390x-linux-gnu-g++ qemu-s390x-static)
         ;;
+    aarch64)
+        debian_architecture=arm64
+        flags=-O1
+        programs=(aarch64-linux-gnu-g++ qemu-aarch64-static)
+        ;;
+    windows)
+        flags=-O1
+        programs=(x86_64-w64-mingw32-g++-posix libz-mingw-w64-dev wine)
+        ;;
     *)
-        echo "usage: tests/cross.sh i686|s390x [CMAKE_ARGUMENT...]" >&2
+        echo "usage: tests/cross.sh i686|s390x|aarch64|windows [CMAKE_ARGUMENT...]" >&2
         exit 2
         ;;
 esac
@@ -38,12 +47,45 @@ unpack_libraries() {
     find "$build/zlib/usr/include" -mindepth 2 -name zconf.h -exec cp {} "$build/zlib/usr/include" ';' # some keep it apart
 }
 
+# For Windows Debian has zlib, but not zstd, whose source in one file comes with a Python package. The headers that any
+# machine takes must not be looked for where those of this machine are.
+gather_libraries_for_windows() {
+    local prefix=$build/prefix source=$build/zstandard
+    mkdir -p "$prefix"/{include,lib/cmake,share/cmake} "$source"
+    cp -r /usr/include/{nlohmann,catch2,xxhash.h} "$prefix/include"
+    cp -r /usr/lib/cmake/Catch2 "$prefix/lib/cmake"
+    cp -r /usr/share/cmake/nlohmann_json "$prefix/share/cmake"
+    cp /usr/lib/libCatch2WithMain.a "$prefix/lib" 2>/dev/null || true # only because the package names it
+    python3 -m venv "$build/python"
+    "$build/python/bin/pip" download --quiet --no-deps --no-binary :all: --dest "$source" zstandard==0.23.0
+    tar -xzf "$source"/zstandard-*.tar.gz -C "$source" --strip-components=1
+    cp "$source"/zstd/zstd*.h "$prefix/include"
+    x86_64-w64-mingw32-gcc-posix -O2 -c "$source/zstd/zstd.c" -o "$source/zstd.o"
+    x86_64-w64-mingw32-ar rcs "$prefix/lib/libzstd.a" "$source/zstd.o"
+}
+test_on_windows() { # CMAKE_ARGUMENT...
+    local prefix=$build/prefix
+    [[ -e $prefix/lib/libzstd.a ]] || gather_libraries_for_windows
+    cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/windows.cmake" -DCMAKE_CXX_FLAGS="$flags" \
+        -DZTENSOR_WARNINGS_AS_ERRORS=ON -DZTENSOR_BUILD_EXAMPLES=OFF -DCMAKE_DISABLE_FIND_PACKAGE_zstd=ON \
+        -DZTENSOR_ZSTD_INCLUDE_DIR="$prefix/include" -DZTENSOR_ZSTD_LIBRARY="$prefix/lib/libzstd.a" \
+        -DZTENSOR_XXHASH_INCLUDE_DIR="$prefix/include" -DZLIB_INCLUDE_DIR=/usr/x86_64-w64-mingw32/include \
+        -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a -DCatch2_DIR="$prefix/lib/cmake/Catch2" \
+        -Dnlohmann_json_DIR="$prefix/share/cmake/nlohmann_json" "$@"
+    cmake --build "$build" --parallel "$(nproc)" --target ztensor_tests
+    WINEDEBUG=-all WINEPREFIX=$build/wine wine "$build/tests/ztensor_tests.exe"
+}
+
 runs_here() { # PROGRAM
     echo 'int main() {}' | i686-linux-gnu-g++ -static -x c++ - -o "$1" && "$1"
 }
 
 bash cmake/install_dependencies.sh "${programs[@]}"
 mkdir -p "$build"
+if [[ $processor == windows ]]; then
+    test_on_windows "${@:2}"
+    exit
+fi
 emulator=()
 if [[ $processor == i686 ]] && ! runs_here "$build/runs_here"; then # not every kernel runs 32-bit programs
     bash cmake/install_dependencies.sh qemu-i386-static
