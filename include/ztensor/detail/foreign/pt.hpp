@@ -62,8 +62,9 @@ public:
         if (result<void> known = read_byte_order(); !known) {
             return std::move(known).error();
         }
-        const result<byte_buffer> pickle =
-            read_content(*file_.source, *find_entry("data.pkl")->entry, file_.options.max_manifest_bytes_);
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in a pickle have 32 bits
+        const result<byte_buffer> pickle = read_content(*file_.source, *find_entry("data.pkl")->entry,
+                                                        std::min(most_bytes, file_.options.max_manifest_bytes_));
         if (!pickle) {
             return pickle.error();
         }

@@ -67,6 +67,10 @@ private:
     }
 
     [[nodiscard]] result<void> check(std::string_view location) const {
+        if (file_.path.empty()) {
+            return fail(errc::name_invalid, "data is said to lie in {}, but what was opened lies in no folder",
+                        {in_quotes(location)});
+        }
         if (!is_plain_path(location) || location.find(':') != std::string_view::npos) { // of drives and streams
             return fail(errc::name_invalid, "data is said to lie in {}, which is no plain path below the file's folder",
                         {in_quotes(location)});
