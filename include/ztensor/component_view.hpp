@@ -251,6 +251,7 @@ public:
 
 private:
     friend struct detail::component_access;
+    friend class object_view; // whose weights become other numbers the same way
 
     [[nodiscard]] result<void> check_type(const detail::element_request& request) const;
     [[nodiscard]] result<bytes_view> view_elements(const detail::element_request& request) const;

@@ -105,6 +105,8 @@ enum class errc : std::uint8_t {
     // -- files of other formats, foreign.hpp
     header_malformed, ///< a header that breaks a rule of the file's own format
     json_malformed,   ///< a header or an index of shards that is not the JSON it should be
+    pickle_malformed, ///< a pickle that breaks off or contradicts itself, or that describes no tensors
+    pickle_refused,   ///< a pickle with an opcode, a name or a value that no checkpoint needs; nothing was run
     zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
     unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
     stale_index,      ///< an index of shards that says else than the shards
@@ -205,6 +207,8 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unsupported_encoding, "unsupported_encoding", error_kind::unsupported},
     {errc::header_malformed, "header_malformed", error_kind::invalid_file},
     {errc::json_malformed, "json_malformed", error_kind::invalid_file},
+    {errc::pickle_malformed, "pickle_malformed", error_kind::invalid_file},
+    {errc::pickle_refused, "pickle_refused", error_kind::unsupported},
     {errc::zip_malformed, "zip_malformed", error_kind::invalid_file},
     {errc::unclaimed_bytes, "unclaimed_bytes", error_kind::invalid_file},
     {errc::stale_index, "stale_index", error_kind::invalid_file},

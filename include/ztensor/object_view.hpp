@@ -18,6 +18,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -101,8 +102,15 @@ public:
         const result<component_view> elements = data();
         return elements ? elements->template read<T>() : elements.error();
     }
+    /// Of an object of format gguf.<type>/1 the weights, for the types q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k:
+    /// bit for bit what ggml's dequantizers give. Of zt.mx/1 and zt.quant_group/1 of version 2 the weights, too, which are
+    /// computed in double and rounded once. Errors there: unsupported_format (of another type),
+    /// layout_components, attribute_not_found, attribute_type, size_mismatch; as component_view::read_as().
     template <class To>
     [[nodiscard]] result<std::vector<To>> read_as() const {
+        if (known_format() != format::dense) {
+            return read_weights_as<To>();
+        }
         const result<component_view> elements = data();
         return elements ? elements->template read_as<To>() : elements.error();
     }
@@ -118,6 +126,13 @@ public:
     }
     template <class Destination>
     [[nodiscard]] result<void> read_as_into(Destination&& destination) const {
+        if (known_format() != format::dense) {
+            const span memory(destination);
+            using number = typename decltype(memory)::value_type;
+            static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>,
+                          "elements are converted to these in place");
+            return read_weights_into(sizeof(number), detail::as_writable_bytes(memory));
+        }
         const result<component_view> elements = data();
         return elements ? elements->read_as_into(destination) : elements.error();
     }
@@ -172,6 +187,24 @@ public:
 
 private:
     friend struct detail::object_access;
+
+    /// Of an object that is blocks of quantized weights, the weights.
+    template <class To>
+    [[nodiscard]] result<std::vector<To>> read_weights_as() const {
+        if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
+            std::vector<To> weights;
+            result<void> done = read_weights(sizeof(To), detail::memory_of(weights));
+            if (!done) {
+                return std::move(done).error();
+            }
+            return weights;
+        } else {
+            return component_view::read_by_way_of<To>(read_weights_as<float>());
+        }
+    }
+    /// As floats or doubles.
+    [[nodiscard]] result<void> read_weights(std::size_t number_bytes, detail::element_memory weights) const;
+    [[nodiscard]] result<void> read_weights_into(std::size_t number_bytes, span<std::byte> weights) const;
 
     [[nodiscard]] result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
                                                       detail::element_memory elements) const;

@@ -165,6 +165,21 @@ int main(int argc, char** argv) {
         std::printf("%f\n", bench::median(times));
         return 0;
     }
+    if (argc == 4 && (std::string(argv[1]) == "open-any" || std::string(argv[1]) == "load-any")) {
+        const bool is_load = std::string(argv[1]) == "load-any";
+        std::vector<double> times(std::strtoull(argv[3], nullptr, 10));
+        for (double& each : times) {
+            std::vector<ztensor::loaded_tensor> loaded; // freeing it is not timed, of the others neither
+            each = microseconds([&] {
+                const ztensor::reader file = ztensor::open_any(argv[2]).value();
+                if (is_load) {
+                    loaded = ztensor::read_all(file).value();
+                }
+            });
+        }
+        std::printf("%f\n", bench::median(times));
+        return 0;
+    }
     if (argc >= 2 && std::string(argv[1]) == "families") {
         report_families(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 12'000'000, argc > 3 ? std::atoi(argv[3]) : 9);
         return 0;

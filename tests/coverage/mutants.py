@@ -173,7 +173,7 @@ class workshop:
                     unit.write_text("".join(f'#include "{path}"\n' for path in sources[first:first + 6]))
                     objects.append(unit.with_suffix(".o"))
                     must(COMPILE + self.flags + ["-O0", "-include-pch", pch, "-c", unit, "-o", objects[-1]])
-            must(["clang++", "-shared", *objects, "-lzstd", "-lpthread", "-o", library])
+            must(["clang++", "-shared", *objects, "-lzstd", "-lz", "-lpthread", "-o", library])
         program = self.folder / "program"
         must(["clang++", "-x", "c++", "/dev/null", "-x", "none", "-Wl,--no-as-needed", main, library, "-o", program,
               f"-Wl,-rpath,{self.folder}", "-Wl,--allow-shlib-undefined"])
@@ -203,14 +203,14 @@ class workshop:
         source = self.folder / "alone.cpp"
         source.write_text(f"#include <ztensor/detail/{header}.hpp>\n")
         mutant = self.folder / "mutant.so"
-        done = run(COMPILE + self.flags + ["-O0", "-include-pch", self.pch_for(header), "-shared", source, "-lzstd", "-o",
+        done = run(COMPILE + self.flags + ["-O0", "-include-pch", self.pch_for(header), "-shared", source, "-lzstd", "-lz", "-o",
                                            mutant])
         path.write_text(planted, encoding="utf-8")
         return mutant if done.returncode == 0 else None
 
     def compile_all(self):
         mutant = self.folder / "mutant_all.so"
-        must(COMPILE + self.flags + ["-O0", "-shared", PROJECT / "cmake/ztensor.cpp", "-lzstd", "-o", mutant])
+        must(COMPILE + self.flags + ["-O0", "-shared", PROJECT / "cmake/ztensor.cpp", "-lzstd", "-lz", "-o", mutant])
         return mutant
 
     def optimised(self):

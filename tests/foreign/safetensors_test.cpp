@@ -77,6 +77,16 @@ TEST_CASE("a safetensors file opens from a source, and the same by its name alon
     CHECK(refusal(open_any(nullptr, "x")) == errc::invalid_argument);
 }
 
+TEST_CASE("what stands in the place of a safetensors file is named, whatever it is called") {
+    const auto refused =
+        open_any(std::make_shared<text_source>("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+                 "model.safetensors");
+    REQUIRE(refusal(refused) == errc::foreign_file);
+    CHECK(refused.error().sentence().find("git lfs pull") != std::string::npos);
+    CHECK(refusal(open_any(std::make_shared<text_source>("<!DOCTYPE html><html>"), "model.safetensors")) ==
+          errc::foreign_file);
+}
+
 TEST_CASE("spaces, escapes, unknown fields and the order of fields change nothing") {
     const std::string data(8, '\1');
     const auto names = [&](const std::string& header) {
@@ -116,7 +126,8 @@ TEST_CASE("what is refused in a plain header is refused in one with spaces, with
         if (content.size() < 10 || content[8] != '{' || content.substr(0, 2) == std::string(2, '\xff')) {
             continue;
         }
-        const std::size_t header = static_cast<unsigned char>(content[0]) | static_cast<unsigned char>(content[1]) << 8;
+        const std::size_t header =
+            static_cast<unsigned char>(content[0]) + 256 * std::size_t{static_cast<unsigned char>(content[1])};
         if (header + 8 > content.size()) {
             continue;
         }

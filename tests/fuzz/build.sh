@@ -12,6 +12,8 @@ afl) compiler=afl-clang-fast++ coverage='' link=-fsanitize=fuzzer ;; # AFL++ put
 *) echo "what is $engine?" >&2 && exit 2 ;;
 esac
 targets=(cbor_cursor fast_path open_and_read zstd_component layouts digests_and_names round_trip append_edit history)
+foreign_targets=(foreign_safetensors foreign_npy foreign_npz)
+targets+=("${foreign_targets[@]}")
 shared=(fuzzing cbor_tree work_file)
 if [[ $engine == libfuzzer ]]; then
     shared+=(mutator) # AFL++ has no function for a custom mutator to fall back on
@@ -26,7 +28,7 @@ compile() { # SOURCE FLAG...
     echo "$compiler ${flags[*]} ${*:2} -c $1 -o $out/objects/$(basename "$1" .cpp).o"
 }
 {
-    for source in "${targets[@]/#/tests/fuzz/}" tests/fuzz/walk cmake/ztensor; do
+    for source in "${targets[@]/#/tests/fuzz/}" tests/fuzz/{walk,foreign} cmake/ztensor; do
         compile "$source.cpp" "${instrumented[@]}"
     done
     for source in "${shared[@]/#/tests/fuzz/}" tests/support/{bytes,cbor,zstd_frames,zt_builder}; do
@@ -39,6 +41,9 @@ for name in "${shared[@]}" walk bytes cbor zstd_frames zt_builder ztensor; do
     common+=("$out/objects/$name.o")
 done
 for target in "${targets[@]}"; do
-    "$compiler" -fsanitize=address,undefined $link "$out/objects/$target.o" "${common[@]}" -lzstd \
-        -o "$out/$target"
+    own=("$out/objects/$target.o")
+    if [[ " ${foreign_targets[*]} " == *" $target "* ]]; then
+        own+=("$out/objects/foreign.o")
+    fi
+    "$compiler" -fsanitize=address,undefined $link "${own[@]}" "${common[@]}" -lzstd -lz -o "$out/$target"
 done

@@ -28,6 +28,7 @@ seeds_of() { # TARGET: what its inputs are
     cbor_cursor | fast_path) echo indices ;;
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
+    foreign_*) echo "$1" ;;
     *) echo files ;;
     esac
 }

@@ -3,7 +3,8 @@
 """Seeds for the fuzz targets: seeds.py OUT FOLDER...
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
-each), OUT/frames the zstd frames in them; OUT/texts names and digests.
+each), OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/foreign_FORMAT the files of other formats in
+foreign/FORMAT of the folders.
 """
 
 import pathlib
@@ -43,6 +44,13 @@ def main():
             for start in range(0, len(content), ALIGNMENT):
                 if content[start:start + 4] == ZSTD_MAGIC:
                     (out / "frames" / f"{name}-{start}").write_bytes(content[start:place[0] if place else None])
+    for folder in map(pathlib.Path, sys.argv[2:]):
+        for path in sorted(folder.glob("foreign/*/**/*")):
+            format_name = path.relative_to(folder / "foreign").parts[0]
+            if path.is_file() and path.suffix not in (".json", ".tsv") and path.stat().st_size <= MOST_BYTES:
+                seeds = out / f"foreign_{format_name}"
+                seeds.mkdir(exist_ok=True)
+                (seeds / path.name).write_bytes(path.read_bytes())
     texts = [b"a\0b\0a", b"crc32c:0x12345678", b"sha256:" + b"0" * 64, b"md5:00", "ä\0\u00e9\0e\u0301".encode(), b"\xff\0\xc0\x80"]
     for number, text in enumerate(texts):
         (out / "texts" / str(number)).write_bytes(text)

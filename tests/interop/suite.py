@@ -93,6 +93,8 @@ def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
     title = "append to all files and edit them"
     results.append(script(title, "check_go_on.py", GOLDEN, generated, referenced, "--out", gone_on, *go_on))
     results.append(script("inspect what became of them", "check_inspect.py", gone_on, *inspect))
+    title = "write files of other formats with their packages, and inspect them"
+    results.append(script(title, "check_foreign.py", files / "foreign", *inspect, *seed))
     names = sorted([*written.glob("*.zt"), *gone_on.glob("*.zt")])
     results.append(script("read it with the reference", "reference.py", "read", "--known-limits", *names))
     return results

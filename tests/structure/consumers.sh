@@ -68,5 +68,5 @@ echo "-- consumer without a build system"
 printf '%s\n' '#define ZTENSOR_COMPILED' '#include <ztensor/compiled.hpp>' >"$scratch/definitions.cpp"
 "${CXX:-c++}" -std=c++17 -I"$source/include" "$scratch/definitions.cpp" -c -o "$scratch/definitions.o"
 "${CXX:-c++}" -std=c++17 -I"$source/include" -DZTENSOR_COMPILED "$consumer/main.cpp" "$scratch/definitions.o" \
-    -lzstd -pthread -o "$scratch/plain"
+    -lzstd -lz -pthread -o "$scratch/plain"
 "$scratch/plain" "$scratch/plain.zt"

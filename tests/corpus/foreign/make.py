@@ -10,8 +10,10 @@ import hashlib
 import io
 import json
 import pathlib
+import struct
 import sys
 import zipfile
+import zlib
 
 import ml_dtypes
 import numpy
@@ -56,6 +58,9 @@ def describe(path, arrays, attributes=None):
     """Writes the .json beside a file."""
     rows = []
     for name, array in sorted(arrays.items()):
+        if isinstance(array, tuple): # of a type that numpy does not have: how .zt spells it, shape, bytes
+            rows.append([name, array[0], list(array[1]), hashlib.sha256(array[2]).hexdigest()])
+            continue
         little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.kind in "fiuc" else array
         rows.append([name, short_name(array.dtype), list(array.shape),
                      hashlib.sha256(numpy.ascontiguousarray(little).tobytes()).hexdigest()])
@@ -119,7 +124,7 @@ def write_npz(folder):
         "big_endian": numpy.arange(6, dtype=">i4"),
         "complex64": numpy.arange(6, dtype="c8"),
         "folder/ü": numpy.arange(3, dtype="f4"),
-        "large": numpy.arange(40000, dtype="i2") % 7,
+        "large": (numpy.arange(40000) % 7).astype("i2"),
     })
     for name, save in (("compressed", numpy.savez_compressed), ("stored", numpy.savez)):
         path = folder / (name + ".npz")
@@ -133,11 +138,35 @@ def write_npz(folder):
     path = folder / "empty.npz"
     numpy.savez(path)
     describe(path, {})
+    path = folder / "zip64.npz"  # every number of 64 bits, as in archives of more than 4 GiB
+    path.write_bytes(zip64({"a.npy": arrays["f32"], "b.npy": arrays["u8"]}))
+    describe(path, {"a": arrays["f32"], "b": arrays["u8"]})
     path = folder / "with_text.npz"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("notes.txt", b"these are bytes", zipfile.ZIP_DEFLATED)
-        archive.writestr("folder/", b"")
+        archive.writestr(zipfile.ZipInfo("notes.txt"), b"these are bytes", zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo("folder/"), b"")
     describe(path, {"notes.txt": numpy.frombuffer(b"these are bytes", "u1")})
+
+
+def zip64(arrays):
+    """No package writes such a small one."""
+    unknown = 0xFFFFFFFF
+    body, central = b"", b""
+    for name, array in arrays.items():
+        content = io.BytesIO()
+        numpy.save(content, array)
+        content = content.getvalue()
+        fixed = struct.pack("<5HI2I", 45, 0, 0, 0, 33, zlib.crc32(content), unknown, unknown)
+        extra = struct.pack("<2H2Q", 1, 16, len(content), len(content))
+        here = len(body)
+        body += b"PK\3\4" + fixed + struct.pack("<2H", len(name), len(extra)) + name.encode() + extra + content
+        extra = struct.pack("<2HH", 0x5A5A, 2, 7) + struct.pack("<2H3Q", 1, 24, len(content), len(content), here)
+        central += (b"PK\1\2" + struct.pack("<H", 45) + fixed +
+                    struct.pack("<5H2I", len(name), len(extra), 0, 0, 0, 0, unknown) + name.encode() + extra)
+    end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, len(arrays), len(arrays), len(central), len(body))
+    end += struct.pack("<4sIQI", b"PK\6\7", 0, len(body) + len(central), 1)
+    end += struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, unknown, unknown, 0)
+    return body + central + end
 
 
 class Unseekable(io.RawIOBase):
@@ -161,4 +190,5 @@ def main():
         formats[name](folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

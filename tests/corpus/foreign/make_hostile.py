@@ -233,17 +233,23 @@ FORMATS = {
 }
 
 
+def write(name, make, ending):
+    """FORMAT/reject and FORMAT/reject.tsv, from what `make` yields: stem, content, code, rule."""
+    folder = HERE / name / "reject"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    lines = []
+    for stem, content, code, rule in make():
+        (folder / (stem + ending)).write_bytes(content)
+        lines.append(f"{stem}{ending}\t{code}\t{rule}\n")
+    (HERE / name / "reject.tsv").write_text("".join(lines), encoding="utf-8")
+
+
 def main():
     for name in sys.argv[1:] or FORMATS:
         make, ending = FORMATS[name]
-        folder = HERE / name / "reject"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        lines = []
-        for stem, content, code, rule in make():
-            (folder / (stem + ending)).write_bytes(content)
-            lines.append(f"{stem}{ending}\t{code}\t{rule}\n")
-        (HERE / name / "reject.tsv").write_text("".join(lines), encoding="utf-8")
+        write(name, make, ending)
 
 
-main()
+if __name__ == "__main__":
+    main()

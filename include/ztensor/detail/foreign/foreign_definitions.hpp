@@ -5,8 +5,11 @@
 #define ZTENSOR_DETAIL_FOREIGN_FOREIGN_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/npy.hpp>
+#include <ztensor/detail/foreign/onnx.hpp>
+#include <ztensor/detail/foreign/pt.hpp>
 #include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
@@ -16,7 +19,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -30,23 +35,30 @@ namespace detail {
     return reader_maker::open(file, *std::move(made));
 }
 
-/// An archive of arrays.
+/// An archive: a checkpoint, if it has a pickle of the name that PyTorch gives it, else one of arrays.
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_zip(const foreign_file& file) {
     const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
     if (!directory) {
         return directory.error();
+    }
+    if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
+        return pt_importer(file, *directory, *folder).import(stem_of(path_text(file.path)));
     }
     return import_npz(file, *directory);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
     switch (kind) {
+    case foreign_kind_id::gguf:
+        return open_as(file, import_gguf(file));
     case foreign_kind_id::safetensors:
         return open_as(file, import_safetensors(file));
     case foreign_kind_id::npy:
         return open_as(file, import_npy(file));
     case foreign_kind_id::zip:
         return open_as(file, import_zip(file));
+    case foreign_kind_id::onnx:
+        return open_as(file, import_onnx(file));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }

@@ -160,7 +160,10 @@ template <class ReadStart>
     if (!header) {
         return header.error();
     }
-    const result<std::uint64_t> elements = place_content(all, entry, static_cast<std::size_t>(header->data_begin));
+    const auto front_bytes = static_cast<std::size_t>(header->data_begin);
+    const result<std::uint64_t> elements = header->is_transposed() // which is never looked at where it lies
+                                               ? make_content(all, entry, front_bytes)
+                                               : place_content(all, entry, front_bytes);
     if (!elements) {
         return elements.error();
     }

@@ -45,6 +45,17 @@ enum class foreign_kind_id : std::uint8_t {
     return version != 0 && version <= newest_ir_version && has_model_field;
 }
 
+/// Such as a Git LFS pointer or an HTML page in place of the file. Signatures that damage may look like don't count.
+[[nodiscard]] inline bool is_something_else(std::string_view text) noexcept {
+    constexpr std::size_t certain_bytes = 4;
+    for (const signature& each : foreign_signatures) {
+        if (each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
 [[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
                                                         std::string_view path) noexcept {
@@ -65,6 +76,9 @@ enum class foreign_kind_id : std::uint8_t {
     if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
         load_little(head.data(), size_field_bytes) <= file_bytes) {
         return foreign_kind_id::safetensors;
+    }
+    if (is_something_else(text)) { // which the ordinary reader names
+        return foreign_kind_id::none;
     }
     if (ends_with_ignoring_case(path, ".safetensors")) { // damaged, and its importer says how
         return foreign_kind_id::safetensors;

@@ -85,10 +85,11 @@ namespace detail {
     return read ? result<byte_buffer>(std::move(content)) : std::move(read).error();
 }
 
-/// The content of a deflated entry from some byte on, which is inflated, and checked, each time that somebody reads it.
-class inflated_entry final : public made_bytes {
+/// The content of an entry from some byte on, which is inflated if need be, and checked, each time that somebody reads
+/// it.
+class checked_entry final : public made_bytes {
 public:
-    inflated_entry(const byte_source& archive, const zip_entry& entry, std::size_t front_bytes)
+    checked_entry(const byte_source& archive, const zip_entry& entry, std::size_t front_bytes)
         : archive_(archive), entry_(entry), front_bytes_(front_bytes) {
         entry_.name = {}; // which the directory takes along
     }
@@ -104,6 +105,12 @@ private:
     std::size_t front_bytes_;
 };
 
+/// Where an entry's content from byte `front_bytes` on is made.
+[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
+                                                                     std::size_t front_bytes) {
+    return all.add(std::make_unique<checked_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
+}
+
 /// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
 /// with the archive: in the file itself, or where it is made.
 [[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
@@ -111,7 +118,7 @@ private:
     if (!entry.is_deflated) {
         return entry.offset + front_bytes;
     }
-    return all.add(std::make_unique<inflated_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
+    return make_content(all, entry, front_bytes);
 }
 
 } // namespace detail

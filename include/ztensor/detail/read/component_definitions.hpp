@@ -199,7 +199,7 @@ ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_byte
                                                          detail::element_memory numbers) const {
     result<void> read = detail::guard_memory([&] {
         return detail::packed_elements(*record_) == 1
-                   ? detail::read_numbers(*file_, *record_, number_bytes, numbers)
+                   ? detail::read_numbers(detail::number_reader::make(*file_, *record_, number_bytes), numbers)
                    : detail::read_packed_numbers(*file_, *object_, *record_, number_bytes, numbers);
     });
     return read ? read : located(std::move(read).error());
@@ -208,7 +208,8 @@ ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_byte
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
     result<void> read = detail::guard_memory([&] {
         return detail::packed_elements(*record_) == 1
-                   ? detail::read_numbers_into(*file_, *record_, number_bytes, numbers)
+                   ? detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
+                                               numbers.size() / number_bytes, numbers)
                    : detail::read_packed_numbers_into(*file_, *object_, *record_, number_bytes, numbers);
     });
     return read ? read : located(std::move(read).error());

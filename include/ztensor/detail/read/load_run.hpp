@@ -163,7 +163,7 @@ private:
         const bool is_zstd = component.encoding == encoding::zstd;
         const bool is_made = source_access::is_made(*file_.source, target.offset, target.length);
         if (target.is_one_raw_run && !target.is_checked && !is_made) {
-            const std::uint64_t step = piece_bytes / target.stored_element_bytes() * target.stored_element_bytes();
+            const std::uint64_t step = piece_bytes / target.stored_element_bytes * target.stored_element_bytes;
             for (std::uint64_t at = 0; at < target.length; at += step) {
                 units_.push_back({unit_kind::piece, place, place + 1, at, std::min(target.length, at + step)});
             }
@@ -222,14 +222,14 @@ private:
 
     [[nodiscard]] result<void> read_piece(const load_target& target, std::uint64_t begin, std::uint64_t end,
                                           std::uint64_t& read_bytes) {
-        const std::size_t width = target.stored_element_bytes();
+        const std::size_t width = target.stored_element_bytes;
         const span<std::byte> destination = target.wanted->destination;
         read_bytes = end - begin;
         if (target.is_converted()) {
-            const result<number_reader> numbers =
-                number_reader::make(file_, *target.component, target.wanted->number_bytes);
-            const auto first = static_cast<std::size_t>(begin / width) * target.wanted->number_bytes;
-            const auto last = static_cast<std::size_t>(end / width) * target.wanted->number_bytes;
+            const result<number_reader> numbers = target.numbers(file_);
+            const std::size_t converted_bytes = target.numbers_per_element * target.wanted->number_bytes;
+            const auto first = static_cast<std::size_t>(begin / width) * converted_bytes;
+            const auto last = static_cast<std::size_t>(end / width) * converted_bytes;
             blob_check no_check(file_, *target.component);
             return numbers->convert_raw(begin / width, destination.subspan(first, last - first), no_check);
         }
@@ -256,7 +256,9 @@ private:
                            : read_part_into(file_, component, wanted.request, part_finder(dimensions, *ranges),
                                             wanted.destination);
         }
-        return target.is_converted() ? read_numbers_into(file_, component, wanted.number_bytes, wanted.destination)
+        return target.is_converted() ? read_numbers_into(target.numbers(file_),
+                                                         wanted.destination.size() / wanted.number_bytes,
+                                                         wanted.destination)
                                      : read_elements_into(file_, component, wanted.request, wanted.destination);
     }
 
@@ -292,8 +294,7 @@ private:
         }
         const span<std::byte> destination = target.wanted->destination;
         if (target.is_converted()) {
-            const result<number_reader> numbers =
-                number_reader::make(file_, *target.component, target.wanted->number_bytes);
+            const result<number_reader> numbers = target.numbers(file_);
             return numbers->convert_stored(stored, destination);
         }
         if (!stored.empty()) {
@@ -314,8 +315,7 @@ private:
         bytes_read_ += target.component->length;
         result<void> done = blob.frames.finish();
         if (done && target.is_converted()) {
-            const result<number_reader> numbers =
-                number_reader::make(file_, *target.component, target.wanted->number_bytes);
+            const result<number_reader> numbers = target.numbers(file_);
             done = numbers->convert_stored(blob.elements, target.wanted->destination);
         } else if (done) {
             done = to_host(*target.component, target.wanted->request, blob.elements);

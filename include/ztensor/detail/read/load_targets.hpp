@@ -14,6 +14,7 @@
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -34,6 +35,7 @@ struct load_target {
     const wanted_tensor* wanted = nullptr;
     const object_record* object = nullptr;
     const component_record* component = nullptr;
+    bool is_blocks = false; ///< of quantized weights, which are converted
     /// Of raw data that is wanted as one run, the run: absolute in the file.
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -43,8 +45,13 @@ struct load_target {
 
     [[nodiscard]] bool is_whole() const noexcept { return wanted->part == wanted_tensor::part_kind::whole; }
     [[nodiscard]] bool is_converted() const noexcept { return wanted->number_bytes != 0; }
-    [[nodiscard]] std::size_t stored_element_bytes() const noexcept {
-        return is_converted() ? width_bytes(*component->dtype) : wanted->request.size_bytes;
+    std::size_t stored_element_bytes = 1; ///< of a block, where it is blocks
+    std::size_t numbers_per_element = 1;  ///< that they are converted to
+
+    /// What converts it.
+    [[nodiscard]] result<number_reader> numbers(const opened_file& file) const {
+        return is_blocks ? number_reader::make_of_blocks(file, *object, wanted->number_bytes)
+                         : number_reader::make(file, *component, wanted->number_bytes);
     }
 };
 
@@ -93,17 +100,20 @@ template <class Use>
     const element_request& request = target.wanted->request;
     std::optional<std::uint64_t> elements;
     if (target.is_converted()) {
-        const result<number_reader> numbers = number_reader::make(file, component, target.wanted->number_bytes);
+        const result<number_reader> numbers = target.numbers(file);
         if (!numbers) {
             return numbers.error();
         }
         elements = numbers->count();
+        target.stored_element_bytes = numbers->element_bytes();
+        target.numbers_per_element = numbers->numbers_per_element();
     } else {
         const result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
         if (!count) {
             return count.error();
         }
         elements = *count;
+        target.stored_element_bytes = request.size_bytes;
     }
     const bool is_raw = component.encoding == encoding::raw;
     target.offset = component.offset;
@@ -124,7 +134,8 @@ template <class Use>
     }
     target.is_one_raw_run = is_raw;
     target.is_checked = blob_check(file, component).is_wanted();
-    target.decoded_bytes = elements ? *elements * target.stored_element_bytes() : target.wanted->destination.size();
+    target.decoded_bytes = elements ? *elements / target.numbers_per_element * target.stored_element_bytes
+                                    : target.wanted->destination.size();
     if (result<void> room = elements ? check_room(*elements, target) : result<void>(); !room) {
         return room;
     }
@@ -134,18 +145,26 @@ template <class Use>
     return is_raw ? result<void>() : check_blob_limit(component.length, file.options);
 }
 
+/// What holds the blocks of an object whose weights can be computed.
+[[nodiscard]] inline result<component_view> block_data_of(const object_view& object) {
+    const result<weight_blocks> blocks =
+        find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object));
+    return blocks ? object.component("data") : object_access::located(object, blocks.error());
+}
+
 [[nodiscard]] inline result<load_target> find_target(const reader& from, const wanted_tensor& wanted) {
     const result<object_view> object = from.find(wanted.name);
     if (!object) {
         return object.error();
     }
-    const result<component_view> data = object->data();
-    if (!data) {
-        return data.error();
-    }
     load_target target;
     target.wanted = &wanted;
     target.object = &object_access::record_of(*object);
+    target.is_blocks = target.is_converted() && target.object->format != format::dense;
+    const result<component_view> data = target.is_blocks ? block_data_of(*object) : object->data();
+    if (!data) {
+        return data.error();
+    }
     target.component = &component_access::record_of(*data);
     result<void> fits = check_target(object_access::file_of(*object), target);
     return fits ? result<load_target>(target) : component_access::located(*data, std::move(fits).error());

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of one component as floating-point numbers, converted block by block on their way into memory. SPEC.md §4.5.
+// Elements of one component as floating-point numbers, converted piece by piece on their way into memory: single ones
+// (SPEC.md §4.5), or quantized weights in blocks of ggml.
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
+#include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -16,6 +19,7 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
+#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -31,7 +35,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component.
+/// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component. An element gives one
+/// number, and a block of quantized weights as many as it holds.
 class number_reader {
 public:
     /// Errors: unknown_dtype, unsupported_type, type_mismatch, unsupported_encoding, size_mismatch, limit_exceeded.
@@ -59,19 +64,45 @@ public:
         return made;
     }
 
+    /// The weights of an object that is blocks of them. Errors: unsupported_format, layout_components, type_mismatch,
+    /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding, limit_exceeded.
+    [[nodiscard]] static result<number_reader> make_of_blocks(const opened_file& file, const object_record& object,
+                                                              std::size_t number_bytes) {
+        const result<weight_blocks> blocks = find_weight_blocks(file.index, object);
+        if (!blocks) {
+            return blocks.error();
+        }
+        const number_reader made(file, *blocks, number_bytes);
+        const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, *blocks->data, made.stored_);
+        if (!count) {
+            return count.error();
+        }
+        if (*count) {
+            if (result<void> right = made.check_block_count(**count); !right) {
+                return std::move(right).error();
+            }
+        }
+        return made;
+    }
+
     /// How many there are; nothing if only decoding tells.
     [[nodiscard]] std::optional<std::uint64_t> count() const noexcept {
         const std::optional<std::uint64_t> bytes = component_.decoded_length();
-        return bytes ? std::optional(*bytes / stored_.size_bytes) : std::nullopt;
+        return bytes ? std::optional(*bytes / stored_.size_bytes * numbers_per_element_) : std::nullopt;
     }
+
+    /// Of what one element, or one block, is stored as.
+    [[nodiscard]] std::size_t element_bytes() const noexcept { return stored_.size_bytes; }
+    [[nodiscard]] std::size_t numbers_per_element() const noexcept { return numbers_per_element_; }
 
     /// Raw data can be converted in parts.
     [[nodiscard]] bool is_raw() const noexcept { return component_.encoding == encoding::raw; }
 
-    /// Numbers of raw data, from the `first` on, as many as `numbers` holds; `check` takes in what they are made of.
+    /// Numbers of raw data, from what the `first` element gives on, as many as `numbers` holds, which is what whole
+    /// elements give; `check` takes in what they are made of.
     [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check) const {
         const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
-        const std::size_t count = numbers.size() / number_bytes_;
+        const std::size_t count = numbers.size() / converted_bytes();
         const std::optional<bytes_view> stable = stable_source(check);
         if (stable) {
             if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
@@ -98,7 +129,7 @@ public:
                 }
                 block = memory.first(bytes);
             }
-            convert(block, numbers.subspan(done * number_bytes_, elements * number_bytes_));
+            convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()));
         }
         return {};
     }
@@ -121,9 +152,9 @@ public:
             result<void> converted = convert_raw(0, numbers, check);
             return converted ? check.finish() : converted;
         }
-        const std::size_t stored_bytes = numbers.size() / number_bytes_ * stored_.size_bytes;
+        const std::size_t stored_bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
         byte_buffer apart;
-        if (stored_.size_bytes > number_bytes_ && !apart.allocate(stored_bytes)) {
+        if (stored_.size_bytes > converted_bytes() && !apart.allocate(stored_bytes)) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {stored_bytes});
         }
         const span<std::byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
@@ -146,7 +177,11 @@ public:
         if (result<void> valid = to_host(*whole, 0); !valid) {
             return valid;
         }
-        const result<span<std::byte>> memory = make(whole->size() / stored_.size_bytes);
+        const std::size_t elements = whole->size() / stored_.size_bytes;
+        if (result<void> right = blocks_ != nullptr ? check_block_count(elements) : result<void>(); !right) {
+            return right;
+        }
+        const result<span<std::byte>> memory = make(elements * numbers_per_element_);
         if (!memory) {
             return memory.error();
         }
@@ -174,11 +209,12 @@ public:
         }
         advise_large_memory(numbers.reserve(numbers.owner, total), total * number_bytes_);
         blob_check check(file_, component_);
-        const std::size_t piece = cached_piece_bytes / number_bytes_;
+        const std::size_t piece = cached_piece_bytes / converted_bytes() * numbers_per_element_;
         for (std::size_t done = 0; done < total; done += piece) {
             const std::size_t more = std::min(piece, total - done);
             const span<std::byte> memory = numbers.resize(numbers.owner, done + more);
-            if (result<void> read = convert_raw(done, memory.last(more * number_bytes_), check); !read) {
+            if (result<void> read = convert_raw(done / numbers_per_element_, memory.last(more * number_bytes_), check);
+                !read) {
                 return read;
             }
         }
@@ -190,6 +226,20 @@ private:
         : file_(file), component_(component),
           number_bytes_(number_bytes), stored_{*component.dtype, {}, width_bytes(*component.dtype), 1, false},
           type_(component.logical_type == plain_type ? std::string_view() : type_name(file.index, component)) {}
+
+    number_reader(const opened_file& file, const weight_blocks& blocks, std::size_t number_bytes) noexcept
+        : file_(file), component_(*blocks.data), number_bytes_(number_bytes), stored_{dtype::u8, {}, blocks.type->bytes,
+                                                                                      1, false},
+          blocks_(blocks.type), block_count_(blocks.count), numbers_per_element_(blocks.type->elements) {}
+
+    /// Of the numbers that one element gives.
+    [[nodiscard]] std::size_t converted_bytes() const noexcept { return numbers_per_element_ * number_bytes_; }
+
+    [[nodiscard]] result<void> check_block_count(std::uint64_t found) const {
+        return found == block_count_ ? result<void>()
+                                     : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}",
+                                            {found, block_count_});
+    }
 
     /// The blob where it lies, if its bytes can be converted there: each is looked at once and any value will do.
     [[nodiscard]] std::optional<bytes_view> stable_source(const blob_check& check) const noexcept {
@@ -205,6 +255,15 @@ private:
     }
 
     void convert(bytes_view elements, span<std::byte> numbers) const noexcept {
+        if (blocks_ == nullptr) {
+            return convert_single(elements, numbers);
+        }
+        if (number_bytes_ == sizeof(float)) {
+            return dequantize(blocks_->id, elements, as_writable_elements<float>(numbers));
+        }
+        dequantize(blocks_->id, elements, as_writable_elements<double>(numbers));
+    }
+    void convert_single(bytes_view elements, span<std::byte> numbers) const noexcept {
         static_cast<void>(convert_elements(elements, *component_.dtype, type_, numbers, number_bytes_)); // checked
     }
 
@@ -212,24 +271,24 @@ private:
     const component_record& component_;
     std::size_t number_bytes_;
     element_request stored_;
-    std::string_view type_; ///< logical, if it is more than the storage type
+    std::string_view type_;                   ///< logical, if it is more than the storage type
+    const ggml_block_type* blocks_ = nullptr; ///< null: the elements are single numbers
+    std::uint64_t block_count_ = 0;           ///< that the shape needs
+    std::size_t numbers_per_element_ = 1;
 };
 
-/// All elements, converted to floats or doubles. Errors: as component_view::read_as().
-[[nodiscard]] inline result<void> read_numbers(const opened_file& file, const component_record& component,
-                                               std::size_t number_bytes, element_memory numbers) {
-    const result<number_reader> reader = number_reader::make(file, component, number_bytes);
+/// All elements, converted to floats or doubles. Errors: those of the reader; as component_view::read_as().
+[[nodiscard]] inline result<void> read_numbers(const result<number_reader>& reader, element_memory numbers) {
     return reader ? reader->read_all(numbers) : reader.error();
 }
 
-/// The same into the caller's memory. Errors: size_mismatch for another number of them; as read_numbers.
-[[nodiscard]] inline result<void> read_numbers_into(const opened_file& file, const component_record& component,
-                                                    std::size_t number_bytes, span<std::byte> numbers) {
-    const result<number_reader> reader = number_reader::make(file, component, number_bytes);
+/// The same into the caller's memory, which has room for `room` of them. Errors: size_mismatch for another number of
+/// them; as read_numbers.
+[[nodiscard]] inline result<void> read_numbers_into(const result<number_reader>& reader, std::size_t room,
+                                                    span<std::byte> numbers) {
     if (!reader) {
         return reader.error();
     }
-    const std::size_t room = numbers.size() / number_bytes;
     if (const std::optional<std::uint64_t> count = reader->count()) {
         return *count == room ? reader->read_all(numbers) : wrong_destination(room, *count);
     }

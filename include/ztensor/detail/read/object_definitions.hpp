@@ -7,7 +7,10 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/group_weights.hpp>
+#include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/object_view.hpp>
 
 namespace ztensor {
@@ -32,10 +35,6 @@ struct object_access {
                                       ? ": 0.1 keeps a sparse tensor in one blob, of which csr_view and coo_view make "
                                         "the parts"
                                       : ""});
-}
-
-[[nodiscard]] ZTENSOR_COLD inline error not_dense(std::string_view format) noexcept {
-    return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
 }
 
 /// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
@@ -122,6 +121,27 @@ ZTENSOR_INLINE result<component_view> object_view::data() const {
         return located(detail::not_dense(format()));
     }
     return component("data");
+}
+
+ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, detail::element_memory weights) const {
+    result<void> read = detail::guard_memory([&] {
+        if (detail::has_group_weights(file_->index, *record_)) {
+            return detail::read_group_weights(*file_, *record_, number_bytes, weights);
+        }
+        return detail::read_numbers(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes), weights);
+    });
+    return read ? read : located(std::move(read).error());
+}
+
+ZTENSOR_INLINE result<void> object_view::read_weights_into(std::size_t number_bytes, span<std::byte> weights) const {
+    result<void> read = detail::guard_memory([&] {
+        if (detail::has_group_weights(file_->index, *record_)) {
+            return detail::read_group_weights_into(*file_, *record_, number_bytes, weights);
+        }
+        return detail::read_numbers_into(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes),
+                                         weights.size() / number_bytes, weights);
+    });
+    return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first, std::uint64_t last) const {

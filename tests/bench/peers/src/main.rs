@@ -30,6 +30,12 @@ fn main() {
             let bytes = std::fs::read(path).unwrap();
             timed(rounds, || safetensors::SafeTensors::read_metadata(&bytes).unwrap())
         }
+        "safetensors-load" => timed(rounds, || {
+            let file = std::fs::File::open(path).unwrap();
+            let bytes = unsafe { memmap2::Mmap::map(&file).unwrap() };
+            let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+            tensors.iter().map(|(_, tensor)| tensor.data().to_vec()).collect::<Vec<_>>()
+        }),
         _ => panic!("an unknown operation"),
     };
     println!("{micros}");

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// The block types of ggml, which GGUF stores: how many weights a block holds in how many bytes, and the word for an
+// object that is made of such blocks. Knows no file.
+#ifndef ZTENSOR_DETAIL_CODEC_GGML_TYPES_HPP
+#define ZTENSOR_DETAIL_CODEC_GGML_TYPES_HPP
+
+#include <ztensor/version.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The numbers of `enum ggml_type` that are blocks.
+enum class ggml_type : std::uint32_t {
+    q4_0 = 2,
+    q4_1 = 3,
+    q5_0 = 6,
+    q5_1 = 7,
+    q8_0 = 8,
+    q8_1 = 9,
+    q2_k = 10,
+    q3_k = 11,
+    q4_k = 12,
+    q5_k = 13,
+    q6_k = 14,
+    q8_k = 15,
+    iq2_xxs = 16,
+    iq2_xs = 17,
+    iq3_xxs = 18,
+    iq1_s = 19,
+    iq4_nl = 20,
+    iq3_s = 21,
+    iq2_s = 22,
+    iq4_xs = 23,
+    iq1_m = 29,
+    tq1_0 = 34,
+    tq2_0 = 35,
+    mxfp4 = 39,
+    nvfp4 = 40,
+    q1_0 = 41,
+};
+
+struct ggml_block_type {
+    ggml_type id;
+    std::string_view name;
+    std::uint32_t elements; ///< of one block
+    std::uint32_t bytes;    ///< of one block
+    bool is_documented;     ///< its weights can be computed: see ggml_blocks.hpp
+};
+
+/// The largest of all blocks, in elements.
+inline constexpr std::size_t max_ggml_block_elements = 256;
+inline constexpr std::size_t max_ggml_block_bytes = 292;
+
+inline constexpr ggml_block_type ggml_block_types[] = {
+    {ggml_type::q4_0, "q4_0", 32, 18, true},       {ggml_type::q4_1, "q4_1", 32, 20, true},
+    {ggml_type::q5_0, "q5_0", 32, 22, true},       {ggml_type::q5_1, "q5_1", 32, 24, true},
+    {ggml_type::q8_0, "q8_0", 32, 34, true},       {ggml_type::q8_1, "q8_1", 32, 36, false},
+    {ggml_type::q2_k, "q2_k", 256, 84, true},      {ggml_type::q3_k, "q3_k", 256, 110, true},
+    {ggml_type::q4_k, "q4_k", 256, 144, true},     {ggml_type::q5_k, "q5_k", 256, 176, true},
+    {ggml_type::q6_k, "q6_k", 256, 210, true},     {ggml_type::q8_k, "q8_k", 256, 292, false},
+    {ggml_type::iq2_xxs, "iq2_xxs", 256, 66, false}, {ggml_type::iq2_xs, "iq2_xs", 256, 74, false},
+    {ggml_type::iq3_xxs, "iq3_xxs", 256, 98, false}, {ggml_type::iq1_s, "iq1_s", 256, 50, false},
+    {ggml_type::iq4_nl, "iq4_nl", 32, 18, false},  {ggml_type::iq3_s, "iq3_s", 256, 110, false},
+    {ggml_type::iq2_s, "iq2_s", 256, 82, false},   {ggml_type::iq4_xs, "iq4_xs", 256, 136, false},
+    {ggml_type::iq1_m, "iq1_m", 256, 56, false},   {ggml_type::tq1_0, "tq1_0", 256, 54, false},
+    {ggml_type::tq2_0, "tq2_0", 256, 66, false},   {ggml_type::mxfp4, "mxfp4", 32, 17, false},
+    {ggml_type::nvfp4, "nvfp4", 64, 36, false},    {ggml_type::q1_0, "q1_0", 128, 18, false},
+};
+
+/// Null for a number that is no block type, or is unknown.
+[[nodiscard]] constexpr const ggml_block_type* find_ggml_type(std::uint64_t number) noexcept {
+    for (const ggml_block_type& each : ggml_block_types) {
+        if (static_cast<std::uint64_t>(each.id) == number) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+inline constexpr std::string_view ggml_format_prefix = "gguf.";
+inline constexpr std::string_view ggml_format_suffix = "/1";
+
+/// The block type of objects of the format `word`, such as "gguf.q4_0/1"; null for any other word.
+[[nodiscard]] constexpr const ggml_block_type* find_ggml_format(std::string_view word) noexcept {
+    const std::size_t frame = ggml_format_prefix.size() + ggml_format_suffix.size();
+    if (word.size() <= frame || word.substr(0, ggml_format_prefix.size()) != ggml_format_prefix ||
+        word.substr(word.size() - ggml_format_suffix.size()) != ggml_format_suffix) {
+        return nullptr;
+    }
+    const std::string_view type = word.substr(ggml_format_prefix.size(), word.size() - frame);
+    for (const ggml_block_type& each : ggml_block_types) {
+        if (each.name == type) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

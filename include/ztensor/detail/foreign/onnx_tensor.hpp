@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+//
+// ONNX's TensorProto: what it says, and the elements that stand in it one by one.
+#ifndef ZTENSOR_DETAIL_FOREIGN_ONNX_TENSOR_HPP
+#define ZTENSOR_DETAIL_FOREIGN_ONNX_TENSOR_HPP
+
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/protobuf.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Where elements may stand that are not raw.
+enum class onnx_field : std::uint8_t { none = 0, floats = 4, int32s = 5, int64s = 7, doubles = 10, uint64s = 11 };
+
+struct onnx_type {
+    std::uint64_t number; ///< of TensorProto.DataType
+    std::string_view dtype;
+    std::string_view type;
+    std::uint8_t bits;  ///< of an element, where it is raw
+    onnx_field field;
+    std::uint8_t bytes; ///< that one number of the field stands for
+};
+
+/// Types narrower than a byte are bytes of a logical type; two or four elements share one.
+inline constexpr onnx_type onnx_types[] = {
+    {1, "f32", "", 32, onnx_field::floats, 4},
+    {2, "u8", "", 8, onnx_field::int32s, 1},
+    {3, "i8", "", 8, onnx_field::int32s, 1},
+    {4, "u16", "", 16, onnx_field::int32s, 2},
+    {5, "i16", "", 16, onnx_field::int32s, 2},
+    {6, "i32", "", 32, onnx_field::int32s, 4},
+    {7, "i64", "", 64, onnx_field::int64s, 8},
+    {9, "bool", "", 8, onnx_field::int32s, 1},
+    {10, "f16", "", 16, onnx_field::int32s, 2},
+    {11, "f64", "", 64, onnx_field::doubles, 8},
+    {12, "u32", "", 32, onnx_field::uint64s, 4},
+    {13, "u64", "", 64, onnx_field::uint64s, 8},
+    {14, "f32", "complex64", 64, onnx_field::floats, 4},
+    {15, "f64", "complex128", 128, onnx_field::doubles, 8},
+    {16, "bf16", "", 16, onnx_field::int32s, 2},
+    {17, "u8", "f8_e4m3fn", 8, onnx_field::int32s, 1},
+    {18, "u8", "f8_e4m3fnuz", 8, onnx_field::int32s, 1},
+    {19, "u8", "f8_e5m2", 8, onnx_field::int32s, 1},
+    {20, "u8", "f8_e5m2fnuz", 8, onnx_field::int32s, 1},
+    {21, "u8", "u4", 4, onnx_field::int32s, 1},
+    {22, "u8", "i4", 4, onnx_field::int32s, 1},
+    {23, "u8", "f4", 4, onnx_field::int32s, 1},
+    {24, "u8", "f8_e8m0", 8, onnx_field::int32s, 1},
+    {25, "u8", "u2", 2, onnx_field::int32s, 1},
+    {26, "u8", "i2", 2, onnx_field::int32s, 1},
+    {27, "u8", "f6_e2m3", 6, onnx_field::none, 1},
+    {28, "u8", "f6_e3m2", 6, onnx_field::none, 1},
+};
+
+[[nodiscard]] constexpr const onnx_type* find_onnx_type(std::uint64_t number) noexcept {
+    for (const onnx_type& each : onnx_types) {
+        if (each.number == number) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+struct file_range {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+};
+
+/// What a TensorProto says.
+struct onnx_tensor {
+    std::string name;
+    std::vector<std::uint64_t> dimensions;
+    std::uint64_t type = 0;
+    std::optional<file_range> raw;
+    file_range message;            ///< all of it
+    onnx_field field = onnx_field::none; ///< of elements that are not raw
+    bool has_two_fields = false;   ///< contradicts itself
+    std::uint64_t pieces = 0;      ///< of that field, and where they are
+    file_range only_piece;
+    std::uint64_t piece_bytes = 0; ///< of all; of numbers that are not packed at least as many as there are
+    bool is_external = false;
+    std::vector<std::pair<std::string, std::string>> external; ///< keys and values
+};
+
+/// One StringStringEntryProto that ends at `end`.
+[[nodiscard]] inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from,
+                                                                                 std::uint64_t end) {
+    std::pair<std::string, std::string> entry;
+    while (from.position() < end) {
+        const result<proto_field> field = from.next(end);
+        if (!field) {
+            return field.error();
+        }
+        if (field->number != 1 && field->number != 2) {
+            if (result<void> skipped = from.skip(*field); !skipped) {
+                return std::move(skipped).error();
+            }
+            continue;
+        }
+        result<std::string> text = from.text(*field);
+        if (!text) {
+            return std::move(text).error();
+        }
+        (field->number == 1 ? entry.first : entry.second) = *std::move(text);
+    }
+    return entry;
+}
+
+/// Calls `take(value)` for each number of a field that may be packed.
+template <class Take>
+[[nodiscard]] result<void> take_onnx_numbers(proto_reader& from, const proto_field& field, std::size_t width,
+                                             Take&& take) {
+    if (field.type != wire_type::bytes) {
+        return take(field.value);
+    }
+    const std::uint64_t end = from.position() + field.value;
+    while (from.position() < end) {
+        std::uint64_t value = 0;
+        result<void> read = width == 0 ? from.take_varint(value, end) : from.take_fixed(width, value, end);
+        read = read ? take(value) : std::move(read);
+        if (!read) {
+            return read;
+        }
+    }
+    return {};
+}
+
+class onnx_tensor_reader {
+public:
+    onnx_tensor_reader(proto_reader& from, std::uint64_t end) : from_(from), end_(end) {
+        made_.message = {from.position(), end - from.position()};
+    }
+
+    [[nodiscard]] result<onnx_tensor> read() {
+        while (from_.position() < end_) {
+            const result<proto_field> field = from_.next(end_);
+            if (!field) {
+                return field.error();
+            }
+            if (result<void> taken = take(*field); !taken) {
+                return std::move(taken).error();
+            }
+        }
+        return std::move(made_);
+    }
+
+private:
+    [[nodiscard]] result<void> take(const proto_field& field) {
+        switch (field.number) {
+        case 1:
+            return take_onnx_numbers(from_, field, 0, [&](std::uint64_t size) { return add_dimension(size); });
+        case 2:
+            made_.type = field.value;
+            return from_.skip(field);
+        case 4:
+        case 5:
+        case 7:
+        case 10:
+        case 11:
+            return note_piece(field);
+        case 8:
+            return take_text(field, made_.name);
+        case 9:
+            made_.raw = file_range{from_.position(), field.value};
+            return field.type == wire_type::bytes ? from_.skip(field) : not_bytes();
+        case 13:
+            return take_entry(field);
+        case 14:
+            made_.is_external = field.value == 1;
+            return from_.skip(field);
+        default:
+            return from_.skip(field);
+        }
+    }
+
+    [[nodiscard]] result<void> add_dimension(std::uint64_t size) {
+        constexpr std::size_t most_dimensions = 64; // as everywhere
+        if (size >> 63 != 0 || made_.dimensions.size() == most_dimensions) {
+            return fail(errc::header_malformed, "a tensor has a negative dimension, or more than {}", {most_dimensions})
+                .in_object(made_.name)
+                .at(from_.position());
+        }
+        made_.dimensions.push_back(size);
+        return {};
+    }
+
+    [[nodiscard]] result<void> note_piece(const proto_field& field) {
+        const auto kind = static_cast<onnx_field>(field.number);
+        const bool is_packed = field.type == wire_type::bytes;
+        const wire_type single = kind == onnx_field::floats    ? wire_type::fixed_32
+                                 : kind == onnx_field::doubles ? wire_type::fixed_64
+                                                               : wire_type::varint;
+        if (!is_packed && field.type != single) {
+            return fail(errc::header_malformed, "a number of a tensor has another wire type than its field")
+                .in_object(made_.name)
+                .at(from_.position());
+        }
+        if (is_packed && field.value == 0) {
+            return {};
+        }
+        made_.has_two_fields = made_.has_two_fields || (made_.field != onnx_field::none && made_.field != kind);
+        made_.field = kind;
+        made_.only_piece = {from_.position(), field.value};
+        const std::uint64_t single_bytes = single == wire_type::varint ? 1 : single == wire_type::fixed_32 ? 4 : 8;
+        made_.pieces += is_packed ? 1 : 2; // one that is not packed is no range of elements
+        made_.piece_bytes += is_packed ? field.value : single_bytes;
+        return from_.skip(field);
+    }
+
+    [[nodiscard]] result<void> take_text(const proto_field& field, std::string& text) {
+        result<std::string> read = from_.text(field);
+        if (!read) {
+            return std::move(read).error();
+        }
+        text = *std::move(read);
+        return {};
+    }
+
+    [[nodiscard]] result<void> take_entry(const proto_field& field) {
+        const result<std::uint64_t> end = from_.message(field);
+        if (!end) {
+            return end.error();
+        }
+        result<std::pair<std::string, std::string>> entry = read_onnx_entry(from_, *end);
+        if (!entry) {
+            return std::move(entry).error();
+        }
+        made_.external.push_back(*std::move(entry));
+        return {};
+    }
+
+    [[nodiscard]] error not_bytes() const {
+        return fail(errc::header_malformed, "raw_data is no bytes").in_object(made_.name).at(from_.position());
+    }
+
+    proto_reader& from_;
+    std::uint64_t end_;
+    onnx_tensor made_;
+};
+
+/// Elements that stand in a TensorProto as numbers of their own.
+class onnx_numbers final : public made_bytes {
+public:
+    onnx_numbers(const byte_source& source, file_range message, const onnx_type& type)
+        : source_(source), message_(message), type_(type) {}
+
+    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+        const std::uint64_t end = message_.offset + message_.length;
+        header_stream stream(source_, message_.offset, end, message_.length);
+        proto_reader from(stream);
+        const bool is_fixed = type_.field == onnx_field::floats || type_.field == onnx_field::doubles;
+        std::size_t done = 0;
+        const auto store = [&](std::uint64_t value) -> result<void> {
+            if (done == destination.size()) {
+                return wrong_count(destination.size());
+            }
+            store_little(value, destination.data() + done, type_.bytes);
+            done += type_.bytes;
+            return {};
+        };
+        while (from.position() < end) {
+            const result<proto_field> field = from.next(end);
+            if (!field) {
+                return field.error();
+            }
+            const bool is_wanted = field->number == static_cast<std::uint64_t>(type_.field);
+            result<void> taken = is_wanted ? take_onnx_numbers(from, *field, is_fixed ? type_.bytes : 0, store)
+                                           : from.skip(*field);
+            if (!taken) {
+                return taken;
+            }
+        }
+        return done == destination.size() ? result<void>() : wrong_count(destination.size());
+    }
+
+private:
+    [[nodiscard]] error wrong_count(std::size_t expected) const {
+        return fail(errc::size_mismatch, "the tensor has other than the {} numbers that its shape needs",
+                    {expected / type_.bytes});
+    }
+
+    const byte_source& source_;
+    file_range message_;
+    const onnx_type& type_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads a pickle of protocols 2 to 5 as torch.save writes those of checkpoints. The opcodes are a closed set, and so are
+// the names: a pickle is a program, and this machine has no instruction that could do anything but make the values of
+// pickled.hpp.
+#ifndef ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
+#define ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
+
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/pickle_rebuild.hpp>
+#include <ztensor/detail/foreign/pickle_stack.hpp>
+#include <ztensor/detail/foreign/pickled.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class pickle_machine {
+public:
+    /// `pickle` must live as long as what is made of it.
+    explicit pickle_machine(bytes_view pickle) { made_.source = pickle; }
+
+    /// Errors: pickle_malformed; pickle_refused for opcodes and globals outside the lists; limit_exceeded.
+    [[nodiscard]] result<pickled> run() {
+        while (!is_over_) {
+            std::uint64_t opcode = 0;
+            if (!take_unsigned(1, opcode)) {
+                return cut_off();
+            }
+            if (result<void> done = carry_out(static_cast<char>(opcode)); !done) {
+                return std::move(done).error();
+            }
+        }
+        return std::move(made_);
+    }
+
+private:
+    // What torch.save needs is far below these.
+    static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
+    static constexpr std::size_t most_containers = std::size_t{1} << 22;
+
+    // -- the pickle's bytes
+
+    [[nodiscard]] bool take(std::uint64_t size, bytes_view& bytes) noexcept {
+        if (size > made_.source.size() - at_) {
+            return false;
+        }
+        bytes = made_.source.subspan(at_, static_cast<std::size_t>(size));
+        at_ += static_cast<std::size_t>(size);
+        return true;
+    }
+    [[nodiscard]] bool take_unsigned(std::size_t size, std::uint64_t& value) noexcept {
+        bytes_view bytes;
+        if (!take(size, bytes)) {
+            return false;
+        }
+        value = load_little(bytes.data(), size);
+        return true;
+    }
+    /// Up to a line feed, which is taken too.
+    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
+        const std::string_view rest = as_text(made_.source.subspan(at_));
+        const std::size_t size = rest.find('\n');
+        if (size == std::string_view::npos) {
+            return false;
+        }
+        line = rest.substr(0, size);
+        at_ += size + 1;
+        return true;
+    }
+
+    [[nodiscard]] error malformed(const char* what) const {
+        return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {at_, what});
+    }
+    [[nodiscard]] error cut_off() const { return malformed("it is cut off"); }
+    [[nodiscard]] error empty_stack() const { return malformed("an opcode finds nothing to work on"); }
+
+    // -- the stack
+
+    [[nodiscard]] result<void> push(const pickle_value& value) {
+        return stack_.push(value) ? result<void>()
+                                  : fail(errc::limit_exceeded, "the pickle stacks more than {} values",
+                                         {pickle_stack::most_values});
+    }
+    [[nodiscard]] result<void> push(pickle_kind kind, std::uint64_t bits, std::size_t place = 0) {
+        pickle_value value;
+        value.kind = kind;
+        value.place = static_cast<std::uint32_t>(place);
+        value.bits = bits;
+        return push(value);
+    }
+
+    [[nodiscard]] result<void> count_values(std::size_t more) {
+        values_ += more;
+        return values_ <= most_values ? result<void>()
+                                      : fail(errc::limit_exceeded, "the pickle holds more than {} values", {most_values});
+    }
+
+    // -- opcodes
+
+    [[nodiscard]] result<void> carry_out(char opcode) {
+        switch (opcode) {
+        case '\x80':
+            return read_protocol();
+        case '\x95': // a frame's length, which says nothing that its content does not
+            return skip(8);
+        case '.':
+            return stop();
+        case '(':
+            return mark();
+        case 'N':
+            return push(pickle_kind::none, 0);
+        case '\x88':
+            return push(pickle_kind::boolean, 1);
+        case '\x89':
+            return push(pickle_kind::boolean, 0);
+        case 'K':
+            return push_integer(1, false);
+        case 'M':
+            return push_integer(2, false);
+        case 'J':
+            return push_integer(4, true);
+        case '\x8a':
+            return push_long(1);
+        case '\x8b':
+            return push_long(4);
+        case 'G':
+            return push_number();
+        case '\x8c':
+            return push_bytes(1, pickle_kind::text);
+        case 'X':
+            return push_bytes(4, pickle_kind::text);
+        case '\x8d':
+            return push_bytes(8, pickle_kind::text);
+        case 'C':
+            return push_bytes(1, pickle_kind::byte_string);
+        case 'B':
+            return push_bytes(4, pickle_kind::byte_string);
+        case '\x8e':
+            return push_bytes(8, pickle_kind::byte_string);
+        case ')':
+            return push_tuple(0);
+        case '\x85':
+            return push_tuple(1);
+        case '\x86':
+            return push_tuple(2);
+        case '\x87':
+            return push_tuple(3);
+        case 't':
+            return push_marked_tuple();
+        case ']':
+            return push_container(pickle_kind::list);
+        case '}':
+            return push_container(pickle_kind::dictionary);
+        case 'a':
+            return extend(pickle_kind::list, 1);
+        case 'e':
+            return extend_by_marked(pickle_kind::list);
+        case 's':
+            return extend(pickle_kind::dictionary, 2);
+        case 'u':
+            return extend_by_marked(pickle_kind::dictionary);
+        case 'c':
+            return push_global_of_lines();
+        case '\x93':
+            return push_global_of_texts();
+        case 'R':
+            return reduce();
+        case 'b':
+            return build();
+        case 'Q':
+            return load_storage();
+        case 'q':
+            return put(1);
+        case 'r':
+            return put(4);
+        case '\x94':
+            return remember(memo_.size());
+        case 'h':
+            return get(1);
+        case 'j':
+            return get(4);
+        case 'i':
+            return refuse_instance();
+        default:
+            return fail(errc::pickle_refused, "the pickle has opcode {} at byte {}, which no checkpoint needs",
+                        {static_cast<unsigned>(static_cast<unsigned char>(opcode)), at_ - 1});
+        }
+    }
+
+    [[nodiscard]] result<void> read_protocol() {
+        std::uint64_t version = 0;
+        if (!take_unsigned(1, version)) {
+            return cut_off();
+        }
+        return version >= 2 && version <= 5
+                   ? result<void>()
+                   : fail(errc::unsupported_version, "the pickle is of protocol {}; 2 to 5 can be read", {version});
+    }
+    [[nodiscard]] result<void> skip(std::uint64_t size) {
+        bytes_view skipped;
+        return take(size, skipped) ? result<void>() : cut_off();
+    }
+    [[nodiscard]] result<void> stop() {
+        is_over_ = true;
+        if (!stack_.holds_one_value()) {
+            return malformed("it ends with other than one value");
+        }
+        if (at_ != made_.source.size()) {
+            return malformed("bytes follow its end");
+        }
+        made_.root = stack_.top();
+        return {};
+    }
+    [[nodiscard]] result<void> mark() {
+        return stack_.mark() ? result<void>()
+                             : fail(errc::limit_exceeded, "the pickle stacks more than {} marks",
+                                    {pickle_stack::most_values});
+    }
+    [[nodiscard]] result<void> push_integer(std::size_t size, bool is_signed) {
+        std::uint64_t bits = 0;
+        if (!take_unsigned(size, bits)) {
+            return cut_off();
+        }
+        return push(pickle_kind::integer, is_signed ? sign_extended(bits, size) : bits);
+    }
+    /// Two's complement of any length, least significant byte first.
+    [[nodiscard]] result<void> push_long(std::size_t size_bytes) {
+        std::uint64_t size = 0;
+        const std::size_t place = at_ + size_bytes;
+        bytes_view bytes;
+        if (!take_unsigned(size_bytes, size) || !take(size, bytes)) {
+            return cut_off();
+        }
+        if (size > 8) {
+            return push(pickle_kind::long_integer, size, place);
+        }
+        const std::uint64_t bits = load_little(bytes.data(), bytes.size());
+        return push(pickle_kind::integer, size == 0 ? 0 : sign_extended(bits, bytes.size()));
+    }
+    [[nodiscard]] result<void> push_number() {
+        bytes_view bytes;
+        return take(8, bytes) ? push(pickle_kind::number, load_big_64(bytes.data())) : cut_off();
+    }
+    [[nodiscard]] result<void> push_bytes(std::size_t size_bytes, pickle_kind kind) {
+        std::uint64_t size = 0;
+        bytes_view bytes;
+        const std::size_t place = at_ + size_bytes;
+        return take_unsigned(size_bytes, size) && take(size, bytes) ? push(kind, size, place) : cut_off();
+    }
+
+    [[nodiscard]] result<void> push_marked_tuple() {
+        std::size_t count = 0;
+        return stack_.pop_mark(count) ? push_tuple(count) : empty_stack();
+    }
+    [[nodiscard]] result<void> push_tuple(std::size_t count) {
+        if (count > stack_.size()) {
+            return empty_stack();
+        }
+        if (result<void> allowed = count_values(count); !allowed) {
+            return allowed;
+        }
+        const std::size_t place = made_.tuples.size();
+        const span<const pickle_value> items = stack_.uppermost(count);
+        made_.tuples.insert(made_.tuples.end(), items.begin(), items.end());
+        stack_.drop(count);
+        return push(pickle_kind::tuple, count, place);
+    }
+    [[nodiscard]] result<void> push_container(pickle_kind kind) {
+        if (made_.containers.size() == most_containers) {
+            return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries", {most_containers});
+        }
+        made_.containers.emplace_back();
+        return push(kind, 0, made_.containers.size() - 1);
+    }
+    [[nodiscard]] result<void> extend_by_marked(pickle_kind kind) {
+        std::size_t count = 0;
+        return stack_.pop_mark(count) ? extend(kind, count) : empty_stack();
+    }
+    /// Moves the uppermost values into the container below them.
+    [[nodiscard]] result<void> extend(pickle_kind kind, std::size_t count) {
+        if (count >= stack_.size() || (kind == pickle_kind::dictionary && count % 2 != 0)) {
+            return empty_stack();
+        }
+        const pickle_value target = stack_.uppermost(count + 1).front();
+        if (target.kind != kind) {
+            return malformed("items are added to what does not hold such");
+        }
+        if (result<void> allowed = count_values(count); !allowed) {
+            return allowed;
+        }
+        std::vector<pickle_value>& items = made_.containers[target.place];
+        const span<const pickle_value> added = stack_.uppermost(count);
+        items.insert(items.end(), added.begin(), added.end());
+        stack_.drop(count);
+        return {};
+    }
+
+    // -- names
+
+    [[nodiscard]] result<void> push_global(std::string_view module, std::string_view name) {
+        const pickle_global* const known = find_pickle_global(module, name);
+        if (known == nullptr) {
+            return fail(errc::pickle_refused,
+                        "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
+                        {in_quotes(name), in_quotes(module)});
+        }
+        return push(pickle_kind::global, 0, static_cast<std::size_t>(known - pickle_globals));
+    }
+    [[nodiscard]] result<void> push_global_of_lines() {
+        std::string_view module;
+        std::string_view name;
+        return take_line(module) && take_line(name) ? push_global(module, name) : cut_off();
+    }
+    [[nodiscard]] result<void> push_global_of_texts() {
+        pickle_value name;
+        pickle_value module;
+        if (!stack_.pop(name) || !stack_.pop(module)) {
+            return empty_stack();
+        }
+        if (name.kind != pickle_kind::text || module.kind != pickle_kind::text) {
+            return malformed("a global is named by other than texts");
+        }
+        return push_global(made_.text_of(module), made_.text_of(name));
+    }
+    [[nodiscard]] result<void> refuse_instance() {
+        std::string_view module;
+        std::string_view name;
+        if (!take_line(module) || !take_line(name)) {
+            return cut_off();
+        }
+        return fail(errc::pickle_refused, "the pickle asks for an instance of {} of module {}; nothing was run",
+                    {in_quotes(name), in_quotes(module)});
+    }
+
+    // -- what names make
+
+    [[nodiscard]] result<void> reduce() {
+        pickle_value arguments;
+        pickle_value callable;
+        if (!stack_.pop(arguments) || !stack_.pop(callable)) {
+            return empty_stack();
+        }
+        if (callable.kind != pickle_kind::global || arguments.kind != pickle_kind::tuple) {
+            return malformed("other than a global is called, or with other than a tuple");
+        }
+        const pickle_global& global = pickle_globals[callable.place];
+        if (global.role == pickle_role::dictionary && arguments.bits == 0) {
+            return push_container(pickle_kind::dictionary);
+        }
+        const result<pickle_value> value = rebuild(made_, global, made_.items_of(arguments));
+        return value ? push(*value) : value.error();
+    }
+
+    /// An OrderedDict's further attributes, such as the versions of modules: no content of the checkpoint.
+    [[nodiscard]] result<void> build() {
+        pickle_value state;
+        if (!stack_.pop(state) || stack_.size() == 0) {
+            return empty_stack();
+        }
+        return stack_.top().kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary
+                   ? result<void>()
+                   : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
+                          {name(stack_.top().kind), at_});
+    }
+
+    [[nodiscard]] result<void> load_storage() {
+        pickle_value id;
+        if (!stack_.pop(id)) {
+            return empty_stack();
+        }
+        const result<pickle_value> storage = rebuild_storage(made_, id);
+        return storage ? push(*storage) : storage.error();
+    }
+
+    // -- the memo
+
+    [[nodiscard]] result<void> put(std::size_t size) {
+        std::uint64_t place = 0;
+        return take_unsigned(size, place) ? remember(place) : cut_off();
+    }
+    /// Picklers number what they remember: nobody skips a number.
+    [[nodiscard]] result<void> remember(std::uint64_t place) {
+        if (stack_.size() == 0) {
+            return empty_stack();
+        }
+        if (place > memo_.size()) {
+            return malformed("it remembers a value under a number that is not next");
+        }
+        if (place == memo_.size()) {
+            if (result<void> allowed = count_values(1); !allowed) {
+                return allowed;
+            }
+            memo_.push_back(stack_.top());
+        }
+        memo_[static_cast<std::size_t>(place)] = stack_.top();
+        return {};
+    }
+    [[nodiscard]] result<void> get(std::size_t size) {
+        std::uint64_t place = 0;
+        if (!take_unsigned(size, place)) {
+            return cut_off();
+        }
+        return place < memo_.size() ? push(memo_[static_cast<std::size_t>(place)])
+                                    : malformed("it recalls a value that it has not remembered");
+    }
+
+    [[nodiscard]] static std::uint64_t sign_extended(std::uint64_t bits, std::size_t size) noexcept {
+        const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
+        return (bits ^ sign) - sign;
+    }
+
+    pickled made_;
+    std::size_t at_ = 0;
+    pickle_stack stack_;
+    std::vector<pickle_value> memo_;
+    std::size_t values_ = 0;
+    bool is_over_ = false;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

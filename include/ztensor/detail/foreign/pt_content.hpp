@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// A pickled checkpoint, level by level, as names and what stands under them: nested dictionaries, lists and tuples
+// become names with dots.
+#ifndef ZTENSOR_DETAIL_FOREIGN_PT_CONTENT_HPP
+#define ZTENSOR_DETAIL_FOREIGN_PT_CONTENT_HPP
+
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/foreign/pickled.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+[[nodiscard]] constexpr bool holds_values(pickle_kind kind) noexcept {
+    return kind == pickle_kind::tuple || kind == pickle_kind::list || kind == pickle_kind::dictionary;
+}
+
+/// A single value of the checkpoint that is no tensor, as CBOR. Errors: pickle_refused.
+[[nodiscard]] inline result<void> encode_pickled(const pickled& content, const pickle_value& value, cbor_encoder& out) {
+    switch (value.kind) {
+    case pickle_kind::none:
+        out.null();
+        return {};
+    case pickle_kind::boolean:
+        out.boolean(value.bits != 0);
+        return {};
+    case pickle_kind::integer:
+        out.integer(pickled::integer_of(value));
+        return {};
+    case pickle_kind::number:
+        out.number(pickled::number_of(value));
+        return {};
+    case pickle_kind::text:
+        if (is_utf8(content.text_of(value))) {
+            out.text(content.text_of(value));
+            return {};
+        }
+        out.byte_string(content.bytes_of(value)); // lone surrogates, which Python's texts may hold
+        return {};
+    case pickle_kind::byte_string:
+    case pickle_kind::long_integer:
+        out.byte_string(content.bytes_of(value));
+        return {};
+    case pickle_kind::global:
+        if (pickle_globals[value.place].role == pickle_role::dtype) {
+            out.text("torch." + std::string(pickle_globals[value.place].name));
+            return {};
+        }
+        break;
+    default:
+        break;
+    }
+    return fail(errc::pickle_refused, "a value of the checkpoint is {}, which is neither a tensor nor an attribute",
+                {name(value.kind)});
+}
+
+/// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves, so that depth and
+/// steps are bounded.
+class pt_walk {
+public:
+    explicit pt_walk(const pickled& content) : content_(content) {}
+
+    /// Calls `tensor(name, value)` and `attribute(name, value)`, which give a result<void>. `name_of_root` is that of a
+    /// tensor that stands alone. Errors: pickle_malformed, pickle_refused, limit_exceeded; those of the calls.
+    template <class Tensor, class Attribute>
+    [[nodiscard]] result<void> run(const std::string& name_of_root, Tensor&& tensor, Attribute&& attribute) {
+        const auto leaf = [&](const pickle_value& value) {
+            return value.kind == pickle_kind::tensor ? tensor(name_, value) : attribute(name_, value);
+        };
+        if (!holds_values(content_.root.kind)) {
+            name_ = name_of_root;
+            return content_.root.kind == pickle_kind::tensor
+                       ? leaf(content_.root)
+                       : fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
+        }
+        levels_.push_back({content_.root, 0, 0});
+        while (!levels_.empty()) {
+            pickle_value value;
+            const result<bool> is_there = next(value);
+            if (!is_there) {
+                return is_there.error();
+            }
+            if (!*is_there) {
+                levels_.pop_back();
+                continue;
+            }
+            if (holds_values(value.kind)) {
+                if (levels_.size() == most_levels) {
+                    return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
+                }
+                levels_.push_back({value, 0, name_.size()});
+                continue;
+            }
+            if (result<void> done = leaf(value); !done) {
+                return std::move(done).error().in_object(name_);
+            }
+        }
+        return {};
+    }
+
+private:
+    static constexpr std::size_t most_levels = 64;
+    static constexpr std::size_t most_steps = std::size_t{1} << 24;
+
+    struct level {
+        pickle_value container;
+        std::size_t next;
+        std::size_t name_bytes; ///< of the container itself
+    };
+
+    /// The next value of the innermost level, and its name in name_; false where that has no more.
+    [[nodiscard]] result<bool> next(pickle_value& value) {
+        level& innermost = levels_.back();
+        const bool is_dictionary = innermost.container.kind == pickle_kind::dictionary;
+        const span<const pickle_value> items = content_.items_of(innermost.container);
+        const std::size_t at = innermost.next++ * (is_dictionary ? 2 : 1);
+        if (at >= items.size()) {
+            return false;
+        }
+        if (++steps_ > most_steps) {
+            return fail(errc::limit_exceeded, "the checkpoint has more than {} values, some of them in several places",
+                        {most_steps});
+        }
+        name_.resize(innermost.name_bytes);
+        if (innermost.name_bytes != 0) {
+            name_ += '.';
+        }
+        value = items[at + (is_dictionary ? 1 : 0)];
+        if (!is_dictionary) {
+            name_ += std::to_string(at);
+            return true;
+        }
+        const pickle_value& key = items[at];
+        if (key.kind == pickle_kind::integer) {
+            name_ += std::to_string(pickled::integer_of(key));
+            return true;
+        }
+        if (key.kind != pickle_kind::text) {
+            return fail(errc::pickle_refused, "a key of the checkpoint is {}, neither a text nor an int",
+                        {name(key.kind)});
+        }
+        name_ += content_.text_of(key);
+        return true;
+    }
+
+    const pickled& content_;
+    std::vector<level> levels_;
+    std::string name_;
+    std::size_t steps_ = 0;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

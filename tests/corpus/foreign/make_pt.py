@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the files of pt/ with PyTorch (2.15 was used), and those of pt/reject by hand: make_pt.py
+
+Needs torch, numpy, ml_dtypes.
+
+state_dict.pt  what a state_dict of many dtypes is saved as
+checkpoint.pt  nested: model, optimizer, numbers and texts; tied, sliced, transposed, permuted and expanded tensors
+protocol_5.pt  the same with pickle protocol 5
+deflated.pt    the same, its entries deflated by zipfile
+tensor.pt      one tensor alone
+old_layout.pt  an archive as PyTorch 1.6 wrote it: no byteorder, no alignment to 64 (by hand)
+big_endian.pt  an archive of a big-endian machine (by hand)
+"""
+
+import collections
+import io
+import pathlib
+import pickle
+import struct
+import sys
+import zipfile
+
+sys.dont_write_bytecode = True
+import ml_dtypes
+import numpy
+import torch
+
+from make import describe
+import make_hostile
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "pt"
+STAMP = (1980, 1, 1, 0, 0, 0)
+
+
+def as_array(tensor):
+    tensor = tensor.detach().contiguous()
+    special = {torch.bfloat16: ml_dtypes.bfloat16}
+    if tensor.dtype in special:
+        return tensor.view(torch.uint16).numpy().view(special[tensor.dtype])
+    if tensor.dtype.itemsize == 1 and tensor.dtype.is_floating_point:
+        return tensor.view(torch.uint8).numpy()
+    return tensor.numpy()
+
+
+def flat(value, name=""):
+    """Tensors by their name with dots."""
+    if isinstance(value, torch.Tensor):
+        return {name: as_array(value)}
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    found = {}
+    for key, each in items:
+        found.update(flat(each, f"{name}.{key}" if name else str(key)))
+    return found
+
+
+def texts(value, name=""):
+    if isinstance(value, (str, torch.dtype)):
+        return {name: str(value)}
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    found = {}
+    for key, each in items:
+        found.update(texts(each, f"{name}.{key}" if name else str(key)))
+    return found
+
+
+def state_dict():
+    counted = torch.arange(24).reshape(2, 3, 4)
+    found = collections.OrderedDict()
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
+                  torch.int8, torch.uint8, torch.float8_e4m3fn, torch.float8_e5m2, torch.uint16, torch.uint32,
+                  torch.uint64):
+        found["layer." + str(dtype).split(".")[1]] = (counted / 3 if dtype.is_floating_point else counted).to(dtype)
+    found["layer.bool"] = counted % 3 == 0
+    found["scalar"] = torch.tensor(2.5)
+    found["empty"] = torch.zeros(0, 3)
+    found["parameter"] = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3))
+    found._metadata = collections.OrderedDict([("", {"version": 1}), ("layer", {"version": 2})])
+    return found
+
+
+def checkpoint():
+    weight = torch.arange(48.0).reshape(6, 8)
+    cube = torch.arange(60, dtype=torch.int16).reshape(3, 4, 5)
+    model = collections.OrderedDict(weight=weight, tied=weight, row=weight[2], columns=weight[:, 2:5],
+                                    transposed=weight.t(), every_other=weight[::2, 1::3],
+                                    permuted=cube.permute(2, 0, 1), inner=cube[1:, 1:3, ::2],
+                                    expanded=torch.tensor([1.5, 2.5]).expand(3, 2),
+                                    one_wide=weight[:, :1], no_rows=weight[3:3].t())
+    state = {0: {"step": torch.tensor(7.0), "exp_avg": weight / 2}, 1: {"step": 7}}
+    groups = [{"lr": 1e-3, "betas": (0.9, 0.999), "amsgrad": False, "params": [0, 1]}]
+    return {"model": model, "optimizer": {"state": state, "param_groups": groups}, "epoch": 3, "best": None,
+            "name": "Grüße", "dtype": torch.float16, "size": torch.Size([2, 3]), "negative": -5, "large": 2**40,
+            "larger": 2**63, "scale": 0.5, "blob": "x" * 300}
+
+
+def save(name, value, **options):
+    torch.save(value, FOLDER / name, **options)
+    describe(FOLDER / name, flat(value), texts(value))
+
+
+def archive(entries, folder="archive", deflated=()):
+    """A ZIP as torch lays it out, from content by name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as out:
+        for name, each in entries.items():
+            entry = zipfile.ZipInfo(f"{folder}/{name}" if folder else name, STAMP)
+            entry.compress_type = zipfile.ZIP_DEFLATED if name in deflated or deflated == "all" else zipfile.ZIP_STORED
+            out.writestr(entry, each)
+    return content.getvalue()
+
+
+class Pickle:
+    """A pickle by hand; each method appends an opcode."""
+
+    def __init__(self, protocol=2):
+        self.bytes = b"\x80" + bytes([protocol])
+
+    def raw(self, content):
+        self.bytes += content
+        return self
+
+    def text(self, value):
+        encoded = value.encode()
+        return self.raw(b"X" + struct.pack("<I", len(encoded)) + encoded)
+
+    def integer(self, value):
+        if 0 <= value < 256:
+            return self.raw(b"K" + bytes([value]))
+        size = value.bit_length() // 8 + 1
+        return self.raw(b"\x8a" + bytes([size]) + value.to_bytes(size, "little", signed=True))
+
+    def name(self, module, name):
+        return self.raw(f"c{module}\n{name}\n".encode())
+
+    def integers(self, values):
+        self.raw(b"(")
+        for each in values:
+            self.integer(each)
+        return self.raw(b"t")
+
+    def storage(self, key="0", count=4, kind="FloatStorage", module="torch"):
+        self.raw(b"(").text("storage").name(module, kind).text(key).text("cpu").integer(count)
+        return self.raw(b"tQ")
+
+    def tensor(self, size=(4,), stride=(1,), offset=0, more=b"", **storage):
+        self.name("torch._utils", "_rebuild_tensor_v2").raw(b"(").storage(**storage)
+        self.integer(offset).integers(size).integers(stride)
+        return self.raw(b"\x89").name("collections", "OrderedDict").raw(b")R" + more + b"tR")
+
+    def dictionary(self, fill):
+        self.raw(b"}(")
+        fill(self)
+        return self.raw(b"u.")
+
+
+def with_pickle(content, **more):
+    entries = {"data.pkl": content, "byteorder": b"little", "data/0": struct.pack("<4f", 1, 2, 3, 4), "version": b"3\n"}
+    entries.update(more)
+    return archive(entries)
+
+
+def with_tensor(**options):
+    return with_pickle(Pickle().dictionary(lambda out: out.text("w").tensor(**options)).bytes)
+
+
+def with_value(write):
+    return with_pickle(Pickle().dictionary(lambda out: write(out.text("w"))).bytes)
+
+
+class Evil:
+    def __init__(self, call, arguments):
+        self.call, self.arguments = call, arguments
+
+    def __reduce__(self):
+        return self.call, self.arguments
+
+
+def hostile():
+    import os
+    import subprocess
+
+    good = Pickle().dictionary(lambda out: out.text("w").tensor()).bytes
+    for protocol in (2, 3, 4, 5):
+        for call, arguments in ((os.system, ("true",)), (eval, ("1",)), (exec, ("1",)), (subprocess.Popen, (["true"],)),
+                                (getattr, ("a", "b"))):
+            content = pickle.dumps({"w": Evil(call, arguments)}, protocol=protocol)
+            yield f"{call.__name__}_{protocol}", with_pickle(content), "pickle_refused", "nothing of others is called"
+    for module, name in (("torch", "load"), ("torch.hub", "load"), ("torch._utils", "_rebuild_sparse_tensor"),
+                         ("torch.storage", "_load_from_bytes"), ("torch", "QInt8Storage"), ("collections", "Counter"),
+                         ("collections", ""), ("", "OrderedDict"), ("numpy.core.multiarray", "scalar"),
+                         ("torch", "FloatStorage.__init__"), ("torch.Tensor", "__setattr__")):
+        yield f"name_{module}_{name}".replace(".", "_"), with_value(lambda out: out.name(module, name)), \
+            "pickle_refused", "names are on the list"
+    yield "name_by_texts", with_pickle(Pickle(4).text("os").text("system").raw(b"\x93.").bytes), "pickle_refused", \
+        "likewise"
+    yield "instance", with_pickle(b"\x80\x02(S'true'\nios\nsystem\n."), "pickle_refused", "no opcode of protocol 0"
+    yield "instance_alone", with_pickle(b"\x80\x02(ios\nsystem\n."), "pickle_refused", "no instances"
+    yield "object", with_pickle(b"\x80\x02(ctorch\nSize\no."), "pickle_refused", "likewise"
+    yield "new_object", with_pickle(b"\x80\x02ctorch\nSize\n)\x81."), "pickle_refused", "likewise"
+    yield "extension", with_pickle(b"\x80\x02\x82\x01."), "pickle_refused", "no registry of extensions"
+    yield "persistent_id_of_text", with_pickle(b"\x80\x02Pid\n."), "pickle_refused", "ids are tuples"
+    yield "set", with_pickle(b"\x80\x04\x8f."), "pickle_refused", "no sets"
+    yield "buffer", with_pickle(b"\x80\x05\x97."), "pickle_refused", "no buffers from outside"
+    yield "call_of_dtype", with_value(lambda out: out.name("torch", "float32").raw(b")R")), "pickle_refused", \
+        "a constant is not called"
+    yield "call_of_text", with_value(lambda out: out.text("eval").raw(b")R")), "pickle_malformed", "a name is called"
+    yield "state_of_tensor", with_value(lambda out: out.tensor().raw(b"}b")), "pickle_refused", "a tensor has no state"
+    yield "state_of_list", with_value(lambda out: out.raw(b"]}b")), "pickle_refused", "a list has no state"
+    yield "value_is_storage", with_value(lambda out: out.storage()), "pickle_refused", "values are tensors or plain"
+    yield "value_is_class", with_value(lambda out: out.name("torch", "FloatStorage")), "pickle_refused", "likewise"
+    yield "key_is_tuple", with_pickle(Pickle().raw(b"})K\x01s.").bytes), "pickle_refused", "keys are texts or ints"
+    yield "conjugated", with_tensor(more=b"}X\x04\0\0\0conj\x88s"), "pickle_refused", "numbers are as they are stored"
+
+    for size in (0, 1, 2, 5, 20, 60, len(good) - 1):
+        yield f"cut_at_{size}", with_pickle(good[:size]), "pickle_malformed", "a pickle ends with STOP"
+    yield "bytes_behind", with_pickle(good + b"x"), "pickle_malformed", "nothing follows STOP"
+    yield "protocol_1", with_pickle(b"\x80\x01}."), "unsupported_version", "protocols 2 to 5"
+    yield "protocol_6", with_pickle(b"\x80\x06}."), "unsupported_version", "likewise"
+    yield "stop_alone", with_pickle(b"\x80\x02."), "pickle_malformed", "one value is left"
+    yield "two_values", with_pickle(b"\x80\x02}}."), "pickle_malformed", "likewise"
+    yield "mark_left", with_pickle(b"\x80\x02}(."), "pickle_malformed", "likewise"
+    yield "number_alone", with_pickle(b"\x80\x02K\x01."), "pickle_malformed", "a checkpoint is tensors"
+    yield "text_of_2_64", with_pickle(b"\x80\x04\x8d" + b"\xff" * 8 + b"."), "pickle_malformed", "a text is in the pickle"
+    yield "text_of_2_32", with_pickle(b"\x80\x02X" + b"\xff" * 4 + b"."), "pickle_malformed", "likewise"
+    yield "frame_of_2_64", with_pickle(b"\x80\x04\x95" + b"\xff" * 8), "pickle_malformed", "a frame has an end"
+    yield "long_of_2_32", with_pickle(b"\x80\x02\x8b" + b"\xff" * 4 + b"."), "pickle_malformed", "an int is in the pickle"
+    for name, code in (("tuple_1", b"\x85."), ("tuple_3", b"}}\x87."), ("tuple_unmarked", b"t."), ("append", b"]a."),
+                       ("appends", b"]e."), ("setitem", b"}K\1s."), ("setitems_odd", b"}(K\1u."), ("put", b"q\0."),
+                       ("reduce", b"}R."), ("build", b"}b."), ("persistent", b"Q."), ("global_texts", b"}\x93."),
+                       ("below_mark", b"]}(a."), ("below_mark_tuple", b"}(\x85.")):
+        yield f"underflow_{name}", with_pickle(b"\x80\x04" + code), "pickle_malformed", "opcodes find what they need"
+    yield "append_to_dict", with_pickle(b"\x80\x02}K\1a."), "pickle_malformed", "a list is appended to"
+    yield "item_of_list", with_pickle(b"\x80\x02]K\1K\1s."), "pickle_malformed", "a dict has items"
+    yield "get_of_nothing", with_pickle(b"\x80\x02h\0."), "pickle_malformed", "what is recalled was remembered"
+    yield "put_at_2_32", with_pickle(b"\x80\x02}r\xff\xff\xff\xff."), "pickle_malformed", "the memo has no gaps"
+    yield "list_in_itself", with_pickle(b"\x80\x02]q\0h\0a."), "pickle_malformed", "ours: at most 64 deep"
+    yield "deep", with_pickle(b"\x80\x02" + b"]" * 5000 + b"a" * 4999 + b"."), "pickle_malformed", "likewise"
+    laughs = b"\x80\x02](" + b"K\1" * 10 + b"eq\0"
+    for level in range(1, 12):
+        laughs += b"](" + b"h" + bytes([level - 1]) + (b"h" + bytes([level - 1])) * 9 + b"eq" + bytes([level])
+    laughs += b"\x86" * 11 + b"."
+    yield "billion_laughs", with_pickle(laughs), "limit_exceeded", "ours: a value is not everywhere"
+    for name, opcode in (("stacked", b"N"), ("marks", b"(")):
+        yield name, archive({"data.pkl": b"\x80\x02" + opcode * (2**20 + 1)}, deflated="all"), "limit_exceeded", \
+            "ours: the stack is bounded"
+
+    yield "id_of_4", with_value(lambda out: out.raw(b"(").text("storage").name("torch", "FloatStorage").text("0")
+                                .text("cpu").raw(b"tQ")), "pickle_malformed", "an id has five parts"
+    yield "id_of_module", with_value(lambda out: out.raw(b"(").text("module").name("torch", "FloatStorage").text("0")
+                                     .text("cpu").integer(4).raw(b"tQ")), "pickle_malformed", "an id is a storage's"
+    yield "id_of_size", with_value(lambda out: out.storage(kind="Size")), "pickle_malformed", "its class is a storage"
+    yield "storage_of_2_63", with_tensor(count=2**62), "shape_overflow", "64 bits count a storage's bytes"
+    yield "storage_negative", with_tensor(count=-1), "pickle_malformed", "a count is not negative"
+    yield "storage_missing", with_tensor(key="7"), "schema_missing", "a storage has an entry"
+    yield "storage_outside", with_tensor(key="../data.pkl"), "schema_missing", "likewise"
+    yield "storage_larger", with_tensor(count=5), "size_mismatch", "its entry has its size"
+    yield "storage_smaller", with_tensor(count=3), "size_mismatch", "likewise"
+    yield "rank_of_strides", with_tensor(size=(2, 2), stride=(1,)), "pickle_malformed", "as many strides as sizes"
+    yield "size_negative", with_tensor(size=(-1,)), "pickle_malformed", "sizes are not negative"
+    yield "stride_negative", with_tensor(stride=(-1,), offset=3), "pickle_malformed", "strides are not negative"
+    yield "size_beyond", with_tensor(size=(5,)), "out_of_bounds", "a tensor lies in its storage"
+    yield "offset_beyond", with_tensor(offset=1), "out_of_bounds", "likewise"
+    yield "offset_2_62", with_tensor(offset=2**62), "out_of_bounds", "likewise"
+    yield "stride_beyond", with_tensor(size=(3,), stride=(2,)), "out_of_bounds", "likewise"
+    yield "stride_2_62", with_tensor(size=(5,), stride=(2**62,)), "out_of_bounds", "likewise"
+    yield "size_2_64", with_tensor(size=(2**32, 2**32), stride=(0, 0)), "shape_overflow", "64 bits count elements"
+    yield "bytes_2_64", with_tensor(size=(2**62,), stride=(0,)), "shape_overflow", "64 bits count bytes"
+    yield "sixty_five_dimensions", with_tensor(size=(1,) * 65, stride=(1,) * 65), "limit_exceeded", "ours: 64 dimensions"
+    yield "name_empty", with_pickle(Pickle().raw(b"}").text("").tensor().raw(b"s.").bytes), "name_invalid", "names hold"
+    yield "name_twice", with_pickle(Pickle().dictionary(lambda out: out.text("w").tensor().text("w").tensor()).bytes), \
+        "duplicate_key", "names are distinct"
+    yield "byte_order_middle", with_pickle(good, byteorder=b"middle"), "header_malformed", "little or big"
+    yield "byte_order_long", with_pickle(good, byteorder=b"little" * 9), "limit_exceeded", "likewise"
+    damaged = bytearray(with_pickle(good))
+    damaged[damaged.index(b"collections")] ^= 1
+    yield "pickle_damaged", bytes(damaged), "digest_mismatch", "an entry has its CRC-32"
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    torch.manual_seed(1)
+    save("state_dict.pt", state_dict())
+    save("checkpoint.pt", checkpoint())
+    save("protocol_5.pt", checkpoint(), pickle_protocol=5)
+    save("tensor.pt", torch.arange(6.0).reshape(2, 3)[:, 1])
+    arrays = flat(torch.arange(6.0).reshape(2, 3)[:, 1], "tensor")
+    describe(FOLDER / "tensor.pt", arrays)
+
+    with zipfile.ZipFile(FOLDER / "checkpoint.pt") as source:
+        entries = {each.split("/", 1)[1]: source.read(each) for each in source.namelist()}
+    (FOLDER / "deflated.pt").write_bytes(archive(entries, "checkpoint", "all"))
+    describe(FOLDER / "deflated.pt", flat(checkpoint()), texts(checkpoint()))
+    numbers = numpy.arange(4, dtype="f4")
+    content = Pickle().dictionary(lambda out: out.text("w").tensor()).bytes
+    (FOLDER / "old_layout.pt").write_bytes(
+        archive({"data.pkl": content, "data/0": numbers.astype("<f4").tobytes(), "version": b"3\n"}))
+    describe(FOLDER / "old_layout.pt", {"w": numbers})
+    (FOLDER / "big_endian.pt").write_bytes(archive({"data.pkl": content, "byteorder": b"big",
+                                                    "data/0": numbers.astype(">f4").tobytes(), "version": b"3\n"}))
+    describe(FOLDER / "big_endian.pt", {"w": numbers})
+    make_hostile.write("pt", hostile, ".pt")
+
+
+if __name__ == "__main__":
+    main()

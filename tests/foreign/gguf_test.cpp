@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+//
+// GGUF files that the gguf package wrote (tests/corpus/foreign/make_gguf.py): attributes of every kind, and quantized
+// weights, bit for bit what the package makes of them, in the GGUF file and in what it is converted to.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/copy.hpp>
+#include <ztensor/foreign.hpp>
+#include <ztensor/json.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using support::outcome;
+using support::refusal;
+using ztensor::errc;
+
+const std::filesystem::path gguf_folder = "tests/corpus/foreign/gguf";
+
+constexpr const char* documented_types[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"};
+
+ztensor::reader open_gguf(std::string_view name) {
+    auto file = ztensor::open_any(gguf_folder / name);
+    REQUIRE(outcome(file) == "ok");
+    return *std::move(file);
+}
+
+std::vector<std::byte> finished_file(ztensor::writer& to) {
+    REQUIRE(outcome(to.finish()) == "ok");
+    return to.take_bytes();
+}
+
+/// All of a file as .zt; blobs as they are, or with `change`.
+template <class Change>
+ztensor::reader as_zt(const ztensor::reader& from, Change&& change) {
+    ztensor::writer to = ztensor::writer::to_memory().value();
+    REQUIRE(outcome(change(from, to)) == "ok");
+    std::vector<std::byte> content = finished_file(to);
+    return ztensor::reader::from_bytes(std::move(content)).value();
+}
+
+ztensor::result<void> copy_compressed(const ztensor::reader& from, ztensor::writer& to) {
+    for (const ztensor::object_view object : from) {
+        const ztensor::component_view data = object.component("data").value();
+        const std::vector<std::byte> bytes = data.read<std::byte>().value();
+        ztensor::object_draft draft(object.format(), object.shape());
+        draft.component_bytes("data", *data.dtype(), bytes, ztensor::store().zstd());
+        if (object.has_attributes()) {
+            draft.attributes(ztensor::attributes(object.attributes()));
+        }
+        if (auto added = to.add_object(object.name(), draft); !added) {
+            return added;
+        }
+    }
+    return {};
+}
+
+/// Every way to the weights gives, bit for bit, what the package's dequantizer gave.
+void check_weights(const ztensor::reader& file) {
+    for (const std::string type : documented_types) {
+        CAPTURE(type);
+        const ztensor::object_view blocks = file.find(type).value();
+        const std::vector<float> expected = file.find(type + ".expected").value().read<float>().value();
+        const std::vector<double> wide(expected.begin(), expected.end());
+        REQUIRE(expected.size() >= 128);
+        CHECK(blocks.element_count() == expected.size());
+        CHECK(support::memory_of(blocks.read_as<float>().value()) == support::memory_of(expected));
+        CHECK(support::memory_of(blocks.read_as<double>().value()) == support::memory_of(wide));
+        CHECK(blocks.read_as<long double>().value().at(77) == static_cast<long double>(expected.at(77)));
+        std::vector<float> mine(expected.size());
+        CHECK(outcome(blocks.read_as_into(mine)) == "ok");
+        CHECK(support::memory_of(mine) == support::memory_of(expected));
+        std::vector<float> longer(expected.size() + 1);
+        CHECK(refusal(blocks.read_as_into(longer)) == errc::size_mismatch);
+        CHECK(refusal(blocks.read<float>()) == errc::unsupported_format);
+        CHECK(refusal(blocks.view<float>()) == errc::unsupported_format);
+    }
+    std::vector<std::vector<float>> floats;
+    std::vector<std::vector<double>> doubles;
+    for (const std::string type : documented_types) {
+        floats.emplace_back(static_cast<std::size_t>(file.find(type).value().element_count()));
+        doubles.emplace_back(floats.back().size());
+    }
+    ztensor::load_plan plan(file);
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+        plan.add_as(documented_types[i], floats[i]);
+        plan.add_as(documented_types[i], doubles[i]);
+    }
+    REQUIRE(outcome(plan.run()) == "ok");
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+        const auto expected = file.find(documented_types[i] + std::string(".expected")).value().read<float>().value();
+        CAPTURE(documented_types[i]);
+        CHECK(support::memory_of(floats[i]) == support::memory_of(expected));
+        CHECK(support::memory_of(doubles[i]) ==
+              support::memory_of(std::vector<double>(expected.begin(), expected.end())));
+    }
+}
+
+} // namespace
+
+TEST_CASE("weights in blocks are what the gguf package computes of them") {
+    const ztensor::reader file = open_gguf("blocks.gguf");
+    check_weights(file);
+    const ztensor::object_view blocks = file.find("q4_k").value();
+    CHECK(blocks.format() == "gguf.q4_k/1");
+    CHECK(blocks.shape() == ztensor::shape{2, 512});
+    CHECK(blocks.attributes().unsigned_integer("elems_per_block").value() == 256);
+    CHECK(blocks.attributes().unsigned_integer("block_bytes").value() == 144);
+    CHECK(blocks.component("data").value().read<std::uint8_t>().value().size() == 4 * 144);
+}
+
+TEST_CASE("a .zt file made of a GGUF file holds its blocks unchanged, and gives the same weights") {
+    const ztensor::reader file = open_gguf("blocks.gguf");
+    const ztensor::reader copied =
+        as_zt(file, [](const auto& from, auto& to) { return ztensor::copy(from, to); });
+    check_weights(copied);
+    check_weights(as_zt(file, copy_compressed));
+    for (const ztensor::object_view object : file) {
+        CAPTURE(object.name());
+        const ztensor::object_view there = copied.find(object.name()).value();
+        CHECK(there.format() == object.format());
+        CHECK(there.shape() == object.shape());
+        CHECK(there.component("data").value().read<std::byte>().value() ==
+              object.component("data").value().read<std::byte>().value());
+    }
+    CHECK(copied.attributes().text("general.architecture").value() == "test");
+}
+
+TEST_CASE("large tensors of blocks are converted piece by piece, alone and by a plan") {
+    const ztensor::reader small = open_gguf("blocks.gguf");
+    constexpr std::uint64_t rows = 1024;
+    for (const std::string type : {"q4_0", "q3_k", "q6_k"}) {
+        const ztensor::object_view object = small.find(type).value();
+        const auto bytes = object.component("data").value().read<std::byte>().value();
+        const auto weights = object.read_as<float>().value();
+        std::vector<std::byte> many_bytes;
+        std::vector<float> expected;
+        for (std::uint64_t i = 0; i < 8 * rows; ++i) {
+            many_bytes.insert(many_bytes.end(), bytes.begin(), bytes.end());
+            expected.insert(expected.end(), weights.begin(), weights.end());
+        }
+        for (const bool is_zstd : {false, true}) {
+            for (const bool is_checked : {false, true}) {
+                CAPTURE(type, is_zstd, is_checked);
+                ztensor::writer to = ztensor::writer::to_memory().value();
+                ztensor::store how;
+                how.digest(is_checked ? ztensor::digest::crc32c : ztensor::digest::none);
+                if (is_zstd) {
+                    how.zstd();
+                }
+                ztensor::object_draft draft(object.format(), {rows, expected.size() / rows});
+                draft.component_bytes("data", ztensor::dtype::u8, many_bytes, how);
+                draft.attributes(ztensor::attributes(object.attributes()));
+                REQUIRE(outcome(to.add_object("w", draft)) == "ok");
+                const support::temp_dir directory;
+                const std::vector<std::byte> content = finished_file(to);
+                support::write_file(directory / "w.zt", support::as_string(content));
+                for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
+                    const auto file = ztensor::open_any(directory / "w.zt", ztensor::read_options().mode(mode)).value();
+                    CHECK((file.find("w").value().read_as<float>().value() == expected));
+                    std::vector<float> planned(expected.size());
+                    ztensor::load_plan plan(file);
+                    plan.add_as("w", planned);
+                    REQUIRE(outcome(plan.run()) == "ok");
+                    CHECK((planned == expected));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("key-values of GGUF become attributes, whatever their kind") {
+    for (const char* const name : {"kinds.gguf", "big_endian.gguf", "version_2.gguf"}) {
+        CAPTURE(name);
+        const ztensor::reader file = open_gguf(name);
+        const ztensor::attributes_view attributes = file.attributes();
+        CHECK(file.container() == ztensor::container_kind::gguf);
+        CHECK(attributes.size() == 17);
+        CHECK(attributes.text("general.architecture").value() == "test");
+        CHECK(attributes.unsigned_integer("kind.u8").value() == 255);
+        CHECK(attributes.integer("kind.i8").value() == -128);
+        CHECK(attributes.unsigned_integer("kind.u16").value() == 65535);
+        CHECK(attributes.integer("kind.i16").value() == -32768);
+        CHECK(attributes.unsigned_integer("kind.u32").value() == 4294967295);
+        CHECK(attributes.integer("kind.i32").value() == -2147483648LL);
+        CHECK(attributes.number("kind.f32").value() == 0.1F);
+        CHECK(attributes.unsigned_integer("kind.u64").value() == support::largest);
+        CHECK(attributes.integer("kind.i64").value() == -9223372036854775807LL - 1);
+        CHECK(attributes.number("kind.f64").value() == 0.1);
+        CHECK(attributes.boolean("kind.bool").value());
+        CHECK(attributes.text("kind.text").value() == "Grüße");
+        const auto json = [&](const char* key) { return ztensor::to_json(attributes.cbor(key).value()).value().dump(); };
+        CHECK(json("kind.numbers") == "[1,-2,3]");
+        CHECK(json("kind.texts") == "[\"a\",\"\",\"ß\"]");
+        CHECK(json("kind.bools") == "[true,false]");
+        CHECK(json("kind.nested") == "[[1,2],[3],[4,5,6]]");
+    }
+}
+
+TEST_CASE("big-endian tensors of GGUF are read swapped, and a view says why it can't") {
+    const ztensor::reader little = open_gguf("kinds.gguf");
+    const ztensor::reader big = open_gguf("big_endian.gguf");
+    CHECK(big.find("f32").value().read<float>().value() == little.find("f32").value().read<float>().value());
+    CHECK(big.find("i64").value().read_as<double>().value() == little.find("i64").value().read_as<double>().value());
+    const bool swaps = support::host_is_little_endian();
+    CHECK(outcome(big.find("f32").value().view<float>()) == (swaps ? "needs_byteswap" : "ok"));
+    CHECK(outcome(little.find("f32").value().view<float>()) == (swaps ? "ok" : "needs_byteswap"));
+}
+
+TEST_CASE("block types without a public rule are listed, copied, and refused when weights are asked for") {
+    const ztensor::reader file = open_gguf("listed.gguf");
+    CHECK(file.size() == 15);
+    for (const ztensor::object_view object : file) {
+        CAPTURE(object.name());
+        CHECK(object.format() == "gguf." + std::string(object.name()) + "/1");
+        CHECK(refusal(object.read_as<float>()) == errc::unsupported_format);
+        CHECK(object.component("data").value().read<std::byte>().value().size() ==
+              2 * object.attributes().unsigned_integer("block_bytes").value());
+    }
+}
+
+TEST_CASE("a type number that nobody knows is listed with the bytes up to the next tensor") {
+    const support::temp_dir directory;
+    std::string content = support::read_file(gguf_folder / "aligned.gguf");
+    const std::size_t type_of_a = content.find("a", content.find("general.alignment") + 30) + 1 + 4 + 8;
+    REQUIRE(content[type_of_a] == 24);
+    content[type_of_a] = 99;
+    support::write_file(directory / "new.gguf", content);
+    const auto file = ztensor::open_any(directory / "new.gguf");
+    REQUIRE(outcome(file) == "ok");
+    const ztensor::object_view object = file->find("a").value();
+    CHECK(object.format() == "gguf.type_99/1");
+    CHECK(refusal(object.read_as<float>()) == errc::unsupported_format);
+    CHECK(refusal(object.data()) == errc::unsupported_format);
+    CHECK(object.component("data").value().read<std::uint8_t>().value().at(2) == 3);
+    CHECK(file->find("b").value().read<std::int8_t>().value() == std::vector<std::int8_t>{4, 5, 6});
+}
+
+TEST_CASE("objects that say they are blocks and are not give no weights") {
+    struct wrong_blocks {
+        const char* rule;
+        errc code;
+        const char* format;
+        ztensor::shape shape;
+        std::size_t bytes;
+        int elems_per_block; ///< 0: none
+        int block_bytes;
+        const char* role = "data";
+        ztensor::dtype dtype = ztensor::dtype::u8;
+    };
+    const wrong_blocks table[] = {
+        {"an unknown type", errc::unsupported_format, "gguf.q9_9/1", {32}, 18, 32, 18},
+        {"another version", errc::unsupported_format, "gguf.q4_0/2", {32}, 18, 32, 18},
+        {"no type", errc::unsupported_format, "gguf./1", {32}, 18, 32, 18},
+        {"elements differ", errc::size_mismatch, "gguf.q4_0/1", {64}, 18, 64, 18},
+        {"bytes differ", errc::size_mismatch, "gguf.q4_0/1", {32}, 20, 32, 20},
+        {"no elems_per_block", errc::attribute_not_found, "gguf.q4_0/1", {32}, 18, 0, 18},
+        {"no block_bytes", errc::attribute_not_found, "gguf.q4_0/1", {32}, 18, 32, 0},
+        {"half a block in a row", errc::size_mismatch, "gguf.q4_0/1", {2, 48}, 54, 32, 18},
+        {"a scalar", errc::size_mismatch, "gguf.q4_0/1", {}, 18, 32, 18},
+        {"too few blocks", errc::size_mismatch, "gguf.q4_0/1", {64}, 18, 32, 18},
+        {"a byte too many", errc::size_mismatch, "gguf.q4_0/1", {32}, 19, 32, 18},
+        {"another role", errc::layout_components, "gguf.q4_0/1", {32}, 18, 32, 18, "blocks"},
+        {"another dtype", errc::type_mismatch, "gguf.q4_0/1", {32}, 18, 32, 18, "data", ztensor::dtype::i16},
+    };
+    for (const wrong_blocks& each : table) {
+        CAPTURE(each.rule);
+        ztensor::writer to = ztensor::writer::to_memory().value();
+        const std::vector<std::byte> bytes(each.bytes);
+        ztensor::attributes attributes;
+        if (each.elems_per_block != 0) {
+            attributes.set("elems_per_block", each.elems_per_block);
+        }
+        if (each.block_bytes != 0) {
+            attributes.set("block_bytes", each.block_bytes);
+        }
+        ztensor::object_draft draft(each.format, each.shape);
+        draft.component_bytes(each.role, each.dtype, bytes).attributes(attributes);
+        REQUIRE(outcome(to.add_object("w", draft)) == "ok");
+        std::vector<std::byte> content = finished_file(to);
+        const auto file = ztensor::reader::from_bytes(std::move(content)).value();
+        std::vector<float> weights(32);
+        CHECK(refusal(file.find("w").value().read_as<float>()) == each.code);
+        CHECK(refusal(file.find("w").value().read_as_into(weights)) == each.code);
+        ztensor::load_plan plan(file);
+        plan.add_as("w", weights);
+        CHECK(refusal(plan.run()) == each.code);
+    }
+}
+
+TEST_CASE("limits hold for the headers and the weights of GGUF files") {
+    const auto limited = ztensor::read_options().max_manifest_bytes(1000);
+    CHECK(refusal(ztensor::open_any(gguf_folder / "kinds.gguf", limited)) == errc::manifest_too_large);
+    const auto little = ztensor::read_options().max_decoded_bytes(600);
+    const ztensor::reader file = ztensor::open_any(gguf_folder / "blocks.gguf", little).value();
+    CHECK(file.find("q4_0").value().component("data").value().read<std::byte>().value().size() == 72);
+    CHECK(outcome(file.find("q4_0").value().read_as<float>()) == "ok"); // 512 bytes
+    CHECK(refusal(file.find("q2_k").value().read_as<float>()) == errc::limit_exceeded);
+}

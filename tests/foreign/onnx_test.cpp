@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// ONNX models (tests/corpus/foreign/make_onnx.py): where elements are looked at and where they are made, sparse
+// initializers, and data in other files. Values of every type are compared in foreign_corpus_test.cpp.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/coo_view.hpp>
+#include <ztensor/foreign.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace {
+
+using support::outcome;
+using support::refusal;
+using ztensor::errc;
+
+const std::filesystem::path onnx_folder = "tests/corpus/foreign/onnx";
+
+ztensor::reader open_model(std::string_view name) {
+    auto file = ztensor::open_any(onnx_folder / name);
+    REQUIRE(outcome(file) == "ok");
+    return *std::move(file);
+}
+
+} // namespace
+
+TEST_CASE("initializers are the same numbers, raw, typed, with tags of their own and in other files") {
+    const ztensor::reader raw = open_model("raw.onnx");
+    for (const char* const name : {"typed.onnx", "unpacked.onnx", "external.onnx"}) {
+        CAPTURE(name);
+        const ztensor::reader other = open_model(name);
+        std::vector<float> planned(24);
+        ztensor::load_plan plan(other);
+        plan.add_as("bfloat16", planned);
+        CHECK(outcome(plan.run()) == "ok");
+        CHECK(planned == raw.find("bfloat16").value().read_as<float>().value());
+        CHECK(other.find("int64").value().read<std::int64_t>().value() ==
+              raw.find("int64").value().read<std::int64_t>().value());
+        CHECK(other.find("large").value().read<std::int64_t>().value().at(1) == -9223372036854775807 - 1);
+        CHECK(other.find("bool").value().read<bool>().value() == raw.find("bool").value().read<bool>().value());
+    }
+}
+
+TEST_CASE("what stands in one piece is viewed, and numbers with tags or of variable size are made") {
+    const auto bytes_of = [](const ztensor::reader& file, std::string_view name) {
+        return outcome(file.find(name).value().view<std::byte>());
+    };
+    CHECK(bytes_of(open_model("raw.onnx"), "float32") == "ok");
+    CHECK(bytes_of(open_model("external.onnx"), "float64") == "ok");
+    CHECK(bytes_of(open_model("external.onnx"), "int64") == "ok");
+    CHECK(bytes_of(open_model("typed.onnx"), "float32") == "ok");
+    CHECK(bytes_of(open_model("typed.onnx"), "int64") == "not_viewable");
+    CHECK(bytes_of(open_model("unpacked.onnx"), "float32") == "not_viewable");
+}
+
+TEST_CASE("integers of four bits are bytes of a logical type, two to a byte") {
+    const ztensor::reader file = open_model("raw.onnx");
+    const ztensor::component_view odd = file.find("odd_uint4").value().data().value();
+    CHECK(odd.type() == "u4");
+    CHECK(file.find("odd_uint4").value().shape() == ztensor::shape{3});
+    CHECK(odd.read<std::byte>().value() == std::vector<std::byte>{std::byte{0xf1}, std::byte{0x07}});
+    CHECK(refusal(odd.read_as<float>()) == errc::unsupported_type);
+}
+
+TEST_CASE("sparse initializers are sparse_coo, whichever way their indices are told") {
+    const ztensor::reader file = open_model("sparse.onnx");
+    const std::vector<float> dense = file.find("dense").value().read<float>().value();
+    for (const char* const name : {"linear", "listed"}) {
+        CAPTURE(name);
+        const ztensor::object_view object = file.find(name).value();
+        CHECK(object.format() == "sparse_coo");
+        CHECK(object.shape() == ztensor::shape{3, 4});
+        CHECK(object.component("coords").value().read<std::uint64_t>().value() ==
+              std::vector<std::uint64_t>{0, 1, 2, 1, 1, 3});
+        const auto view = ztensor::coo_view<float>::read(object);
+        REQUIRE(outcome(view) == "ok");
+        CHECK(view->to_dense().value() == dense);
+    }
+}
+
+TEST_CASE("texts among initializers are listed, and refused when they are read") {
+    const ztensor::reader file = open_model("texts.onnx");
+    const ztensor::object_view texts = file.find("texts").value();
+    CHECK(texts.data().value().dtype_name() == "string");
+    CHECK(refusal(texts.read<float>()) == errc::unknown_dtype);
+    CHECK(file.find("values").value().read<float>().value().size() == 3);
+}
+
+TEST_CASE("typed numbers that are more or fewer than the shape needs are refused when they are read") {
+    const support::temp_dir directory;
+    const auto field = [](char tag, const std::string& content) {
+        return std::string(1, tag) + static_cast<char>(content.size()) + content;
+    };
+    const auto open_numbers = [&](char dimension, const std::string& numbers) {
+        const std::string tensor =
+            field(0x0a, std::string(1, dimension)) + std::string("\x10\x07") + field(0x42, "w") + field(0x3a, numbers);
+        support::write_file(directory / "w.onnx", std::string("\x08\x0a") + field(0x12, "t") +
+                                                      field(0x3a, field(0x2a, tensor)));
+        return ztensor::open_any(directory / "w.onnx").value();
+    };
+    const auto numbers_of = [](const ztensor::reader& file) {
+        return file.find("w").value().read<std::int64_t>();
+    };
+    const ztensor::reader right = open_numbers(2, "\x81\x01\x05");
+    CHECK(numbers_of(right).value() == std::vector<std::int64_t>{129, 5});
+    const ztensor::reader more = open_numbers(2, "\x01\x02\x03");
+    CHECK(refusal(numbers_of(more)) == errc::size_mismatch);
+    const ztensor::reader fewer = open_numbers(3, "\x81\x01\x82\x01");
+    CHECK(refusal(numbers_of(fewer)) == errc::size_mismatch);
+    const ztensor::reader cut = open_numbers(2, "\x01\x81");
+    CHECK(refusal(numbers_of(cut)) == errc::header_malformed);
+}
+
+TEST_CASE("data in another file is not followed through symbolic links") {
+    const support::temp_dir directory;
+    const std::filesystem::path folder = std::filesystem::absolute(onnx_folder);
+    std::filesystem::copy_file(folder / "external.onnx", directory / "external.onnx");
+    std::filesystem::create_directory(directory / "external.data");
+    std::filesystem::copy_file(folder / "external.data" / "weights.bin", directory / "external.data" / "weights.bin");
+    std::error_code refused;
+    std::filesystem::create_symlink(folder / "float64.bin", directory / "float64.bin", refused);
+    if (refused) {
+        WARN("symbolic links can't be made here");
+        return;
+    }
+    CHECK(refusal(ztensor::open_any(directory / "external.onnx")) == errc::name_invalid);
+    std::filesystem::remove(directory / "float64.bin");
+    std::filesystem::copy_file(folder / "float64.bin", directory / "float64.bin");
+    CHECK(outcome(ztensor::open_any(directory / "external.onnx")) == "ok");
+    std::filesystem::rename(directory / "external.data", directory / "elsewhere");
+    std::filesystem::create_directory_symlink(directory / "elsewhere", directory / "external.data", refused);
+    CHECK(refusal(ztensor::open_any(directory / "external.onnx")) == errc::name_invalid);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// PyTorch checkpoints (tests/corpus/foreign/make_pt.py): what is viewed, gathered or shared, what becomes of numbers and
+// texts, and that what is refused is named. Their values are compared in foreign_corpus_test.cpp.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/foreign.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using support::outcome;
+using support::refusal;
+using ztensor::errc;
+
+const std::filesystem::path pt_folder = "tests/corpus/foreign/pt";
+
+ztensor::reader open_checkpoint(std::string_view name) {
+    auto file = ztensor::open_any(pt_folder / name);
+    REQUIRE(outcome(file) == "ok");
+    return *std::move(file);
+}
+
+ztensor::component_view tensor_of(const ztensor::reader& file, std::string_view name) {
+    return file.find(name).value().data().value();
+}
+
+} // namespace
+
+TEST_CASE("tensors of a checkpoint that lie without gaps are viewed, the others gathered") {
+    const ztensor::reader file = open_checkpoint("checkpoint.pt");
+    const bool is_little = support::host_is_little_endian();
+    for (const std::string name : {"weight", "tied", "row"}) {
+        CAPTURE(name);
+        const auto view = tensor_of(file, "model." + name).view<float>();
+        CHECK(outcome(view) == (is_little ? "ok" : "needs_byteswap"));
+        CHECK((!view || std::vector<float>(view->begin(), view->end()) ==
+                            tensor_of(file, "model." + name).read<float>().value()));
+    }
+    for (const std::string name : {"columns", "transposed", "every_other", "expanded", "one_wide"}) {
+        CAPTURE(name);
+        CHECK(refusal(tensor_of(file, "model." + name).view<float>()) == errc::not_viewable);
+    }
+    CHECK(tensor_of(file, "model.transposed").read<float>().value().at(1) == 8);
+    CHECK(tensor_of(file, "model.expanded").read<float>().value() == std::vector<float>{1.5, 2.5, 1.5, 2.5, 1.5, 2.5});
+    CHECK(file.find("model.transposed").value().read_rows<float>(1, 2).value() ==
+          std::vector<float>{1, 9, 17, 25, 33, 41});
+}
+
+TEST_CASE("tensors of one storage stay one range, and only a whole entry has the archive's checksum") {
+    const ztensor::reader file = open_checkpoint("checkpoint.pt");
+    const ztensor::component_view weight = tensor_of(file, "model.weight");
+    CHECK(tensor_of(file, "model.tied").offset() == weight.offset());
+    CHECK(tensor_of(file, "model.row").offset() == weight.offset() + 2 * 8 * 4);
+    CHECK(weight.digest().substr(0, 6) == "crc32:");
+    CHECK_FALSE(tensor_of(file, "model.row").has_digest());
+    CHECK(weight.verify().value() == ztensor::digest_state::match);
+    CHECK(file.verify().value().mismatches.empty());
+    const ztensor::reader deflated = open_checkpoint("deflated.pt");
+    CHECK(tensor_of(deflated, "model.tied").offset() == tensor_of(deflated, "model.weight").offset());
+    CHECK(refusal(tensor_of(deflated, "model.weight").view<float>()) == errc::not_viewable);
+}
+
+TEST_CASE("a plan loads gathered and inflated tensors like any others") {
+    for (const char* const name : {"checkpoint.pt", "protocol_5.pt", "deflated.pt"}) {
+        CAPTURE(name);
+        const ztensor::reader file = open_checkpoint(name);
+        std::vector<float> transposed(48);
+        std::vector<float> columns(18);
+        std::vector<double> permuted(60);
+        ztensor::load_plan plan(file);
+        plan.add("model.transposed", transposed).add("model.columns", columns).add_as("model.permuted", permuted);
+        REQUIRE(outcome(plan.run()) == "ok");
+        CHECK(transposed.at(1) == 8);
+        CHECK(columns.at(3) == 10);
+        CHECK(permuted.at(1) == 5);
+        CHECK(permuted == tensor_of(file, "model.permuted").read_as<double>().value());
+    }
+}
+
+TEST_CASE("numbers, texts and bools of a checkpoint are attributes under names with dots") {
+    const ztensor::reader file = open_checkpoint("checkpoint.pt");
+    const ztensor::attributes_view attributes = file.attributes();
+    CHECK(attributes.integer("epoch").value() == 3);
+    CHECK(attributes.integer("negative").value() == -5);
+    CHECK(attributes.integer("large").value() == std::int64_t{1} << 40);
+    CHECK(attributes.byte_string("larger").value().size() == 9);
+    CHECK(attributes.number("scale").value() == 0.5);
+    CHECK(attributes.text("name").value() == "Grüße");
+    CHECK(attributes.text("dtype").value() == "torch.float16");
+    CHECK(attributes.integer("size.1").value() == 3);
+    CHECK(attributes.contains("best"));
+    CHECK(attributes.number("optimizer.param_groups.0.lr").value() == 1e-3);
+    CHECK(attributes.number("optimizer.param_groups.0.betas.1").value() == 0.999);
+    CHECK_FALSE(attributes.boolean("optimizer.param_groups.0.amsgrad").value());
+    CHECK(attributes.integer("optimizer.state.1.step").value() == 7);
+}
+
+TEST_CASE("what a pickle must not ask for is named, and nothing is run") {
+    const auto sentence = [](const char* name) {
+        return ztensor::open_any(pt_folder / "reject" / name).error().sentence();
+    };
+    CHECK(sentence("system_2.pt").find("\"system\" of module \"posix\"") != std::string::npos);
+    CHECK(sentence("eval_5.pt").find("\"eval\" of module \"builtins\"") != std::string::npos);
+    CHECK(sentence("instance_alone.pt").find("\"system\" of module \"os\"") != std::string::npos);
+    CHECK(sentence("name_torch_QInt8Storage.pt").find("\"QInt8Storage\" of module \"torch\"") != std::string::npos);
+}
+
+TEST_CASE("a checkpoint from before archives is refused by name") {
+    const support::temp_dir directory;
+    support::write_file(directory / "old.pt", std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) +
+                                                  std::string(100, '\0'));
+    const auto file = ztensor::open_any(directory / "old.pt");
+    CHECK(refusal(file) == errc::foreign_file);
+    CHECK(file.error().sentence().find("old PyTorch file") != std::string::npos);
+}
+
+TEST_CASE("limits hold for pickles and for what is gathered") {
+    CHECK(refusal(ztensor::open_any(pt_folder / "checkpoint.pt", ztensor::read_options().max_manifest_bytes(1000))) ==
+          errc::limit_exceeded);
+    const auto small = ztensor::read_options().max_decoded_bytes(100);
+    const ztensor::reader file = ztensor::open_any(pt_folder / "checkpoint.pt", small).value();
+    CHECK(refusal(tensor_of(file, "model.transposed").read<float>()) == errc::limit_exceeded);
+    CHECK(refusal(tensor_of(file, "model.one_wide").read<float>()) == errc::limit_exceeded); // of 168 bytes of storage
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// One source made of several: offsets, ranges in memory, and what is made when it is read.
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/read/sources.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using support::refusal;
+using ztensor::errc;
+using ztensor::detail::assembled_source;
+using ztensor::detail::made_bytes;
+using ztensor::detail::memory_source;
+using ztensor::detail::source_access;
+
+namespace {
+
+std::shared_ptr<const memory_source> source_of(const std::string& text) {
+    std::vector<std::byte> bytes;
+    for (const char c : text) {
+        bytes.push_back(static_cast<std::byte>(c));
+    }
+    return std::make_shared<memory_source>(std::move(bytes));
+}
+
+/// So many of one letter; counts how often it was asked.
+class letters final : public made_bytes {
+public:
+    letters(char letter, std::atomic<int>& asked) : letter_(letter), asked_(asked) {}
+    [[nodiscard]] ztensor::result<void> make(ztensor::span<std::byte> destination) const override {
+        ++asked_;
+        if (letter_ == '!') {
+            return ztensor::error(errc::decode_failed, "it can't be made");
+        }
+        for (std::byte& each : destination) {
+            each = static_cast<std::byte>(letter_);
+        }
+        return {};
+    }
+
+private:
+    char letter_;
+    std::atomic<int>& asked_;
+};
+
+ztensor::result<std::string> assembled_text(const assembled_source& all, std::uint64_t offset, std::size_t size) {
+    std::vector<std::byte> bytes(size, std::byte{'?'});
+    if (auto read = all.read_at(offset, bytes); !read) {
+        return read.error();
+    }
+    std::string text;
+    for (const std::byte each : bytes) {
+        text += each == std::byte{0} ? '.' : static_cast<char>(each);
+    }
+    return text;
+}
+
+} // namespace
+
+TEST_CASE("ranges of several sources lie in one row, with zeros between") {
+    std::atomic<int> asked{0};
+    assembled_source all(source_of("first"), 1000);
+    const std::uint64_t second = all.add(source_of("the second"), 4, 6).value();
+    const std::uint64_t made = all.add(std::make_unique<letters>('x', asked), 3).value();
+    CHECK(second == 64);
+    CHECK(made == 128);
+    CHECK(all.size() == 131);
+    CHECK(assembled_text(all, 0, 5).value() == "first");
+    CHECK(assembled_text(all, 64, 6).value() == "second");
+    CHECK(assembled_text(all, 66, 2).value() == "co");
+    CHECK(assembled_text(all, 128, 3).value() == "xxx");
+    CHECK(assembled_text(all, 4, 131 - 4).value() ==
+          "t" + std::string(59, '.') + "second" + std::string(58, '.') + "xxx");
+    CHECK(assembled_text(all, 10, 4).value() == "....");
+    CHECK(assembled_text(all, 131, 0).value().empty());
+    CHECK(refusal(assembled_text(all, 130, 2)) == errc::out_of_bounds);
+    CHECK(refusal(assembled_text(all, ~std::uint64_t{0}, 2)) == errc::out_of_bounds);
+    CHECK(refusal(all.add(source_of("abc"), 1, 3)) == errc::out_of_bounds);
+    CHECK(refusal(all.add(std::make_unique<letters>('x', asked), ~std::uint64_t{0})) == errc::out_of_bounds);
+    CHECK(all.size() == 131);
+}
+
+TEST_CASE("a range is viewed where it lies, if one source holds it") {
+    std::atomic<int> asked{0};
+    const support::temp_dir folder;
+    support::write_file(folder / "file", "of a file");
+    const auto file = ztensor::detail::open_source(folder / "file", ztensor::io_mode::automatic).value();
+    assembled_source all(file, 1000);
+    const std::uint64_t memory = all.add(source_of("memory"), 0, 6).value();
+    const std::uint64_t made = all.add(std::make_unique<letters>('x', asked), 3).value();
+    CHECK(source_access::mapped_range(all, 3, 6)->data() == file->mapped().data() + 3);
+    CHECK_FALSE(source_access::stable_range(all, 3, 6)); // others may write to a file
+    CHECK(source_access::stable_range(all, memory, 6));
+    CHECK_FALSE(source_access::mapped_range(all, 3, 7));
+    CHECK_FALSE(source_access::mapped_range(all, made, 3));
+    CHECK_FALSE(source_access::is_made(all, 0, 3));
+    CHECK(source_access::is_made(all, made + 1, 2));
+    CHECK(source_access::is_mapped(all));
+    CHECK(source_access::is_file(all));
+    CHECK(all.check_unchanged());
+    all.prefetch(0, 9);
+    all.evict(made, 3);
+    CHECK(asked == 0);
+}
+
+TEST_CASE("what is read in pieces is made once, what is read whole straight into its place") {
+    std::atomic<int> asked{0};
+    assembled_source all(source_of("first"), 1000);
+    const std::uint64_t made = all.add(std::make_unique<letters>('x', asked), 300).value();
+    CHECK(assembled_text(all, made, 300).value() == std::string(300, 'x'));
+    CHECK(assembled_text(all, made, 300).value() == std::string(300, 'x'));
+    CHECK(asked == 2);
+    for (std::uint64_t at = 0; at < 300; at += 10) {
+        CHECK(assembled_text(all, made + at, 10).value() == "xxxxxxxxxx");
+    }
+    CHECK(asked == 3);
+    const std::uint64_t broken = all.add(std::make_unique<letters>('!', asked), 300).value();
+    CHECK(refusal(assembled_text(all, broken, 300)) == errc::decode_failed);
+    CHECK(refusal(assembled_text(all, broken + 1, 3)) == errc::decode_failed);
+    const std::uint64_t large = all.add(std::make_unique<letters>('x', asked), 1001).value();
+    CHECK(refusal(assembled_text(all, large, 10)) == errc::limit_exceeded);
+}
+
+TEST_CASE("many threads read pieces of what is made") {
+    std::atomic<int> asked{0};
+    assembled_source all(source_of("first"), 100000);
+    std::vector<std::uint64_t> offsets;
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+        offsets.push_back(all.add(std::make_unique<letters>(letter, asked), 5000).value());
+    }
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            for (std::size_t at = 0; at < 400; ++at) {
+                const std::size_t which = at % offsets.size();
+                const auto text = assembled_text(all, offsets[which] + at, 7);
+                wrong += !text || *text != std::string(7, static_cast<char>('a' + which)) ? 1 : 0;
+            }
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(wrong == 0);
+    CHECK(asked <= 16);
+}
