@@ -63,6 +63,7 @@ struct copy_options {
 /// an unknown algorithm is left out then. A blob that several components share stays one, where it is copied as it is.
 /// Bytes that are copied as they are stored are not looked at: bools among them may hold other bytes than 0 and 1.
 ///
+/// In version 2 the names of what `to` has come before those that are copied, unless write_options::any_order().
 /// Between version 2 and the versions before it digests are computed anew, since there they are of the decoded bytes:
 /// SHA-256 stays SHA-256, and each side's light one (CRC-32C, XXH3) becomes the other's. Indices that are neither u32
 /// nor u64 are widened, compressed data is compressed anew on its way into version 2 and copied on its way out, and

@@ -31,12 +31,12 @@ using ztensor::store;
 using ztensor::write_options;
 using ztensor::writer;
 
-const std::vector<float> values = {1.5F, -2.0F, 3.25F};
+const std::vector<float> three_values = {1.5F, -2.0F, 3.25F};
 
 /// A file of `version` with what `fill` puts in, and its copy in version `to`.
-struct crossed {
-    crossed(format_version from, format_version to, const support::fill_function& fill,
-            const ztensor::copy_options& options = {})
+struct crossed_files {
+    crossed_files(format_version from, format_version to, const support::fill_function& fill,
+                  const ztensor::copy_options& options = {})
         : before(reopened(write_options().version(from), fill)),
           after(reopened(write_options().version(to),
                          [&](writer& out) { REQUIRE(ztensor::copy(before, out, options)); })) {}
@@ -45,12 +45,12 @@ struct crossed {
     reader after;
 };
 
-ztensor::component_view part(const reader& file, const char* object, const char* role) {
+ztensor::component_view part_of(const reader& file, const char* object, const char* role) {
     return file.find(object).value().component(role).value();
 }
 
 /// What copying one object to `to` is refused with.
-refusal refused(format_version from, format_version to, const support::fill_function& fill) {
+refusal refusal_to_cross(format_version from, format_version to, const support::fill_function& fill) {
     const reader before = reopened(write_options().version(from), fill);
     writer out = support::to_memory(to);
     return refusal(ztensor::copy(before, out));
@@ -62,19 +62,19 @@ TEST_CASE("a copy into version 2 is what a writer of new data makes of the same 
     for (const format_version from : {format_version::v0_1, format_version::v1_1, format_version::v1_2}) {
         CAPTURE(static_cast<int>(from));
         const auto fill = [](writer& out) {
-            REQUIRE(out.add("w", {3}, values));
+            REQUIRE(out.add("w", {3}, three_values));
             REQUIRE(out.add("b", {2}, std::vector<bool>{true, false}));
-            REQUIRE(out.add("again", {3, 1}, values, store().digest(digest::crc32c)));
+            REQUIRE(out.add("again", {3, 1}, three_values, store().digest(digest::crc32c)));
         };
-        const crossed copied(from, format_version::v2, fill);
+        const crossed_files copied(from, format_version::v2, fill);
         const reader fresh = reopened(write_options().version(format_version::v2).any_order(), [](writer& out) {
-            REQUIRE(out.add("w", {3}, values));
+            REQUIRE(out.add("w", {3}, three_values));
             REQUIRE(out.add("b", {2}, std::vector<bool>{true, false}));
-            REQUIRE(out.add("again", {3, 1}, values));
+            REQUIRE(out.add("again", {3, 1}, three_values));
         });
         CHECK(copied.after.verify().value().verified == 3);
         CHECK(ztensor::content_digest(copied.after).value() == ztensor::content_digest(fresh).value());
-        CHECK(part(copied.after, "w", "data").offset() == part(copied.after, "again", "data").offset());
+        CHECK(part_of(copied.after, "w", "data").offset() == part_of(copied.after, "again", "data").offset());
         CHECK(copied.after.find("b").value().read<bool>().value() == std::vector<bool>{true, false});
     }
 }
@@ -98,33 +98,33 @@ TEST_CASE("between version 2 and others raw blobs stay, and are digested anew as
     for (const auto& each : cases) {
         for (const bool is_zstd : {false, true}) {
             CAPTURE(static_cast<int>(each.from), static_cast<int>(each.to), each.after, is_zstd);
-            const crossed copied(each.from, each.to, [&](writer& out) {
+            const crossed_files copied(each.from, each.to, [&](writer& out) {
                 store how = support::stored(is_zstd);
-                REQUIRE(out.add("w", {3}, values, each.before == digest::none ? how : how.digest(each.before)));
+                REQUIRE(out.add("w", {3}, three_values, each.before == digest::none ? how : how.digest(each.before)));
             });
-            CHECK(copied.after.find("w").value().read<float>().value() == values);
-            CHECK(part(copied.after, "w", "data").digest().substr(0, each.after.size()) == each.after);
+            CHECK(copied.after.find("w").value().read<float>().value() == three_values);
+            CHECK(part_of(copied.after, "w", "data").digest().substr(0, each.after.size()) == each.after);
             CHECK(copied.after.verify().value().verified == 1);
-            CHECK((part(copied.after, "w", "data").encoding() != ztensor::encoding::raw) == is_zstd);
+            CHECK((part_of(copied.after, "w", "data").encoding() != ztensor::encoding::raw) == is_zstd);
         }
     }
 }
 
 TEST_CASE("sparse tensors cross with indices of the width that the target takes") {
     const auto fill_wide = [](writer& out) {
-        REQUIRE(out.add_coo("coo", {2, 3}, values, std::vector<std::uint64_t>{0, 1, 1, 2, 0, 1}));
-        REQUIRE(out.add_csr("csr", {2, 3}, values, std::vector<std::uint64_t>{2, 0, 1},
+        REQUIRE(out.add_coo("coo", {2, 3}, three_values, std::vector<std::uint64_t>{0, 1, 1, 2, 0, 1}));
+        REQUIRE(out.add_csr("csr", {2, 3}, three_values, std::vector<std::uint64_t>{2, 0, 1},
                             std::vector<std::uint64_t>{0, 1, 3}));
     };
     const auto fill_narrow = [](writer& out) {
-        REQUIRE(out.add_coo("coo", {2, 3}, values, std::vector<std::uint32_t>{0, 1, 1, 2, 0, 1}));
-        REQUIRE(out.add_csr("csr", {2, 3}, values, std::vector<std::uint32_t>{2, 0, 1},
+        REQUIRE(out.add_coo("coo", {2, 3}, three_values, std::vector<std::uint32_t>{0, 1, 1, 2, 0, 1}));
+        REQUIRE(out.add_csr("csr", {2, 3}, three_values, std::vector<std::uint32_t>{2, 0, 1},
                             std::vector<std::uint32_t>{0, 1, 3}));
     };
     const auto fill_odd = [](writer& out) {
-        REQUIRE(out.add_coo("coo", {2, 3}, values, std::vector<std::int16_t>{0, 1, 1, 2, 0, 1}));
-        REQUIRE(
-            out.add_csr("csr", {2, 3}, values, std::vector<std::int32_t>{2, 0, 1}, std::vector<std::int32_t>{0, 1, 3}));
+        REQUIRE(out.add_coo("coo", {2, 3}, three_values, std::vector<std::int16_t>{0, 1, 1, 2, 0, 1}));
+        REQUIRE(out.add_csr("csr", {2, 3}, three_values, std::vector<std::int32_t>{2, 0, 1},
+                            std::vector<std::int32_t>{0, 1, 3}));
     };
     const struct {
         format_version from;
@@ -141,9 +141,9 @@ TEST_CASE("sparse tensors cross with indices of the width that the target takes"
     };
     for (const auto& each : cases) {
         CAPTURE(static_cast<int>(each.from), static_cast<int>(each.to), name(each.width));
-        const crossed copied(each.from, each.to, each.fill);
-        CHECK(part(copied.after, "coo", "coords").dtype() == each.width);
-        CHECK(part(copied.after, "csr", "indptr").dtype() == each.width);
+        const crossed_files copied(each.from, each.to, each.fill);
+        CHECK(part_of(copied.after, "coo", "coords").dtype() == each.width);
+        CHECK(part_of(copied.after, "csr", "indptr").dtype() == each.width);
         CHECK(ztensor::csr_view<float>::read(copied.after.find("csr").value()).value().to_dense().value() ==
               std::vector<float>{0, 0, 1.5F, -2.0F, 3.25F, 0});
         CHECK(ztensor::coo_view<float>::read(copied.after.find("coo").value()).value().to_dense().value() ==
@@ -157,43 +157,43 @@ TEST_CASE("quantized weights cross where their parameters can be said, both ways
         REQUIRE(out.add_quantized("q", {2, 8}, {4, 8, "8_per_i32"}, std::vector<std::int32_t>{0x76543210, 0x01234567},
                                   std::vector<float>{0.5F, 2}, std::vector<std::int8_t>{1, 0}));
     };
-    const crossed there(format_version::v1_2, format_version::v2, fill);
+    const crossed_files there(format_version::v1_2, format_version::v2, fill);
     CHECK(there.after.find("q").value().format() == "zt.quant_group/1");
-    CHECK(part(there.after, "q", "data").dtype() == ztensor::dtype::i32);
+    CHECK(part_of(there.after, "q", "data").dtype() == ztensor::dtype::i32);
     const reader back = reopened(write_options(), [&](writer& out) { REQUIRE(ztensor::copy(there.after, out)); });
     const auto object = back.find("q").value();
     CHECK(object.known_format() == ztensor::format::quantized_group);
     CHECK(object.attributes().text("packing").value() == "8_per_i32");
     CHECK_FALSE(object.attributes().contains("scale_form"));
-    CHECK(part(back, "q", "packed_weight").read<std::int32_t>().value() ==
-          part(there.before, "q", "packed_weight").read<std::int32_t>().value());
+    CHECK(part_of(back, "q", "packed_weight").read<std::int32_t>().value() ==
+          part_of(there.before, "q", "packed_weight").read<std::int32_t>().value());
 }
 
 TEST_CASE("bools and compressed tensors come back from version 2 as they were") {
-    const crossed back(format_version::v2, format_version::v1_2, [](writer& out) {
+    const crossed_files back(format_version::v2, format_version::v1_2, [](writer& out) {
         REQUIRE(out.add("b", {2}, std::vector<bool>{true, false}));
         REQUIRE(out.add("e", {0}, std::vector<float>(), store().zstd()));
-        REQUIRE(out.add("z", {3}, values, store().zstd()));
+        REQUIRE(out.add("z", {3}, three_values, store().zstd()));
     });
-    CHECK(part(back.after, "b", "data").dtype() == ztensor::dtype::boolean);
-    CHECK_FALSE(part(back.after, "b", "data").has_type());
-    CHECK(part(back.after, "z", "data").encoding() == ztensor::encoding::zstd);
-    CHECK(part(back.after, "z", "data").stored_bytes() == part(back.before, "z", "data").stored_bytes());
-    CHECK(back.after.find("z").value().read<float>().value() == values);
+    CHECK(part_of(back.after, "b", "data").dtype() == ztensor::dtype::boolean);
+    CHECK_FALSE(part_of(back.after, "b", "data").has_type());
+    CHECK(part_of(back.after, "z", "data").encoding() == ztensor::encoding::zstd);
+    CHECK(part_of(back.after, "z", "data").stored_bytes() == part_of(back.before, "z", "data").stored_bytes());
+    CHECK(back.after.find("z").value().read<float>().value() == three_values);
     CHECK(back.after.find("e").value().read<float>().value().empty());
     CHECK(back.after.verify());
 }
 
 TEST_CASE("a copy from version 2 to version 2 keeps every word and digest") {
-    const crossed same(format_version::v2, format_version::v2, [](writer& out) {
+    const crossed_files same(format_version::v2, format_version::v2, [](writer& out) {
         REQUIRE(out.add_object("o", ztensor::object_draft("vendor.layout/1", {3})
-                                        .component("x", values, store().type("vendor.type"))
+                                        .component("x", three_values, store().type("vendor.type"))
                                         .attributes(ztensor::attributes().set("k", 1))));
-        REQUIRE(out.add("z", {3}, values, store().zstd()));
+        REQUIRE(out.add("z", {3}, three_values, store().zstd()));
     });
     CHECK(ztensor::content_digest(same.after).value() == ztensor::content_digest(same.before).value());
-    CHECK(part(same.after, "z", "data").encoding() == ztensor::encoding::zstd_seekable);
-    CHECK(part(same.after, "z", "data").stored_bytes() == part(same.before, "z", "data").stored_bytes());
+    CHECK(part_of(same.after, "z", "data").encoding() == ztensor::encoding::zstd_seekable);
+    CHECK(part_of(same.after, "z", "data").stored_bytes() == part_of(same.before, "z", "data").stored_bytes());
 }
 
 TEST_CASE("what the other side can't say is refused by name") {
@@ -207,24 +207,24 @@ TEST_CASE("what the other side can't say is refused by name") {
         return [=](writer& out) { REQUIRE(out.add("o", {count}, bytes, how)); };
     };
     const auto old = format_version::v1_2, two = format_version::v2;
-    CHECK(refused(old, two, object("my_layout", "x")) == errc::not_expressible);
-    CHECK(refused(old, two, object("zt.mx/1", "x")) == errc::not_expressible);
-    CHECK(refused(old, two, dense(store().type("f8_e8m0"), 2)) == errc::not_expressible);
-    CHECK(refused(two, old, dense(store().type("f8_e8m0"), 2)) == errc::not_expressible);
-    CHECK(refused(two, old, dense(store().type("f4_e2m1"), 4)) == errc::not_expressible);
-    CHECK(refused(two, format_version::v1_1, dense(store().type("vendor.type"), 2)) == errc::not_expressible);
-    CHECK(refused(old, two, [](writer& out) {
+    CHECK(refusal_to_cross(old, two, object("my_layout", "x")) == errc::not_expressible);
+    CHECK(refusal_to_cross(old, two, object("zt.mx/1", "x")) == errc::not_expressible);
+    CHECK(refusal_to_cross(old, two, dense(store().type("f8_e8m0"), 2)) == errc::not_expressible);
+    CHECK(refusal_to_cross(two, old, dense(store().type("f8_e8m0"), 2)) == errc::not_expressible);
+    CHECK(refusal_to_cross(two, old, dense(store().type("f4_e2m1"), 4)) == errc::not_expressible);
+    CHECK(refusal_to_cross(two, format_version::v1_1, dense(store().type("vendor.type"), 2)) == errc::not_expressible);
+    CHECK(refusal_to_cross(old, two, [](writer& out) {
               REQUIRE(out.add_csr("o", {1, 3}, std::vector<float>{1, 2}, std::vector<std::uint64_t>{2, 0},
                                   std::vector<std::uint64_t>{0, 2}));
           }) == errc::not_expressible);
-    CHECK(refused(old, two, [](writer& out) {
+    CHECK(refusal_to_cross(old, two, [](writer& out) {
               REQUIRE(out.add_quantized("o", {1, 8}, {3, 8, "8_per_i32"}, std::vector<std::int32_t>{1},
                                         std::vector<float>{1}, std::vector<float>{1}));
           }) == errc::not_expressible);
-    CHECK(refused(old, two, [](writer& out) {
+    CHECK(refusal_to_cross(old, two, [](writer& out) {
               ztensor::attributes tagged;
               REQUIRE(tagged.set_cbor("k", support::from_hex("c101")));
-              REQUIRE(out.add_object("o",
-                                     ztensor::object_draft("dense", {3}).component("data", values).attributes(tagged)));
+              REQUIRE(out.add_object(
+                  "o", ztensor::object_draft("dense", {3}).component("data", three_values).attributes(tagged)));
           }) == errc::not_expressible);
 }

@@ -28,7 +28,7 @@ using ztensor::result;
 using ztensor::write_options;
 using ztensor::writer;
 
-std::vector<std::filesystem::path> valid_files() {
+std::vector<std::filesystem::path> valid_files_of_2() {
     std::vector<std::filesystem::path> found;
     for (const auto& entry : std::filesystem::directory_iterator("tests/corpus/v2/valid")) {
         if (entry.path().extension() == ".zt") {
@@ -40,7 +40,7 @@ std::vector<std::filesystem::path> valid_files() {
 }
 
 /// Every part, by the names of object and part: its words and what it decodes to, or why it does not.
-std::map<std::string, std::string> parts_of(const reader& file) {
+std::map<std::string, std::string> words_and_content(const reader& file) {
     std::map<std::string, std::string> parts;
     for (const ztensor::object_view object : file) {
         for (const ztensor::component_view part : object) {
@@ -58,7 +58,7 @@ std::map<std::string, std::string> parts_of(const reader& file) {
     return parts;
 }
 
-std::optional<reader> copied(const reader& from, const write_options& options, std::string& said) {
+std::optional<reader> copy_as(const reader& from, const write_options& options, std::string& said) {
     writer out = writer::to_memory(options).value();
     const result<void> done = ztensor::copy(from, out);
     said = outcome(done);
@@ -74,15 +74,15 @@ std::optional<reader> copied(const reader& from, const write_options& options, s
 TEST_CASE("files of version 2 are copied without loss, and go on being the same model") {
     const write_options options = write_options().version(ztensor::format_version::v2);
     std::size_t copies = 0;
-    for (const std::filesystem::path& path : valid_files()) {
+    for (const std::filesystem::path& path : valid_files_of_2()) {
         CAPTURE(path.string());
         const result<reader> file = reader::open(path);
         REQUIRE(file);
         std::string said;
-        const std::optional<reader> copy = copied(*file, options, said);
+        const std::optional<reader> copy = copy_as(*file, options, said);
         REQUIRE(said == "ok");
         ++copies;
-        CHECK(parts_of(*copy) == parts_of(*file));
+        CHECK(words_and_content(*copy) == words_and_content(*file));
         if (const result<std::string> id = ztensor::content_digest(*file)) {
             CHECK(ztensor::content_digest(*copy).value() == *id);
         }
@@ -91,7 +91,7 @@ TEST_CASE("files of version 2 are copied without loss, and go on being the same 
 }
 
 TEST_CASE("files of version 2 are gone on with, whatever fields and parts they have") {
-    for (const std::filesystem::path& path : valid_files()) {
+    for (const std::filesystem::path& path : valid_files_of_2()) {
         CAPTURE(path.string());
         const support::temp_dir directory;
         std::filesystem::copy_file(path, directory / "m.zt");
@@ -112,19 +112,19 @@ TEST_CASE("files of version 2 are gone on with, whatever fields and parts they h
             CHECK(outcome(after) == "shard_missing");
             continue;
         }
-        auto parts = parts_of(*after);
+        auto parts = words_and_content(*after);
         CHECK(parts.erase("appended!/data") == 1);
-        CHECK(parts == parts_of(reader::open(path).value()));
+        CHECK(parts == words_and_content(reader::open(path).value()));
     }
 }
 
 TEST_CASE("files of version 2 are taken to 1.2, or it is said what 1.2 has no place for") {
     std::size_t taken = 0;
-    for (const std::filesystem::path& path : valid_files()) {
+    for (const std::filesystem::path& path : valid_files_of_2()) {
         CAPTURE(path.string());
         const reader file = reader::open(path).value();
         std::string said;
-        const std::optional<reader> old = copied(file, write_options(), said);
+        const std::optional<reader> old = copy_as(file, write_options(), said);
         if (!old) {
             const bool is_odd_shape = path.filename() == "field-a-zero-before-what-would-overflow.zt";
             CHECK(said == (is_odd_shape ? "shape_overflow" : "not_expressible"));

@@ -38,42 +38,42 @@ using ztensor::store;
 using ztensor::write_options;
 using ztensor::writer;
 
-write_options version_2() {
+write_options as_version_2() {
     return write_options().version(format_version::v2);
 }
 
-const std::vector<float> numbers = {1.5F, -2.0F, 3.25F};
+const std::vector<float> three_floats = {1.5F, -2.0F, 3.25F};
 
 /// Two tensors of the same bytes and one of others.
-result<void> add_model(writer& to, const store& how = {}) {
-    result<void> added = to.add("a", {3}, numbers, how);
-    added = added ? to.add("b", {3, 1}, numbers, how) : std::move(added);
+result<void> add_three_tensors(writer& to, const store& how = {}) {
+    result<void> added = to.add("a", {3}, three_floats, how);
+    added = added ? to.add("b", {3, 1}, three_floats, how) : std::move(added);
     return added ? to.add("c", {1}, std::vector<std::uint8_t>{7}, how) : added;
 }
 
-std::uint64_t offset_of(const reader& file, const char* name) {
+std::uint64_t data_offset(const reader& file, const char* name) {
     return file.find(name).value().component("data").value().offset();
 }
 
 } // namespace
 
 TEST_CASE("version 2 is written in canonical form unless told otherwise") {
-    const reader file = reopened(version_2(), [](writer& to) { REQUIRE(add_model(to)); });
+    const reader file = reopened(as_version_2(), [](writer& to) { REQUIRE(add_three_tensors(to)); });
     CHECK(file.generation() == ztensor::generation::v2);
-    CHECK(offset_of(file, "a") == 65536);
-    CHECK(offset_of(file, "b") == 65536); // of the same bytes
-    CHECK(offset_of(file, "c") == 2 * 65536);
-    CHECK(file.find("b").value().read<float>().value() == numbers);
+    CHECK(data_offset(file, "a") == 65536);
+    CHECK(data_offset(file, "b") == 65536); // of the same bytes
+    CHECK(data_offset(file, "c") == 2 * 65536);
+    CHECK(file.find("b").value().read<float>().value() == three_floats);
     const auto counts = file.verify().value();
     CHECK(counts.verified == 3);
 }
 
 TEST_CASE("version 2 has the same bytes in memory and in a file") {
     const temp_dir directory;
-    writer to = writer::create(directory / "m.zt", version_2()).value();
-    REQUIRE(add_model(to));
+    writer to = writer::create(directory / "m.zt", as_version_2()).value();
+    REQUIRE(add_three_tensors(to));
     REQUIRE(to.finish());
-    const auto in_memory = support::written(version_2(), [](writer& file) { REQUIRE(add_model(file)); });
+    const auto in_memory = support::written(as_version_2(), [](writer& file) { REQUIRE(add_three_tensors(file)); });
     const std::string in_file = support::read_file(directory / "m.zt");
     REQUIRE(in_file.size() == in_memory.size());
     CHECK(std::equal(in_memory.begin(), in_memory.end(), in_file.begin(),
@@ -82,21 +82,21 @@ TEST_CASE("version 2 has the same bytes in memory and in a file") {
 
 TEST_CASE("version 2 takes objects in the order of their names, or in any if it is told to") {
     writer to = support::to_memory(format_version::v2);
-    REQUIRE(to.add("b", {3}, numbers));
-    CHECK(refusal(to.add("a", {3}, numbers)) == errc::invalid_argument);
-    REQUIRE(to.add("bb", {3}, numbers));
+    REQUIRE(to.add("b", {3}, three_floats));
+    CHECK(refusal(to.add("a", {3}, three_floats)) == errc::invalid_argument);
+    REQUIRE(to.add("bb", {3}, three_floats));
     REQUIRE(to.finish());
 
-    const reader file = reopened(version_2().any_order(), [](writer& any) {
-        REQUIRE(any.add("b", {3}, numbers));
+    const reader file = reopened(as_version_2().any_order(), [](writer& any) {
+        REQUIRE(any.add("b", {3}, three_floats));
         REQUIRE(any.add("a", {1}, std::vector<float>{1}));
     });
-    CHECK(offset_of(file, "b") < offset_of(file, "a"));
+    CHECK(data_offset(file, "b") < data_offset(file, "a"));
 }
 
 TEST_CASE("version 2 keeps bools, packed and complex elements as bytes with a meaning") {
     const std::vector<std::uint8_t> packed = {0x21, 0x03};
-    const reader file = reopened(version_2(), [&](writer& to) {
+    const reader file = reopened(as_version_2(), [&](writer& to) {
         REQUIRE(to.add("b", {2}, std::vector<bool>{true, false}));
         REQUIRE(to.add("f4", {3}, packed, store().type("f4_e2m1")));
     });
@@ -111,12 +111,12 @@ TEST_CASE("version 2 keeps bools, packed and complex elements as bytes with a me
     CHECK(refusal(to.add("x", {1}, two, store().type("bool"))) == errc::bad_bool);
     CHECK(refusal(to.add("x", {3}, std::vector<std::uint8_t>{0, 0x10}, store().type("f4_e2m1"))) == errc::bad_padding);
     CHECK(refusal(to.add("x", {3}, std::vector<std::uint8_t>{0}, store().type("f4_e2m1"))) == errc::size_mismatch);
-    CHECK(refusal(to.add("x", {1}, numbers, store().type("bool"))) == errc::type_mismatch);
+    CHECK(refusal(to.add("x", {1}, three_floats, store().type("bool"))) == errc::type_mismatch);
 }
 
 TEST_CASE("version 2 keeps sparse tensors in its own layouts") {
     const std::vector<float> values = {1, 2};
-    const reader file = reopened(version_2(), [&](writer& to) {
+    const reader file = reopened(as_version_2(), [&](writer& to) {
         REQUIRE(to.add_coo("coo", {4}, values, std::vector<std::uint32_t>{3, 1}));
         REQUIRE(
             to.add_csr("csr", {2, 3}, values, std::vector<std::uint64_t>{2, 0}, std::vector<std::uint64_t>{0, 1, 2}));
@@ -138,7 +138,7 @@ TEST_CASE("version 2 keeps quantized weights in groups with all that a decoder n
     const std::vector<std::int32_t> words = {0x76543210, 0x01234567};
     const std::vector<float> scales = {0.5F, 2};
     const std::vector<std::int8_t> zeros = {1, 0};
-    const reader file = reopened(version_2(), [&](writer& to) {
+    const reader file = reopened(as_version_2(), [&](writer& to) {
         REQUIRE(to.add_quantized("q", {2, 8}, {4, 8, "8_per_i32"}, words, scales, zeros));
     });
     const auto object = file.find("q").value();
@@ -152,11 +152,11 @@ TEST_CASE("version 2 keeps quantized weights in groups with all that a decoder n
 
 TEST_CASE("version 2 gives attributes their one encoding, and refuses what it has no place for") {
     const auto cbor = support::from_hex("bf6261611b00000000000000016162fb3ff8000000000000ff"); // {"aa": 1, "b": 1.5}
-    const reader file = reopened(version_2(), [&](writer& to) {
+    const reader file = reopened(as_version_2(), [&](writer& to) {
         attributes values;
         REQUIRE(values.set_cbor("map", cbor));
         REQUIRE(to.attributes(values));
-        REQUIRE(to.add_object("o", ztensor::object_draft("dense", {3}).component("data", numbers).attributes({})));
+        REQUIRE(to.add_object("o", ztensor::object_draft("dense", {3}).component("data", three_floats).attributes({})));
     });
     CHECK(support::to_hex(file.attributes().cbor("map").value()) == "a26162f93e0062616101");
     CHECK_FALSE(file.find("o").value().has_attributes());
@@ -185,32 +185,32 @@ TEST_CASE("version 2 gives attributes their one encoding, and refuses what it ha
 
 TEST_CASE("version 2 refuses what it can't say before anything is written") {
     writer to = support::to_memory(format_version::v2);
-    CHECK(refusal(to.add("x", {3}, numbers, store().digest(ztensor::digest::crc32c))) == errc::not_expressible);
-    CHECK(refusal(to.add("x", {3}, numbers, store().big_endian())) == errc::not_expressible);
-    CHECK(refusal(to.add(std::string(1025, 'x'), {3}, numbers)) == errc::name_invalid);
+    CHECK(refusal(to.add("x", {3}, three_floats, store().digest(ztensor::digest::crc32c))) == errc::not_expressible);
+    CHECK(refusal(to.add("x", {3}, three_floats, store().big_endian())) == errc::not_expressible);
+    CHECK(refusal(to.add(std::string(1025, 'x'), {3}, three_floats)) == errc::name_invalid);
     const ztensor::object_draft no_layout("my_layout", {3});
-    CHECK(refusal(to.add_object("x", ztensor::object_draft(no_layout).component("data", numbers))) ==
+    CHECK(refusal(to.add_object("x", ztensor::object_draft(no_layout).component("data", three_floats))) ==
           errc::not_expressible);
-    CHECK(refusal(to.add_object("x", ztensor::object_draft("dense", {3}).component("values", numbers))) ==
+    CHECK(refusal(to.add_object("x", ztensor::object_draft("dense", {3}).component("values", three_floats))) ==
           errc::layout_components);
-    REQUIRE(to.add(std::string(1024, 'x'), {3}, numbers));
+    REQUIRE(to.add(std::string(1024, 'x'), {3}, three_floats));
     REQUIRE(to.finish());
 
     for (const std::uint64_t bytes : {0u, 64u, 2048u, 5000u}) {
-        CHECK(refusal(writer::to_memory(version_2().alignment_bytes(bytes))) == errc::invalid_argument);
+        CHECK(refusal(writer::to_memory(as_version_2().alignment_bytes(bytes))) == errc::invalid_argument);
     }
-    CHECK(refusal(writer::to_memory(version_2().shard_bytes(1))) == errc::invalid_argument);
+    CHECK(refusal(writer::to_memory(as_version_2().shard_bytes(1))) == errc::invalid_argument);
     CHECK(refusal(writer::to_memory(write_options().shard_bytes(1))) == errc::not_expressible);
-    CHECK(refusal(writer::to_memory().value().add("x", {3}, numbers, store().digest(ztensor::digest::xxh3))) ==
+    CHECK(refusal(writer::to_memory().value().add("x", {3}, three_floats, store().digest(ztensor::digest::xxh3))) ==
           errc::not_expressible);
 }
 
 TEST_CASE("version 2 compresses into frames that can be looked for, with digests of what they decode to") {
     std::vector<float> many(700'000, 1.0F);
     many[600'000] = 2.0F;
-    const reader raw = reopened(version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many)); });
+    const reader raw = reopened(as_version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many)); });
     const reader small =
-        reopened(version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many, store().zstd())); });
+        reopened(as_version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many, store().zstd())); });
     const auto part = small.find("m").value().component("data").value();
     CHECK(part.encoding() == ztensor::encoding::zstd_seekable);
     CHECK(part.stored_bytes() < 10'000);
@@ -218,21 +218,21 @@ TEST_CASE("version 2 compresses into frames that can be looked for, with digests
     CHECK(part.read<float>().value() == many);
     CHECK(small.verify().value().verified == 1);
     const reader empty =
-        reopened(version_2(), [](writer& to) { REQUIRE(to.add("e", {0}, std::vector<float>(), store().zstd())); });
+        reopened(as_version_2(), [](writer& to) { REQUIRE(to.add("e", {0}, std::vector<float>(), store().zstd())); });
     CHECK(empty.find("e").value().component("data").value().stored_bytes() == 17);
     CHECK(empty.verify());
 }
 
 TEST_CASE("version 2 takes tensors in pieces") {
-    const reader file = reopened(version_2(), [](writer& to) {
+    const reader file = reopened(as_version_2(), [](writer& to) {
         auto stream = to.stream<float>("s", {3}).value();
         REQUIRE(stream.attributes(attributes().set("k", 1)));
         REQUIRE(stream.append(std::vector<float>{1.5F}));
         REQUIRE(stream.append(std::vector<float>{-2.0F, 3.25F}));
         REQUIRE(stream.finish());
-        REQUIRE(to.add("t", {3}, numbers));
+        REQUIRE(to.add("t", {3}, three_floats));
     });
-    CHECK(file.find("s").value().read<float>().value() == numbers);
+    CHECK(file.find("s").value().read<float>().value() == three_floats);
     CHECK(file.find("s").value().component("data").value().digest() ==
           file.find("t").value().component("data").value().digest());
     CHECK(file.verify().value().verified == 2);
@@ -241,36 +241,36 @@ TEST_CASE("version 2 takes tensors in pieces") {
 TEST_CASE("shards lie beside their root, and nothing is there before all is") {
     const temp_dir directory;
     for (const ztensor::digest algorithm : {ztensor::digest::xxh3, ztensor::digest::sha256}) {
-        writer to = writer::create(directory / "m.zt", version_2().shard_bytes(70'000, algorithm)).value();
-        REQUIRE(add_model(to));
+        writer to = writer::create(directory / "m.zt", as_version_2().shard_bytes(70'000, algorithm)).value();
+        REQUIRE(add_three_tensors(to));
         REQUIRE(to.finish());
         CHECK(directory.names() == std::vector<std::string>{"m-00001.zt", "m-00002.zt", "m.zt"});
         const reader file = reader::open(directory / "m.zt").value();
-        CHECK(file.find("b").value().read<float>().value() == numbers);
+        CHECK(file.find("b").value().read<float>().value() == three_floats);
         CHECK(file.find("c").value().read<std::uint8_t>().value() == std::vector<std::uint8_t>{7});
         CHECK(file.verify().value().verified == 3);
     }
     const temp_dir empty;
     {
-        writer dropped = writer::create(empty / "m.zt", version_2().shard_bytes(1)).value();
-        REQUIRE(add_model(dropped));
+        writer dropped = writer::create(empty / "m.zt", as_version_2().shard_bytes(1)).value();
+        REQUIRE(add_three_tensors(dropped));
     }
     CHECK(empty.names().empty());
-    CHECK(refusal(writer::create(empty / "m.bin", version_2().shard_bytes(1))) == errc::invalid_argument);
+    CHECK(refusal(writer::create(empty / "m.bin", as_version_2().shard_bytes(1))) == errc::invalid_argument);
 }
 
 TEST_CASE("a file of version 2 grows by generations, and is not edited") {
     for (const ztensor::publish_mode mode : {ztensor::publish_mode::replace, ztensor::publish_mode::in_place}) {
         const temp_dir directory;
-        writer to = writer::create(directory / "m.zt", version_2().alignment_bytes(4096)).value();
+        writer to = writer::create(directory / "m.zt", as_version_2().alignment_bytes(4096)).value();
         REQUIRE(to.attributes(attributes().set("k", 1)));
-        REQUIRE(to.add("m", {3}, numbers));
+        REQUIRE(to.add("m", {3}, three_floats));
         REQUIRE(to.finish());
         const std::string before = support::read_file(directory / "m.zt");
 
         writer more = writer::append(directory / "m.zt", write_options().publish(mode)).value();
         CHECK(more.version() == format_version::v2);
-        CHECK(refusal(more.add("m", {3}, numbers)) == errc::duplicate_key);
+        CHECK(refusal(more.add("m", {3}, three_floats)) == errc::duplicate_key);
         REQUIRE(more.add("a", {2}, std::vector<std::int32_t>{4, 5}));
         REQUIRE(more.finish());
 
@@ -279,9 +279,9 @@ TEST_CASE("a file of version 2 grows by generations, and is not edited") {
         const reader file = reader::open(directory / "m.zt").value();
         CHECK(file.size() == 2);
         CHECK(file.attributes().integer("k").value() == 1);
-        CHECK(offset_of(file, "a") % 4096 == 0);
-        CHECK(offset_of(file, "a") < before.size() + 4096);
-        CHECK(file.find("m").value().read<float>().value() == numbers);
+        CHECK(data_offset(file, "a") % 4096 == 0);
+        CHECK(data_offset(file, "a") < before.size() + 4096);
+        CHECK(file.find("m").value().read<float>().value() == three_floats);
         CHECK(file.verify().value().verified == 2);
         CHECK(directory.names() == std::vector<std::string>{"m.zt"});
         CHECK(refusal(ztensor::edit(directory / "m.zt")) == errc::not_expressible);
@@ -290,8 +290,8 @@ TEST_CASE("a file of version 2 grows by generations, and is not edited") {
 
 TEST_CASE("a crash while a file of version 2 is appended to in place leads back to the old file") {
     const temp_dir directory, after_crash;
-    writer to = writer::create(directory / "m.zt", version_2()).value();
-    REQUIRE(add_model(to));
+    writer to = writer::create(directory / "m.zt", as_version_2()).value();
+    REQUIRE(add_three_tensors(to));
     REQUIRE(to.finish());
     const std::string before = support::read_file(directory / "m.zt");
     writer more = writer::append(directory / "m.zt", write_options().publish(ztensor::publish_mode::in_place)).value();
@@ -309,25 +309,25 @@ TEST_CASE("a crash while a file of version 2 is appended to in place leads back 
 
 TEST_CASE("a model has one content digest, however it is laid out") {
     const temp_dir directory;
-    const auto add = [](const store& how) { return [&how](writer& to) { REQUIRE(add_model(to, how)); }; };
+    const auto add = [](const store& how) { return [&how](writer& to) { REQUIRE(add_three_tensors(to, how)); }; };
     const store plain, compressed = store().zstd();
-    const reader canonical = reopened(version_2(), add(plain));
+    const reader canonical = reopened(as_version_2(), add(plain));
     const std::string expected = ztensor::content_digest(canonical).value();
     CHECK(expected.size() == std::string("xxh3:").size() + 16);
     CHECK(ztensor::content_digest(canonical, ztensor::digest::sha256).value().size() == 7 + 64);
-    CHECK(ztensor::content_digest(reopened(version_2().alignment_bytes(4096), add(plain))).value() == expected);
-    CHECK(ztensor::content_digest(reopened(version_2(), add(compressed))).value() == expected);
-    CHECK(ztensor::content_digest(reopened(version_2().any_order(), [](writer& to) {
+    CHECK(ztensor::content_digest(reopened(as_version_2().alignment_bytes(4096), add(plain))).value() == expected);
+    CHECK(ztensor::content_digest(reopened(as_version_2(), add(compressed))).value() == expected);
+    CHECK(ztensor::content_digest(reopened(as_version_2().any_order(), [](writer& to) {
               REQUIRE(to.add("c", {1}, std::vector<std::uint8_t>{7}));
-              REQUIRE(to.add("b", {3, 1}, numbers));
-              REQUIRE(to.add("a", {3}, numbers));
+              REQUIRE(to.add("b", {3, 1}, three_floats));
+              REQUIRE(to.add("a", {3}, three_floats));
           })).value() == expected);
-    writer to = writer::create(directory / "m.zt", version_2().shard_bytes(1)).value();
-    REQUIRE(add_model(to));
+    writer to = writer::create(directory / "m.zt", as_version_2().shard_bytes(1)).value();
+    REQUIRE(add_three_tensors(to));
     REQUIRE(to.finish());
     CHECK(ztensor::content_digest(reader::open(directory / "m.zt").value()).value() == expected);
 
-    const reader other = reopened(version_2(), [](writer& file) { REQUIRE(file.add("a", {3}, numbers)); });
+    const reader other = reopened(as_version_2(), [](writer& file) { REQUIRE(file.add("a", {3}, three_floats)); });
     CHECK(ztensor::content_digest(other).value() != expected);
     CHECK(refusal(ztensor::content_digest(canonical, ztensor::digest::crc32c)) == errc::invalid_argument);
     CHECK(refusal(ztensor::content_digest(reopened(write_options(), add(plain)))) == errc::not_expressible);

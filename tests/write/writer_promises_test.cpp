@@ -319,7 +319,7 @@ TEST_CASE("arrays are elements, and a version that is none is refused") {
         CHECK(file.read<float>(name).value() == two_floats);
     }
     const temp_dir directory;
-    for (const int version : {3, 255}) {
+    for (const int version : {4, 255}) {
         const auto options = write_options().version(static_cast<format_version>(version));
         CHECK(refusal(writer::to_memory(options)) == errc::invalid_argument);
         CHECK(refusal(writer::create(directory / "f", options)) == errc::invalid_argument);

@@ -87,7 +87,7 @@ ZTENSOR_COLD inline void encode_attributes_2(cbor_encoder& out, const attributes
 }
 
 ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry& part) {
-    const bool has_encoding = part.encoding != name(encoding::raw);
+    const bool has_encoding = part.uncompressed_length.has_value(); // some file may have one that is called "raw"
     out.begin_map(std::uint64_t{2} + part.type.has_value() + (part.shard != 0) + part.has_digest() +
                   (has_encoding ? 2u : 0u));
     out.text("blob");
@@ -112,7 +112,7 @@ ZTENSOR_COLD inline void encode_part_2(cbor_encoder& out, const component_entry&
         out.text("encoding");
         out.text(part.encoding);
         out.text("decoded_length");
-        out.unsigned_integer(part.uncompressed_length.value_or(0));
+        out.unsigned_integer(*part.uncompressed_length);
     }
 }
 

@@ -145,12 +145,12 @@ private:
             record.logical_type =
                 type != nullptr ? static_cast<std::uint8_t>(type - logical_types.data()) : unknown_type;
         }
-        const bool is_raw = entry.encoding == name(encoding::raw);
+        const bool is_raw = !entry.uncompressed_length;
         record.encoding = is_raw ? std::optional(encoding::raw) : find_encoding_2(entry.encoding);
         if (!is_raw) {
             record.encoding_word = put(entry.encoding);
             record.states_uncompressed_length = record.knows_uncompressed_length = true;
-            record.uncompressed_length = entry.uncompressed_length.value_or(0);
+            record.uncompressed_length = *entry.uncompressed_length;
         }
     }
 
