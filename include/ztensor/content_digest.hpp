@@ -18,8 +18,8 @@ inline namespace ZTENSOR_MODE {
 /// the same one at any alignment, in any order, raw or compressed, in one file or in many, as long as their components
 /// have digests of the same algorithm. No blob is read, nor any shard.
 ///
-/// Errors: invalid_argument (another algorithm); not_expressible (a file before version 2, or a component without a
-/// digest: then there is none); unsupported_digest (a build without xxHash); out_of_memory.
+/// Errors: invalid_argument (another algorithm); not_expressible (a file before version 2, a data shard, or a component
+/// without a digest: then there is none); unsupported_digest (a build without xxHash); out_of_memory.
 [[nodiscard]] result<std::string> content_digest(const reader& of, digest algorithm = digest::xxh3);
 
 } // namespace ZTENSOR_MODE

@@ -126,6 +126,12 @@ std::vector<conversion> every_conversion() {
          memory_bytes(u8s{0x40, 0xc4, 0x80, 0x01, 0x04, 0x7f, 0xff, 0x00}),
          {1, -2, no_number, 0x1p-17, 0x1p-15, 57344, -57344, 0},
          {1, -2, no_number, 0x1p-17F, 0x1p-15F, 57344, -57344, 0}},
+        {dtype::u8,
+         "f8_e8m0",
+         memory_bytes(u8s{0x7f, 0x80, 0x00, 0xfe, 0xff}),
+         {1, 2, 0x1p-127, 0x1p127, no_number},
+         {1, 2, 0x1p-127F, 0x1p127F, no_number}},
+        {dtype::u8, "bool", memory_bytes(u8s{0, 1}), {0, 1}, {0, 1}},
     };
 }
 
@@ -227,7 +233,7 @@ TEST_CASE("the table of conversions leaves no type out") {
     }
     for (const ztensor::logical_type_facts& type : ztensor::logical_types) {
         CAPTURE(type.name);
-        CHECK((type.storage_elements > 1 || std::any_of(rows.begin(), rows.end(), [&](const conversion& row) {
+        CHECK((type.storage_elements > 1 || type.packed_elements > 1 || std::any_of(rows.begin(), rows.end(), [&](const conversion& row) {
                    return row.logical_type == type.name;
                })));
     }

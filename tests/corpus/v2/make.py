@@ -618,7 +618,7 @@ def describe(data):
         made = {"name": name, "shape": each["shape"], "format": each["layout"],
                 "attributes": describe_attributes(each.get("attributes")), "components": parts}
         values = each["parts"].get("values", {})
-        if each["layout"] == "zt.sparse_csr/1" and values.get("type") not in ("f4_e2m1", "x"):
+        if each["layout"] == "zt.sparse_csr/1" and values.get("type") != "f4_e2m1":
             kind = each["parts"]["indices"]["dtype"]
             indices = as_u64(decoded["indices"], kind)
             made["csr"] = {"nnz": len(indices) // 8, "indptr_u64_sha256": sha256(as_u64(decoded["indptr"], kind)),

@@ -219,7 +219,8 @@ namespace detail {
     if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
-    if (goes_into_2(component.generation(), to)) {
+    const bool is_known = component_access::file_of(component).index.is_foreign(); // by the importer
+    if (goes_into_2(component.generation(), to) && !is_known) {
         return not_expressible(to, sentence("logical type {} of a meaning that is not known", {in_quotes(type)}));
     }
     if (comes_out_of_2(component.generation(), to) && !is_bool_2(component)) {

@@ -86,6 +86,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::string> content_digest(const reader& of,
             return detail::fail(errc::not_expressible,
                                 "only files of version 2 have a content digest: copy() this one to version 2");
         }
+        if (of.is_data_shard()) {
+            return detail::fail(errc::not_expressible, "a data shard does not say what it holds: its root does");
+        }
         const std::vector<object_view> objects(of.begin(), of.end());
         digester hash(algorithm);
         detail::cbor_encoder text;

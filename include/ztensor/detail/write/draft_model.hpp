@@ -35,7 +35,7 @@ public:
         if (object.components.empty()) {
             return fail(errc::schema_missing, "an object has no components");
         }
-        if (!object.shape->element_count()) {
+        if (!object.shape->element_count() && !(version == format_version::v2 && ends_in_zero(*object.shape))) {
             return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
         }
         if (!is_utf8(object.format)) {
@@ -52,6 +52,15 @@ public:
     }
 
 private:
+    /// In version 2, whose readers multiply from the first dimension on, nothing behind a zero can overflow.
+    [[nodiscard]] static bool ends_in_zero(const shape& dimensions) noexcept {
+        std::optional<std::uint64_t> product = 1;
+        for (const std::uint64_t dimension : dimensions) {
+            product = product ? checked_multiply(*product, dimension) : product;
+        }
+        return product == std::uint64_t{0};
+    }
+
     draft_model(format_version version, manifest& into) : version_(version), into_(into) {
         text_.null(); // no item of an index stands at its first byte
         into.generation = version == format_version::v0_1   ? generation::v0_1
