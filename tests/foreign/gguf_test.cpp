@@ -32,7 +32,8 @@ using ztensor::errc;
 
 const std::filesystem::path gguf_folder = "tests/corpus/foreign/gguf";
 
-constexpr const char* documented_types[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"};
+constexpr const char* documented_types[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0",
+                                            "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"};
 
 ztensor::reader open_gguf(std::string_view name) {
     auto file = ztensor::open_any(gguf_folder / name);
@@ -126,8 +127,7 @@ TEST_CASE("weights in blocks are what the gguf package computes of them") {
 
 TEST_CASE("a .zt file made of a GGUF file holds its blocks unchanged, and gives the same weights") {
     const ztensor::reader file = open_gguf("blocks.gguf");
-    const ztensor::reader copied =
-        as_zt(file, [](const auto& from, auto& to) { return ztensor::copy(from, to); });
+    const ztensor::reader copied = as_zt(file, [](const auto& from, auto& to) { return ztensor::copy(from, to); });
     check_weights(copied);
     check_weights(as_zt(file, copy_compressed));
     for (const ztensor::object_view object : file) {
@@ -204,7 +204,9 @@ TEST_CASE("key-values of GGUF become attributes, whatever their kind") {
         CHECK(attributes.number("kind.f64").value() == 0.1);
         CHECK(attributes.boolean("kind.bool").value());
         CHECK(attributes.text("kind.text").value() == "Grüße");
-        const auto json = [&](const char* key) { return ztensor::to_json(attributes.cbor(key).value()).value().dump(); };
+        const auto json = [&](const char* key) {
+            return ztensor::to_json(attributes.cbor(key).value()).value().dump();
+        };
         CHECK(json("kind.numbers") == "[1,-2,3]");
         CHECK(json("kind.texts") == "[\"a\",\"\",\"ß\"]");
         CHECK(json("kind.bools") == "[true,false]");

@@ -106,13 +106,11 @@ TEST_CASE("typed numbers that are more or fewer than the shape needs are refused
     const auto open_numbers = [&](char dimension, const std::string& numbers) {
         const std::string tensor =
             field(0x0a, std::string(1, dimension)) + std::string("\x10\x07") + field(0x42, "w") + field(0x3a, numbers);
-        support::write_file(directory / "w.onnx", std::string("\x08\x0a") + field(0x12, "t") +
-                                                      field(0x3a, field(0x2a, tensor)));
+        support::write_file(directory / "w.onnx",
+                            std::string("\x08\x0a") + field(0x12, "t") + field(0x3a, field(0x2a, tensor)));
         return ztensor::open_any(directory / "w.onnx").value();
     };
-    const auto numbers_of = [](const ztensor::reader& file) {
-        return file.find("w").value().read<std::int64_t>();
-    };
+    const auto numbers_of = [](const ztensor::reader& file) { return file.find("w").value().read<std::int64_t>(); };
     const ztensor::reader right = open_numbers(2, "\x81\x01\x05");
     CHECK(numbers_of(right).value() == std::vector<std::int64_t>{129, 5});
     const ztensor::reader more = open_numbers(2, "\x01\x02\x03");

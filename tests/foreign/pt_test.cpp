@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PyTorch checkpoints (tests/corpus/foreign/make_pt.py): what is viewed, gathered or shared, what becomes of numbers and
-// texts, and that what is refused is named. Their values are compared in foreign_corpus_test.cpp.
+// PyTorch checkpoints (tests/corpus/foreign/make_pt.py): what is viewed, gathered or shared, what becomes of numbers
+// and texts, and that what is refused is named. Their values are compared in foreign_corpus_test.cpp.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
@@ -119,8 +119,9 @@ TEST_CASE("what a pickle must not ask for is named, and nothing is run") {
 
 TEST_CASE("a checkpoint from before archives is refused by name") {
     const support::temp_dir directory;
-    support::write_file(directory / "old.pt", std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) +
-                                                  std::string(100, '\0'));
+    support::write_file(directory / "old.pt",
+                        std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) +
+                            std::string(100, '\0'));
     const auto file = ztensor::open_any(directory / "old.pt");
     CHECK(refusal(file) == errc::foreign_file);
     CHECK(file.error().sentence().find("old PyTorch file") != std::string::npos);

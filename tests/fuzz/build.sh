@@ -12,7 +12,7 @@ afl) compiler=afl-clang-fast++ coverage='' link=-fsanitize=fuzzer ;; # AFL++ put
 *) echo "what is $engine?" >&2 && exit 2 ;;
 esac
 targets=(cbor_cursor fast_path open_and_read zstd_component layouts digests_and_names round_trip append_edit history)
-foreign_targets=(foreign_safetensors foreign_npy foreign_npz)
+foreign_targets=(foreign_safetensors foreign_npy foreign_npz foreign_gguf foreign_pt foreign_onnx)
 targets+=("${foreign_targets[@]}")
 shared=(fuzzing cbor_tree work_file)
 if [[ $engine == libfuzzer ]]; then

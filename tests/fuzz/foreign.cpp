@@ -60,6 +60,8 @@ void fuzzing::try_foreign(ztensor::bytes_view input, const char* name) {
         const auto there = object.read<std::byte>();
         require(here.has_value() == there.has_value() && (!here || *here == *there),
                 "positional reads give what memory holds");
+        const auto weights = object.read_as<float>();
+        require(!weights || weights->size() == object.element_count(), "there are as many weights as elements");
         if (++count == 8) {
             break;
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write random files of other formats with the packages that they come from, and compare with `inspect --json`.
 
-Usage: check_foreign.py OUTDIR --inspect COMMAND... [--seed N] [--count N]
+Usage: check_foreign.py OUTDIR --inspect COMMAND... [--seed N] [--count N] [--only FORMAT...]
 Every element of every tensor, its shape and its type must be what the package was given, and texts that the file carries
 must be its attributes. Ends with 'N passed, N failed'; status 0 only if nothing failed.
 """
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import foreign_models
 from oracle.need import require
 
 numpy = require("numpy", "requirements-foreign.txt")
@@ -107,7 +108,16 @@ def write_npz(chance: random.Random, folder: Path, number: int) -> Written:
     return path, "npz", arrays, {}
 
 
-WRITERS = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz}
+WRITERS = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz, **foreign_models.WRITERS}
+
+
+def expected_of(array: Any) -> list[Any]:
+    """Shape, storage type, logical type, and the SHA-256 of the elements, little-endian."""
+    if isinstance(array, foreign_models.Blocks):
+        return [array.shape, array.storage, array.logical, hashlib.sha256(array.content).hexdigest()]
+    storage, logical = TYPES[array.dtype.name]
+    little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
+    return [list(array.shape), storage, logical, hashlib.sha256(little.tobytes(order="C")).hexdigest()]
 
 
 def differences(found: Any, kind: str, arrays: Arrays, attributes: dict[str, str]) -> Iterator[str]:
@@ -120,12 +130,9 @@ def differences(found: Any, kind: str, arrays: Arrays, attributes: dict[str, str
         return
     for name, array in arrays.items():
         data = objects[name]["components"]["data"]
-        storage, logical = TYPES[array.dtype.name]
-        little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
-        expected = hashlib.sha256(little.tobytes(order="C")).hexdigest()
         key = "decoded_little_endian_sha256" if "byte_order" in data else "decoded_sha256"
         said = [objects[name]["shape"], data["dtype"], data.get("type", ""), data[key]]
-        wanted = [list(array.shape), storage, logical, expected]
+        wanted = expected_of(array)
         if said != wanted:
             yield f"{name!r} is {said}, not {wanted}"
         if data["digest_state"] not in ("match", "absent"):
@@ -155,14 +162,15 @@ def main() -> int:
     parser.add_argument("--inspect", nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--only", nargs="+", choices=sorted(WRITERS), default=sorted(WRITERS))
     arguments = parser.parse_args()
     passed = failed = 0
-    for kind, write in WRITERS.items():
+    for kind in arguments.only:
         folder = arguments.out / kind
         folder.mkdir(parents=True, exist_ok=True)
         chance = random.Random(f"{arguments.seed} {kind}")
         for number in range(arguments.count):
-            written = write(chance, folder, number)
+            written = WRITERS[kind](chance, folder, number)
             problem = problem_of(arguments.inspect, written)
             if problem is not None:
                 print(f"FAIL {written[0]}: {problem}")

@@ -58,6 +58,12 @@ inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all a
     return value;
 }
 
+/// A two's complement number of `count` bytes, from 1 to 8, as one of eight.
+[[nodiscard]] constexpr std::uint64_t extend_sign(std::uint64_t bits, std::size_t count) noexcept {
+    const std::uint64_t sign = std::uint64_t{1} << (8 * count - 1);
+    return (bits ^ sign) - sign;
+}
+
 constexpr void store_little(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         bytes[i] = static_cast<std::byte>(value >> (8 * i));

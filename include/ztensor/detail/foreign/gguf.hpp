@@ -96,7 +96,8 @@ private:
             return header_.failure();
         }
         if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
-            return fail(errc::truncated, "the header states {} tensors and {} key-values, more than the file has room for",
+            return fail(errc::truncated,
+                        "the header states {} tensors and {} key-values, more than the file has room for",
                         {tensors, key_values});
         }
         index_.has_attributes();
@@ -260,7 +261,8 @@ private:
         return {};
     }
 
-    /// Writers of big-endian files do not agree on the order of numbers in blocks, so that these get a name of their own.
+    /// Writers of big-endian files do not agree on the order of numbers in blocks, so that these get a name of their
+    /// own.
     void add_bytes(const tensor& from, std::string_view type, std::uint64_t length, const attributes* of_object) {
         foreign_component data;
         data.dtype = "u8";

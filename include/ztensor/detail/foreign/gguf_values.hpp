@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/foreign/header_stream.hpp>
@@ -29,7 +30,7 @@ public:
 
     /// The kind of a value and the value.
     [[nodiscard]] result<void> read() {
-        gguf_kind kind;
+        gguf_kind kind = gguf_kind::u8;
         if (result<void> known = take_kind(kind); !known) {
             return known;
         }
@@ -50,7 +51,7 @@ public:
 
     /// A value that must be a u32, which is also given to the caller.
     [[nodiscard]] result<void> read_u32(std::uint64_t& value) {
-        gguf_kind kind;
+        gguf_kind kind = gguf_kind::u8;
         if (result<void> known = take_kind(kind); !known) {
             return known;
         }
@@ -70,7 +71,7 @@ private:
 
     /// An array that has begun, and how many of its items are to come.
     struct open_array {
-        gguf_kind kind;
+        gguf_kind kind = gguf_kind::u8;
         std::uint64_t left;
     };
 
@@ -98,7 +99,7 @@ private:
     }
 
     [[nodiscard]] result<void> begin_array() {
-        gguf_kind kind;
+        gguf_kind kind = gguf_kind::u8;
         std::uint64_t count = 0;
         if (result<void> known = take_kind(kind); !known) {
             return known;
@@ -140,7 +141,7 @@ private:
         case gguf_kind::i16:
         case gguf_kind::i32:
         case gguf_kind::i64:
-            out_.integer(sign_extended(bits, width));
+            out_.integer(from_bits<std::int64_t>(extend_sign(bits, width)));
             return {};
         default:
             out_.unsigned_integer(bits);
@@ -171,19 +172,11 @@ private:
         return {};
     }
 
-    template <class Float, class Bits>
-    [[nodiscard]] static Float from_bits(Bits bits) noexcept {
-        static_assert(sizeof(Float) == sizeof(Bits));
-        Float value;
+    template <class Number, class Bits>
+    [[nodiscard]] static Number from_bits(Bits bits) noexcept {
+        static_assert(sizeof(Number) == sizeof(Bits));
+        Number value;
         std::memcpy(&value, &bits, sizeof value);
-        return value;
-    }
-
-    [[nodiscard]] static std::int64_t sign_extended(std::uint64_t bits, std::size_t width) noexcept {
-        const std::uint64_t sign = std::uint64_t{1} << (8 * width - 1);
-        const std::uint64_t extended = (bits ^ sign) - sign;
-        std::int64_t value;
-        std::memcpy(&value, &extended, sizeof value);
         return value;
     }
 

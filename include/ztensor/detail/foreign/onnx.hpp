@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX models: their initializers, dense and sparse, wherever these keep their elements. Of the rest of a model only its
-// metadata_props are looked at, which become attributes.
+// ONNX models: their initializers, dense and sparse, wherever these keep their elements. Of the rest of a model only
+// its metadata_props are looked at, which become attributes.
 #ifndef ZTENSOR_DETAIL_FOREIGN_ONNX_HPP
 #define ZTENSOR_DETAIL_FOREIGN_ONNX_HPP
 
@@ -138,8 +138,8 @@ private:
 
     // -- where elements are
 
-    /// Of a type that is none of ours the bytes of its message, under a word that no dtype has: listed, and refused when
-    /// it is read.
+    /// Of a type that is none of ours the bytes of its message, under a word that no dtype has: listed, and refused
+    /// when it is read.
     [[nodiscard]] static foreign_component place_unknown(const onnx_tensor& tensor) {
         constexpr std::uint64_t text = 8;
         foreign_component data;
@@ -168,7 +168,8 @@ private:
         data.dtype = type->dtype;
         data.type = type->type;
         data.length = *bits / 8 + (*bits % 8 != 0 ? 1 : 0);
-        const int places = int{tensor.is_external} + int{tensor.raw.has_value()} + int{tensor.field != onnx_field::none};
+        const int places =
+            int{tensor.is_external} + int{tensor.raw.has_value()} + int{tensor.field != onnx_field::none};
         if (places > 1 || tensor.has_two_fields) {
             return fail(errc::header_malformed, "the tensor keeps elements in more than one place");
         }
@@ -272,11 +273,10 @@ private:
         result<void> read = for_each_field(sparse_end, [&](const proto_field& field) {
             return field.number == 1   ? read_part(field, values)
                    : field.number == 2 ? read_part(field, indices)
-                   : field.number == 3 ? take_onnx_numbers(from_, field, 0,
-                                                           [&](std::uint64_t size) {
-                                                               return add_sparse_dimension(dimensions, size);
-                                                           })
-                                       : from_.skip(field);
+                   : field.number == 3
+                       ? take_onnx_numbers(from_, field, 0,
+                                           [&](std::uint64_t size) { return add_sparse_dimension(dimensions, size); })
+                       : from_.skip(field);
         });
         read = read ? add_sparse(values, indices, dimensions) : std::move(read);
         return read ? check_index_size() : std::move(read).error().in_object(values.name);

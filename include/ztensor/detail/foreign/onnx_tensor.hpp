@@ -30,7 +30,7 @@ struct onnx_type {
     std::uint64_t number; ///< of TensorProto.DataType
     std::string_view dtype;
     std::string_view type;
-    std::uint8_t bits;  ///< of an element, where it is raw
+    std::uint8_t bits; ///< of an element, where it is raw
     onnx_field field;
     std::uint8_t bytes; ///< that one number of the field stands for
 };
@@ -86,10 +86,10 @@ struct onnx_tensor {
     std::vector<std::uint64_t> dimensions;
     std::uint64_t type = 0;
     std::optional<file_range> raw;
-    file_range message;            ///< all of it
+    file_range message;                  ///< all of it
     onnx_field field = onnx_field::none; ///< of elements that are not raw
-    bool has_two_fields = false;   ///< contradicts itself
-    std::uint64_t pieces = 0;      ///< of that field, and where they are
+    bool has_two_fields = false;         ///< contradicts itself
+    std::uint64_t pieces = 0;            ///< of that field, and where they are
     file_range only_piece;
     std::uint64_t piece_bytes = 0; ///< of all; of numbers that are not packed at least as many as there are
     bool is_external = false;
@@ -278,8 +278,8 @@ public:
                 return field.error();
             }
             const bool is_wanted = field->number == static_cast<std::uint64_t>(type_.field);
-            result<void> taken = is_wanted ? take_onnx_numbers(from, *field, is_fixed ? type_.bytes : 0, store)
-                                           : from.skip(*field);
+            result<void> taken =
+                is_wanted ? take_onnx_numbers(from, *field, is_fixed ? type_.bytes : 0, store) : from.skip(*field);
             if (!taken) {
                 return taken;
             }

@@ -16,14 +16,14 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 enum class pickle_role : std::uint8_t {
-    dictionary,        ///< makes an empty one
-    tuple,             ///< makes one of its argument
-    tensor,            ///< makes a tensor of a typed storage
-    tensor_of_dtype,   ///< makes a tensor of an untyped storage and a dtype
-    parameter,         ///< is the tensor that it is made of
-    storage,           ///< the class of a typed storage
-    untyped_storage,   ///< of bytes
-    dtype,             ///< a constant
+    dictionary,      ///< makes an empty one
+    tuple,           ///< makes one of its argument
+    tensor,          ///< makes a tensor of a typed storage
+    tensor_of_dtype, ///< makes a tensor of an untyped storage and a dtype
+    parameter,       ///< is the tensor that it is made of
+    storage,         ///< the class of a typed storage
+    untyped_storage, ///< of bytes
+    dtype,           ///< a constant
 };
 
 struct pickle_global {

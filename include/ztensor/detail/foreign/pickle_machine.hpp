@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a pickle of protocols 2 to 5 as torch.save writes those of checkpoints. The opcodes are a closed set, and so are
-// the names: a pickle is a program, and this machine has no instruction that could do anything but make the values of
-// pickled.hpp.
+// Reads a pickle of protocols 2 to 5 as torch.save writes those of checkpoints. The opcodes are a closed set, and so
+// are the names: a pickle is a program, and this machine has no instruction that could do anything but make the values
+// of pickled.hpp.
 #ifndef ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/pickle_bytes.hpp>
 #include <ztensor/detail/foreign/pickle_rebuild.hpp>
 #include <ztensor/detail/foreign/pickle_stack.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
@@ -27,13 +28,13 @@ namespace detail {
 class pickle_machine {
 public:
     /// `pickle` must live as long as what is made of it.
-    explicit pickle_machine(bytes_view pickle) { made_.source = pickle; }
+    explicit pickle_machine(bytes_view pickle) : from_(pickle) { made_.source = pickle; }
 
     /// Errors: pickle_malformed; pickle_refused for opcodes and globals outside the lists; limit_exceeded.
     [[nodiscard]] result<pickled> run() {
         while (!is_over_) {
             std::uint64_t opcode = 0;
-            if (!take_unsigned(1, opcode)) {
+            if (!from_.take_unsigned(1, opcode)) {
                 return cut_off();
             }
             if (result<void> done = carry_out(static_cast<char>(opcode)); !done) {
@@ -48,48 +49,16 @@ private:
     static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
     static constexpr std::size_t most_containers = std::size_t{1} << 22;
 
-    // -- the pickle's bytes
-
-    [[nodiscard]] bool take(std::uint64_t size, bytes_view& bytes) noexcept {
-        if (size > made_.source.size() - at_) {
-            return false;
-        }
-        bytes = made_.source.subspan(at_, static_cast<std::size_t>(size));
-        at_ += static_cast<std::size_t>(size);
-        return true;
-    }
-    [[nodiscard]] bool take_unsigned(std::size_t size, std::uint64_t& value) noexcept {
-        bytes_view bytes;
-        if (!take(size, bytes)) {
-            return false;
-        }
-        value = load_little(bytes.data(), size);
-        return true;
-    }
-    /// Up to a line feed, which is taken too.
-    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
-        const std::string_view rest = as_text(made_.source.subspan(at_));
-        const std::size_t size = rest.find('\n');
-        if (size == std::string_view::npos) {
-            return false;
-        }
-        line = rest.substr(0, size);
-        at_ += size + 1;
-        return true;
-    }
-
     [[nodiscard]] error malformed(const char* what) const {
-        return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {at_, what});
+        return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});
     }
     [[nodiscard]] error cut_off() const { return malformed("it is cut off"); }
     [[nodiscard]] error empty_stack() const { return malformed("an opcode finds nothing to work on"); }
 
-    // -- the stack
-
     [[nodiscard]] result<void> push(const pickle_value& value) {
-        return stack_.push(value) ? result<void>()
-                                  : fail(errc::limit_exceeded, "the pickle stacks more than {} values",
-                                         {pickle_stack::most_values});
+        return stack_.push(value)
+                   ? result<void>()
+                   : fail(errc::limit_exceeded, "the pickle stacks more than {} values", {pickle_stack::most_values});
     }
     [[nodiscard]] result<void> push(pickle_kind kind, std::uint64_t bits, std::size_t place = 0) {
         pickle_value value;
@@ -101,8 +70,9 @@ private:
 
     [[nodiscard]] result<void> count_values(std::size_t more) {
         values_ += more;
-        return values_ <= most_values ? result<void>()
-                                      : fail(errc::limit_exceeded, "the pickle holds more than {} values", {most_values});
+        return values_ <= most_values
+                   ? result<void>()
+                   : fail(errc::limit_exceeded, "the pickle holds more than {} values", {most_values});
     }
 
     // -- opcodes
@@ -193,13 +163,13 @@ private:
             return refuse_instance();
         default:
             return fail(errc::pickle_refused, "the pickle has opcode {} at byte {}, which no checkpoint needs",
-                        {static_cast<unsigned>(static_cast<unsigned char>(opcode)), at_ - 1});
+                        {static_cast<unsigned>(static_cast<unsigned char>(opcode)), from_.position() - 1});
         }
     }
 
     [[nodiscard]] result<void> read_protocol() {
         std::uint64_t version = 0;
-        if (!take_unsigned(1, version)) {
+        if (!from_.take_unsigned(1, version)) {
             return cut_off();
         }
         return version >= 2 && version <= 5
@@ -208,54 +178,54 @@ private:
     }
     [[nodiscard]] result<void> skip(std::uint64_t size) {
         bytes_view skipped;
-        return take(size, skipped) ? result<void>() : cut_off();
+        return from_.take(size, skipped) ? result<void>() : cut_off();
     }
     [[nodiscard]] result<void> stop() {
         is_over_ = true;
         if (!stack_.holds_one_value()) {
             return malformed("it ends with other than one value");
         }
-        if (at_ != made_.source.size()) {
+        if (!from_.is_at_end()) {
             return malformed("bytes follow its end");
         }
         made_.root = stack_.top();
         return {};
     }
     [[nodiscard]] result<void> mark() {
-        return stack_.mark() ? result<void>()
-                             : fail(errc::limit_exceeded, "the pickle stacks more than {} marks",
-                                    {pickle_stack::most_values});
+        return stack_.mark()
+                   ? result<void>()
+                   : fail(errc::limit_exceeded, "the pickle stacks more than {} marks", {pickle_stack::most_values});
     }
     [[nodiscard]] result<void> push_integer(std::size_t size, bool is_signed) {
         std::uint64_t bits = 0;
-        if (!take_unsigned(size, bits)) {
+        if (!from_.take_unsigned(size, bits)) {
             return cut_off();
         }
-        return push(pickle_kind::integer, is_signed ? sign_extended(bits, size) : bits);
+        return push(pickle_kind::integer, is_signed ? extend_sign(bits, size) : bits);
     }
     /// Two's complement of any length, least significant byte first.
     [[nodiscard]] result<void> push_long(std::size_t size_bytes) {
         std::uint64_t size = 0;
-        const std::size_t place = at_ + size_bytes;
+        const std::size_t place = from_.position() + size_bytes;
         bytes_view bytes;
-        if (!take_unsigned(size_bytes, size) || !take(size, bytes)) {
+        if (!from_.take_unsigned(size_bytes, size) || !from_.take(size, bytes)) {
             return cut_off();
         }
         if (size > 8) {
             return push(pickle_kind::long_integer, size, place);
         }
         const std::uint64_t bits = load_little(bytes.data(), bytes.size());
-        return push(pickle_kind::integer, size == 0 ? 0 : sign_extended(bits, bytes.size()));
+        return push(pickle_kind::integer, size == 0 ? 0 : extend_sign(bits, bytes.size()));
     }
     [[nodiscard]] result<void> push_number() {
         bytes_view bytes;
-        return take(8, bytes) ? push(pickle_kind::number, load_big_64(bytes.data())) : cut_off();
+        return from_.take(8, bytes) ? push(pickle_kind::number, load_big_64(bytes.data())) : cut_off();
     }
     [[nodiscard]] result<void> push_bytes(std::size_t size_bytes, pickle_kind kind) {
         std::uint64_t size = 0;
         bytes_view bytes;
-        const std::size_t place = at_ + size_bytes;
-        return take_unsigned(size_bytes, size) && take(size, bytes) ? push(kind, size, place) : cut_off();
+        const std::size_t place = from_.position() + size_bytes;
+        return from_.take_unsigned(size_bytes, size) && from_.take(size, bytes) ? push(kind, size, place) : cut_off();
     }
 
     [[nodiscard]] result<void> push_marked_tuple() {
@@ -277,7 +247,8 @@ private:
     }
     [[nodiscard]] result<void> push_container(pickle_kind kind) {
         if (made_.containers.size() == most_containers) {
-            return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries", {most_containers});
+            return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries",
+                        {most_containers});
         }
         made_.containers.emplace_back();
         return push(kind, 0, made_.containers.size() - 1);
@@ -310,16 +281,17 @@ private:
     [[nodiscard]] result<void> push_global(std::string_view module, std::string_view name) {
         const pickle_global* const known = find_pickle_global(module, name);
         if (known == nullptr) {
-            return fail(errc::pickle_refused,
-                        "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
-                        {in_quotes(name), in_quotes(module)});
+            return fail(
+                errc::pickle_refused,
+                "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
+                {in_quotes(name), in_quotes(module)});
         }
         return push(pickle_kind::global, 0, static_cast<std::size_t>(known - pickle_globals));
     }
     [[nodiscard]] result<void> push_global_of_lines() {
         std::string_view module;
         std::string_view name;
-        return take_line(module) && take_line(name) ? push_global(module, name) : cut_off();
+        return from_.take_line(module) && from_.take_line(name) ? push_global(module, name) : cut_off();
     }
     [[nodiscard]] result<void> push_global_of_texts() {
         pickle_value name;
@@ -335,7 +307,7 @@ private:
     [[nodiscard]] result<void> refuse_instance() {
         std::string_view module;
         std::string_view name;
-        if (!take_line(module) || !take_line(name)) {
+        if (!from_.take_line(module) || !from_.take_line(name)) {
             return cut_off();
         }
         return fail(errc::pickle_refused, "the pickle asks for an instance of {} of module {}; nothing was run",
@@ -370,7 +342,7 @@ private:
         return stack_.top().kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary
                    ? result<void>()
                    : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
-                          {name(stack_.top().kind), at_});
+                          {name(stack_.top().kind), from_.position()});
     }
 
     [[nodiscard]] result<void> load_storage() {
@@ -382,11 +354,9 @@ private:
         return storage ? push(*storage) : storage.error();
     }
 
-    // -- the memo
-
     [[nodiscard]] result<void> put(std::size_t size) {
         std::uint64_t place = 0;
-        return take_unsigned(size, place) ? remember(place) : cut_off();
+        return from_.take_unsigned(size, place) ? remember(place) : cut_off();
     }
     /// Picklers number what they remember: nobody skips a number.
     [[nodiscard]] result<void> remember(std::uint64_t place) {
@@ -407,20 +377,15 @@ private:
     }
     [[nodiscard]] result<void> get(std::size_t size) {
         std::uint64_t place = 0;
-        if (!take_unsigned(size, place)) {
+        if (!from_.take_unsigned(size, place)) {
             return cut_off();
         }
         return place < memo_.size() ? push(memo_[static_cast<std::size_t>(place)])
                                     : malformed("it recalls a value that it has not remembered");
     }
 
-    [[nodiscard]] static std::uint64_t sign_extended(std::uint64_t bits, std::size_t size) noexcept {
-        const std::uint64_t sign = std::uint64_t{1} << (8 * size - 1);
-        return (bits ^ sign) - sign;
-    }
-
     pickled made_;
-    std::size_t at_ = 0;
+    pickle_bytes from_;
     pickle_stack stack_;
     std::vector<pickle_value> memo_;
     std::size_t values_ = 0;

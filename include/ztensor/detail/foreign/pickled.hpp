@@ -36,9 +36,9 @@ enum class pickle_kind : std::uint8_t {
 };
 
 [[nodiscard]] constexpr std::string_view name(pickle_kind kind) noexcept {
-    constexpr std::string_view names[] = {"None", "a bool",     "an int",     "an int of many bytes",
-                                          "a float", "a text",  "bytes",      "a tuple",
-                                          "a list",  "a dict",  "a global",   "a storage",
+    constexpr std::string_view names[] = {"None",    "a bool", "an int",   "an int of many bytes",
+                                          "a float", "a text", "bytes",    "a tuple",
+                                          "a list",  "a dict", "a global", "a storage",
                                           "a tensor"};
     return names[static_cast<std::size_t>(kind)];
 }

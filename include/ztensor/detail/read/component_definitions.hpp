@@ -209,7 +209,7 @@ ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number
     result<void> read = detail::guard_memory([&] {
         return detail::packed_elements(*record_) == 1
                    ? detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
-                                         numbers.size() / number_bytes, numbers)
+                                               numbers.size() / number_bytes, numbers)
                    : detail::read_packed_numbers_into(*file_, *object_, *record_, number_bytes, numbers);
     });
     return read ? read : located(std::move(read).error());
@@ -245,7 +245,7 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     result<digest_state> state = detail::guard_memory([&] {
         return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
-                                              : detail::verify_digest(*file_, *record_);
+                                                                  : detail::verify_digest(*file_, *record_);
     });
     return state ? state : located(std::move(state).error());
 }

@@ -256,10 +256,10 @@ private:
                            : read_part_into(file_, component, wanted.request, part_finder(dimensions, *ranges),
                                             wanted.destination);
         }
-        return target.is_converted() ? read_numbers_into(target.numbers(file_),
-                                                         wanted.destination.size() / wanted.number_bytes,
-                                                         wanted.destination)
-                                     : read_elements_into(file_, component, wanted.request, wanted.destination);
+        return target.is_converted()
+                   ? read_numbers_into(target.numbers(file_), wanted.destination.size() / wanted.number_bytes,
+                                       wanted.destination)
+                   : read_elements_into(file_, component, wanted.request, wanted.destination);
     }
 
     void run_batch(const unit& batch) {

@@ -228,17 +228,17 @@ private:
           type_(component.logical_type == plain_type ? std::string_view() : type_name(file.index, component)) {}
 
     number_reader(const opened_file& file, const weight_blocks& blocks, std::size_t number_bytes) noexcept
-        : file_(file), component_(*blocks.data), number_bytes_(number_bytes), stored_{dtype::u8, {}, blocks.type->bytes,
-                                                                                      1, false},
-          blocks_(blocks.type), block_count_(blocks.count), numbers_per_element_(blocks.type->elements) {}
+        : file_(file), component_(*blocks.data),
+          number_bytes_(number_bytes), stored_{dtype::u8, {}, blocks.type->bytes, 1, false}, blocks_(blocks.type),
+          block_count_(blocks.count), numbers_per_element_(blocks.type->elements) {}
 
     /// Of the numbers that one element gives.
     [[nodiscard]] std::size_t converted_bytes() const noexcept { return numbers_per_element_ * number_bytes_; }
 
     [[nodiscard]] result<void> check_block_count(std::uint64_t found) const {
-        return found == block_count_ ? result<void>()
-                                     : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}",
-                                            {found, block_count_});
+        return found == block_count_
+                   ? result<void>()
+                   : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}", {found, block_count_});
     }
 
     /// The blob where it lies, if its bytes can be converted there: each is looked at once and any value will do.

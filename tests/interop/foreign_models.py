@@ -1,0 +1,176 @@
+"""Random model files written by the gguf, onnx and torch packages, for check_foreign.py.
+
+Each `write_…(chance, folder, number)` gives the file, its kind, what the package was given by name (arrays, or Blocks of
+elements that numpy has no type for), and the texts that it carries.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oracle.need import require
+
+numpy = require("numpy", "requirements-foreign.txt")
+ml_dtypes = require("ml_dtypes", "requirements-foreign.txt")
+gguf = require("gguf", "requirements-foreign.txt")
+onnx = require("onnx", "requirements-foreign.txt")
+
+Written = tuple[Path, str, dict[str, Any], dict[str, str]]
+
+
+class Blocks(NamedTuple):
+    """Elements as their bytes."""
+
+    shape: list[int]
+    storage: str
+    logical: str
+    content: bytes
+
+
+def random_bits(chance: random.Random, dtype: Any, shape: list[int]) -> Any:
+    """An array of any bits."""
+    dtype = numpy.dtype(dtype)
+    count = int(numpy.prod(shape, dtype="u8"))
+    if dtype == numpy.bool_:
+        return (numpy.frombuffer(chance.randbytes(count), "u1") % 2 == 1).reshape(shape)
+    return numpy.frombuffer(chance.randbytes(count * dtype.itemsize), dtype).reshape(shape)
+
+
+def random_texts(chance: random.Random) -> dict[str, str]:
+    """Few texts by distinct keys."""
+    alphabet = "abc.DEF äß漢字🦀"
+    return {f"key.{i}": "".join(chance.choice(alphabet) for _ in range(chance.randrange(60)))
+            for i in range(chance.randrange(4))}  # fmt: skip
+
+
+def write_gguf(chance: random.Random, folder: Path, number: int) -> Written:
+    """Any types, dense ones in either byte order, with values of many kinds beside the texts."""
+    is_big = chance.randrange(4) == 0
+    path = folder / f"{number}.gguf"
+    writer = gguf.GGUFWriter(path, "test", endianess=gguf.GGUFEndian.BIG if is_big else gguf.GGUFEndian.LITTLE)
+    texts = random_texts(chance)
+    texts = {key: text for key, text in texts.items() if text}  # the package leaves out what is empty
+    for key, text in texts.items():
+        writer.add_string(key, text)
+    for i in range(chance.randrange(5)):
+        add = chance.choice([writer.add_uint8, writer.add_int32, writer.add_float64, writer.add_bool])
+        add(f"number.{i}", chance.randrange(2))
+        writer.add_array(f"array.{i}", chance.choice([["a", "ß"], [1, 2, 3], [0.5], [True]]))
+    if chance.randrange(3) == 0:
+        writer.add_custom_alignment(chance.choice([8, 16, 64, 256]))
+    arrays: dict[str, Any] = {}
+    blocks = [each for each, (elements, _) in gguf.GGML_QUANT_SIZES.items() if elements > 1 and each.name != "Q8_1"]
+    for i in range(chance.randrange(12)):
+        outer = [chance.choice([1, 2, 3, 5]) for _ in range(chance.randrange(4))]
+        if is_big or chance.randrange(2):
+            name = chance.choice(["float32", "float16", "float64", "int8", "int16", "int32", "int64"])
+            array = random_bits(chance, name, [*outer, chance.choice([1, 3, 7])])
+            arrays[f"t{i}"] = array
+            writer.add_tensor(f"t{i}", array.copy())
+            continue
+        kind = chance.choice(blocks)
+        elements, size = gguf.GGML_QUANT_SIZES[kind]
+        count = chance.choice([1, 2, 5])
+        content = random_bits(chance, "uint8", [*outer, count * size])
+        arrays[f"t{i}"] = Blocks([*outer, count * elements], "u8", "", content.tobytes())
+        writer.add_tensor(f"t{i}", content.copy(), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path, "gguf", arrays, texts
+
+
+ONNX_TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+              "bool", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
+              ml_dtypes.float8_e5m2]  # fmt: skip
+
+
+def typed_tensor(name: str, array: Any) -> Any:
+    """With its elements in the field for their type."""
+    kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    tensor = onnx.TensorProto(name=name, data_type=kind, dims=array.shape)
+    flat = array.ravel()
+    if array.dtype.name.startswith("complex"):
+        flat = flat.view(f"f{array.dtype.itemsize // 2}")
+    elif array.dtype.itemsize <= 2 and array.dtype.kind in "fbV" or array.dtype.name.startswith(("bfloat", "float8")):
+        flat = flat.view(f"u{array.dtype.itemsize}")
+    getattr(tensor, onnx.helper.tensor_dtype_to_field(kind)).extend(flat.tolist())
+    return tensor
+
+
+def write_onnx(chance: random.Random, folder: Path, number: int) -> Written:
+    """Raw, typed and external elements, mixed."""
+    arrays: dict[str, Any] = {}
+    tensors = []
+    weights = b""
+    for i in range(chance.randrange(15)):
+        name = chance.choice(["layer/", "ü ", ""]) + str(i)
+        array = random_bits(chance, chance.choice(ONNX_TYPES), [chance.choice([0, 1, 2, 7]) for _ in range(chance.randrange(4))])
+        if array.dtype.kind in "fc" and array.dtype.itemsize > 2:
+            array = numpy.nan_to_num(array)  # what passes through Python's floats changes the bits of NaN
+        arrays[name] = array
+        way = chance.randrange(3)
+        tensor = typed_tensor(name, array) if way == 0 else onnx.numpy_helper.from_array(array, name)
+        if way == 2:
+            onnx.external_data_helper.set_external_data(tensor, f"{number}.bin", len(weights), len(tensor.raw_data))
+            weights += tensor.raw_data
+            tensor.ClearField("raw_data")
+        tensors.append(tensor)
+    (folder / f"{number}.bin").write_bytes(weights)
+    graph = onnx.helper.make_graph([], "g", [], [], tensors)
+    model = onnx.helper.make_model(graph)
+    texts = random_texts(chance)
+    onnx.helper.set_model_props(model, texts)
+    path = folder / f"{number}.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path, "onnx", arrays, texts
+
+
+def write_pt(chance: random.Random, folder: Path, number: int) -> Written:
+    """Nested, with slices, transposed and shared tensors, in protocols 2 to 5."""
+    import torch
+
+    arrays: dict[str, Any] = {}
+    checkpoint: dict[str, Any] = {}
+    kinds = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+             "complex64"]  # fmt: skip
+    for i in range(chance.randrange(12)):
+        shape = [chance.choice([1, 2, 3, 6]) for _ in range(chance.randrange(1, 4))]
+        dtype = getattr(torch, chance.choice(kinds))
+        size = torch.empty(0, dtype=dtype).element_size()
+        raw = random_bits(chance, "uint8", [int(numpy.prod(shape)) * size])
+        if dtype == torch.bool:
+            raw = raw % 2
+        tensor = torch.from_numpy(raw.copy()).view(dtype).reshape(shape)
+        if chance.randrange(3) == 0:
+            tensor = tensor.permute(*chance.sample(range(len(shape)), len(shape)))
+        if chance.randrange(3) == 0:
+            tensor = tensor[chance.randrange(shape[0]) :] if tensor.shape[0] == shape[0] else tensor[:1]
+        group = checkpoint.setdefault(chance.choice(["model", "optimizer"]), {})
+        group[f"w.{i}"] = tensor
+        prefix = next(key for key, value in checkpoint.items() if value is group)
+        content = torch.empty(tensor.shape, dtype=dtype).copy_(tensor).reshape(-1).view(torch.uint8).numpy().tobytes()
+        word = {"torch.bfloat16": "bf16", "torch.bool": "bool", "torch.complex64": "f32"}.get(str(dtype))
+        word = word or str(dtype).split(".")[1][0] + str(8 * size)
+        logical = "complex64" if dtype == torch.complex64 else ""
+        arrays[f"{prefix}.w.{i}"] = Blocks(list(tensor.shape), word, logical, content)
+        if chance.randrange(3) == 0:
+            group[f"tied.{i}"] = tensor
+            arrays[f"{prefix}.tied.{i}"] = arrays[f"{prefix}.w.{i}"]
+    texts = random_texts(chance)
+    checkpoint.update(texts)
+    checkpoint["epoch"] = number
+    path = folder / f"{number}.pt"
+    torch.save(checkpoint, path, pickle_protocol=chance.choice([2, 3, 4, 5]))
+    return path, "pt", arrays, texts
+
+
+WRITERS = {"gguf": write_gguf, "onnx": write_onnx}
+if importlib.util.find_spec("torch") is not None:
+    WRITERS["pt"] = write_pt
+else:
+    print("PyTorch is not installed: no checkpoints are written and compared")
