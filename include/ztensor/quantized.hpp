@@ -12,6 +12,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,9 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// An object of format quantized_group whose parameters are valid and whose parts have the sizes that they demand.
+/// An object of format quantized_group (zt.quant_group/1 in version 2) whose parameters are valid and whose parts have
+/// the sizes that they demand. In version 2 parameters().packing_name is empty for codes that stand most significant
+/// first, which unpack() and dequantize() read all the same; packed_shape() and group_shape() divide axis().
 /// Borrowed from the reader, like the object. A packing that is unknown is reported, not interpreted: then the sizes
 /// are not checked, and unpack() and dequantize() are refused.
 class quantized_view {
@@ -47,7 +50,13 @@ public:
 
     [[nodiscard]] component_view packed_weight() const noexcept { return packed_; }
     [[nodiscard]] component_view scales() const noexcept { return scales_; }
+    /// Only where has_zeros(): version 2 may say what the zero points are without a component.
     [[nodiscard]] component_view zeros() const noexcept { return zeros_; }
+    [[nodiscard]] bool has_zeros() const noexcept { return has_zeros_; }
+    /// The dimension along which weights are grouped: the last, but in version 2.
+    [[nodiscard]] std::size_t axis() const noexcept {
+        return axis_ == last_axis ? std::max<std::size_t>(shape().rank(), 1) - 1 : axis_;
+    }
 
     /// The quantized integers, one for each element of shape(), row-major, as unsigned numbers.
     /// Errors: quant_packing (unknown), quant_bits (more bits than Q has), size_mismatch, limit_exceeded (integers and
@@ -74,7 +83,11 @@ private:
                    const component_view& scales, const component_view& zeros)
         : object_(object), parameters_(std::move(parameters)), packed_(packed), scales_(scales), zeros_(zeros) {}
 
+    static constexpr std::size_t last_axis = static_cast<std::size_t>(-1);
+
     [[nodiscard]] static result<quantized_view> load(const object_view& object);
+    [[nodiscard]] static result<quantized_view> load_2(const object_view& object);
+    [[nodiscard]] result<void> unpack_into_2(detail::element_memory weights, std::size_t weight_bytes) const;
     /// Unsigned integers of 1, 2, 4 or 8 bytes.
     [[nodiscard]] result<void> unpack_into(detail::element_memory weights, std::size_t weight_bytes) const;
     [[nodiscard]] result<std::vector<float>> compute_weights() const;
@@ -87,6 +100,8 @@ private:
     component_view packed_;
     component_view scales_;
     component_view zeros_;
+    std::size_t axis_ = last_axis;
+    bool has_zeros_ = true;
 };
 
 } // namespace ZTENSOR_MODE

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/weight_blocks.hpp>
@@ -124,6 +125,9 @@ ZTENSOR_INLINE result<component_view> object_view::data() const {
 
 ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, detail::element_memory weights) const {
     result<void> read = detail::guard_memory([&] {
+        if (detail::has_group_weights(file_->index, *record_)) {
+            return detail::read_group_weights(*file_, *record_, number_bytes, weights);
+        }
         return detail::read_numbers(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes), weights);
     });
     return read ? read : located(std::move(read).error());
@@ -131,6 +135,9 @@ ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, 
 
 ZTENSOR_INLINE result<void> object_view::read_weights_into(std::size_t number_bytes, span<std::byte> weights) const {
     result<void> read = detail::guard_memory([&] {
+        if (detail::has_group_weights(file_->index, *record_)) {
+            return detail::read_group_weights_into(*file_, *record_, number_bytes, weights);
+        }
         return detail::read_numbers_into(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes),
                                          weights.size() / number_bytes, weights);
     });

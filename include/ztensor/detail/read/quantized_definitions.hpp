@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/layout/integers.hpp>
@@ -17,6 +18,7 @@
 #include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/object_view.hpp>
@@ -30,6 +32,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -125,6 +128,9 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     if (result<void> valid = detail::check_format(file, record, format::quantized_group); !valid) {
         return std::move(valid).error();
     }
+    if (file.index.generation == generation::v2) {
+        return load_2(object);
+    }
     result<quantization> parameters = detail::read_quantization(object.attributes());
     if (!parameters) {
         return std::move(parameters).error();
@@ -149,6 +155,47 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     return quantized_view(object, *std::move(parameters), packed, scales, zeros);
 }
 
+ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const object_view& object) {
+    const result<detail::quant_group_layout> layout = detail::read_quant_group(object.attributes(), object.shape());
+    if (!layout) {
+        return layout.error();
+    }
+    quantization parameters;
+    parameters.bits = layout->bits;
+    parameters.group_size = layout->group_size;
+    if (layout->is_lsb_first) {
+        parameters.packing_name = std::to_string(layout->per_word) + "_per_" + std::string(name(layout->word));
+    }
+    const bool has_zeros = layout->zero == detail::zero_form::tensor;
+    const component_view scales = *object.component("scales");
+    quantized_view view(object, std::move(parameters), *object.component("data"), scales,
+                        has_zeros ? *object.component("zeros") : scales);
+    view.axis_ = static_cast<std::size_t>(layout->axis);
+    view.has_zeros_ = has_zeros;
+    return view;
+}
+
+/// Version 2, whose packings have more to say than a name.
+ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_into_2(detail::element_memory weights,
+                                                                       std::size_t weight_bytes) const {
+    const result<detail::quant_group_layout> layout = detail::read_quant_group(object_.attributes(), object_.shape());
+    if (!layout) {
+        return layout.error();
+    }
+    const detail::opened_file& file = detail::object_access::file_of(object_);
+    detail::call_budget budget(file.options);
+    if (result<void> allowed = budget.take(layout->codes, weight_bytes); !allowed) {
+        return allowed;
+    }
+    std::byte* at = weights.resize(weights.owner, static_cast<std::size_t>(layout->codes)).data();
+    detail::group_weights codes(file, detail::object_access::record_of(object_));
+    return codes.read_codes(*layout, "data", layout->codes, [&](std::uint64_t code) {
+        std::memset(at, 0, weight_bytes);
+        at[detail::host_is_little_endian ? 0 : weight_bytes - 1] = static_cast<std::byte>(code); // of 8 bits at most
+        at += weight_bytes;
+    });
+}
+
 ZTENSOR_INLINE std::optional<ztensor::packing> quantized_view::packing() const noexcept {
     return detail::parse_packing(parameters_.packing_name);
 }
@@ -166,7 +213,7 @@ ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) con
     ztensor::shape out;
     const ztensor::shape whole = object_.shape();
     for (std::size_t i = 0; divisor != 0 && i < whole.rank(); ++i) {
-        out.push_back(i + 1 == whole.rank() ? whole[i] / divisor : whole[i]);
+        out.push_back(i == axis_ || (axis_ == last_axis && i + 1 == whole.rank()) ? whole[i] / divisor : whole[i]);
     }
     return out;
 }
@@ -174,6 +221,9 @@ ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) con
 ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory weights,
                                                         std::size_t weight_bytes) const {
     result<void> done = detail::guard_memory([&]() -> result<void> {
+        if (detail::object_access::file_of(object_).index.generation == generation::v2) {
+            return unpack_into_2(weights, weight_bytes);
+        }
         const std::optional<ztensor::packing> packed = packing();
         if (!packed) {
             return detail::unknown_packing(parameters_.packing_name);
@@ -220,6 +270,10 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::dequantize() const {
 }
 
 ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() const {
+    const detail::opened_file& file = detail::object_access::file_of(object_);
+    if (file.index.generation == generation::v2) {
+        return object_.read_as<float>();
+    }
     const std::optional<ztensor::packing> packed = packing();
     if (!packed) {
         return detail::unknown_packing(parameters_.packing_name);
