@@ -111,6 +111,10 @@ MEANINGS = {
     "per_word": "How many integers are in a word.",
     "word": "The storage type of a word.",
     "current": "What it points to.",
+    "add": "Adds one. As load_plan::add().",
+    "add_as": "Adds one to be converted. As load_plan::add_as().",
+    "add_rows": "Adds rows of one. As load_plan::add_rows().",
+    "add_slice": "Adds a part of one. As load_plan::add_slice().",
     "path": "The path.",
     "object": "The object's name.",
     "component": "The component's role.",
@@ -165,7 +169,8 @@ def statement(lines, start):
 def without_html(comment):
     """The comment with result<T> and its like as code, which HTML would take for tags."""
     parts = comment.split("`")
-    parts[::2] = [re.sub(r"[\w:]+<[\w:, ]*>(?:::\w+(?:\(\))?)?", r"`\g<0>`", part) for part in parts[::2]]
+    parts[::2] = [re.sub(r"\b[\w:]+<[\w:, ]+>(?:::\w+(?:\(\))?)?", r"`\g<0>`", re.sub(r"(?<!\w)<(\w+)>", r"\\<\1\\>", part))
+                  for part in parts[::2]]
     return "`".join(parts)
 
 

@@ -7,6 +7,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/content_digest.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/manifest/write_2.hpp>
