@@ -202,8 +202,11 @@ public:
     };
 
     /// From 1.0 on a bool is 0 or 1. Errors: bad_bool.
-    [[nodiscard]] result<void> check_bools(bytes_view bools) const {
-        const auto found = std::find_if(bools.begin(), bools.end(), [](std::byte byte) { return byte > std::byte{1}; });
+    [[nodiscard]] ZTENSOR_COLD result<void> check_bools(bytes_view bools) const {
+        const std::byte* found = bools.begin();
+        while (found != bools.end() && *found <= std::byte{1}) {
+            ++found;
+        }
         if (options_.version_ == format_version::v0_1 || found == bools.end()) {
             return {};
         }
