@@ -22,5 +22,6 @@ run_example() { # NAME ARGUMENT...
 run_example load_model "$model" "$scratch/copy.zt"
 run_example save_model "$scratch/saved.zt"
 run_example inspect "$scratch/saved.zt"
+run_example engine "$scratch"
 run_example rewrite "$model" "$scratch/rewritten.zt"
 run_example inspect "$scratch/rewritten.zt"

@@ -44,6 +44,17 @@ inline constexpr bool is_handle_v<span<T>> = true;
 /// Throws exception(why), or says why and ends the program where exceptions are off.
 [[noreturn]] void raise(const error& why);
 
+/// Says that a result was asked for what it does not hold, and ends the program.
+[[noreturn]] void result_misused() noexcept;
+
+inline void expect([[maybe_unused]] bool is_there) noexcept {
+#if !defined(NDEBUG)
+    if (!is_there) {
+        result_misused();
+    }
+#endif
+}
+
 template <class T>
 inline constexpr bool is_result_v = false;
 template <class T>
@@ -107,6 +118,8 @@ class [[nodiscard]] result {
 public:
     using value_type = T;
     using error_type = ztensor::error;
+    template <class U>
+    using rebind = result<U>;
 
     /// T's default value.
     template <class U = T, std::enable_if_t<std::is_default_constructible_v<U>, int> = 0>
@@ -122,6 +135,10 @@ public:
     result(result<U> other) : has_value_(other.has_value()) {
         has_value_ ? construct(*std::move(other)) : construct_error(std::move(other).error());
     }
+
+    /// A T made in place of `from`.
+    template <class... From, std::enable_if_t<std::is_constructible_v<T, From&&...>, int> = 0>
+    explicit result(std::in_place_t, From&&... from) : value_(std::forward<From>(from)...), has_value_(true) {}
 
     result(const result& other) : has_value_(other.has_value_) {
         has_value_ ? construct(other.value_) : construct_error(other.error_);
@@ -146,20 +163,36 @@ public:
     }
     ~result() { destroy(); }
 
+    /// A new value in place of what there was.
+    template <class... From>
+    T& emplace(From&&... from) noexcept {
+        static_assert(std::is_nothrow_constructible_v<T, From&&...>, "an emplacement that fails would leave nothing");
+        destroy();
+        has_value_ = true;
+        construct(std::forward<From>(from)...);
+        return value_;
+    }
+    friend void swap(result& a, result& b) noexcept {
+        result kept = std::move(a);
+        a = std::move(b);
+        b = std::move(kept);
+    }
+
     [[nodiscard]] bool has_value() const noexcept { return has_value_; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value_; }
 
-    [[nodiscard]] T& operator*() & noexcept { return value_; }
-    [[nodiscard]] const T& operator*() const& noexcept { return value_; }
-    [[nodiscard]] T operator*() && { return std::move(value_); }
-    [[nodiscard]] T operator*() const&& { return value_; }
-    [[nodiscard]] T* operator->() & noexcept { return &value_; }
-    [[nodiscard]] const T* operator->() const& noexcept { return &value_; }
+    // Taking what is not there is a mistake that ends the program, unless NDEBUG is defined.
+    [[nodiscard]] T& operator*() & noexcept { return expect(), value_; }
+    [[nodiscard]] const T& operator*() const& noexcept { return expect(), value_; }
+    [[nodiscard]] T operator*() && { return expect(), std::move(value_); }
+    [[nodiscard]] T operator*() const&& { return expect(), value_; }
+    [[nodiscard]] T* operator->() & noexcept { return expect(), &value_; }
+    [[nodiscard]] const T* operator->() const& noexcept { return expect(), &value_; }
     template <class Handle = T>
     [[nodiscard]] const Handle* operator->() const&& noexcept {
         static_assert(detail::is_handle_v<Handle>,
                       "this result is a temporary, and what -> lends would die with it: keep the result in a variable");
-        return &value_;
+        return expect(), &value_;
     }
 
     T& value() & {
@@ -179,10 +212,10 @@ public:
         return value_;
     }
 
-    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
-    [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
-    [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
-    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return expect_error(), error_; }
+    [[nodiscard]] ztensor::error& error() & noexcept { return expect_error(), error_; }
+    [[nodiscard]] ztensor::error error() && noexcept { return expect_error(), std::move(error_); }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return expect_error(), error_; }
 
     template <class U>
     [[nodiscard]] T value_or(U&& fallback) const& {
@@ -275,6 +308,8 @@ private:
             error_.~error();
         }
     }
+    void expect() const noexcept { detail::expect(has_value_); }
+    void expect_error() const noexcept { detail::expect(!has_value_); }
     void require() const {
         if (!has_value_) {
             detail::raise(error_);
@@ -294,23 +329,29 @@ class [[nodiscard]] result<void> {
 public:
     using value_type = void;
     using error_type = ztensor::error;
+    template <class U>
+    using rebind = result<U>;
 
     result() noexcept : error_(nullptr) {}
     result(ztensor::error why) noexcept : error_(std::move(why)) {}
 
+    /// Success in place of what there was.
+    void emplace() noexcept { *this = result(); }
+    friend void swap(result& a, result& b) noexcept { std::swap(a.error_, b.error_); }
+
     [[nodiscard]] bool has_value() const noexcept { return error_.details_ == nullptr; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
-    void operator*() const noexcept {}
+    void operator*() const noexcept { detail::expect(has_value()); }
     void value() const {
         if (!has_value()) {
             detail::raise(error_);
         }
     }
 
-    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
-    [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
-    [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
-    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return expect_error(), error_; }
+    [[nodiscard]] ztensor::error& error() & noexcept { return expect_error(), error_; }
+    [[nodiscard]] ztensor::error error() && noexcept { return expect_error(), std::move(error_); }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return expect_error(), error_; }
     [[nodiscard]] ztensor::error error_or(ztensor::error fallback) const {
         return has_value() ? std::move(fallback) : error_;
     }
@@ -361,6 +402,8 @@ public:
     friend bool operator!=(const result& a, const result& b) noexcept { return !(a == b); }
 
 private:
+    void expect_error() const noexcept { detail::expect(!has_value()); }
+
     ztensor::error error_; ///< without details where all went well
 };
 

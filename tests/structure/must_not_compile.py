@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Compiles a file several times: as it stands it must compile, with MISUSE defined it must not. Where it holds several
 misuses, one for each number that it compares MISUSE with, none of them may. Declarations are enough for that, so it is
-done in compiled mode, which has no more.
+done in compiled mode, which has no more. What a comment behind `MISUSE == N` says must stand in the only error.
 
 usage: must_not_compile.py FILE COMPILER INCLUDE_FOLDERS, the folders separated by semicolons
 """
@@ -23,8 +23,8 @@ def main():
     if right.returncode != 0:
         return f"the right use does not compile:\n{right.stdout}"
     with open(source, encoding="utf-8") as file:
-        numbers = sorted({int(number) for number in re.findall(r"MISUSE == (\d+)", file.read())})
-    for number in numbers or [1]:
+        cures = {int(number): cure for number, cure in re.findall(r"MISUSE == (\d+)(?: // (.+))?", file.read())}
+    for number, cure in sorted((cures or {1: ""}).items()):
         wrong = compile_file(source, compiler, folders, f"-DMISUSE={number}")
         if wrong.returncode == 0:
             return f"misuse {number} compiles"
@@ -32,6 +32,8 @@ def main():
         print("\n".join(errors[:3]))
         if not errors:
             return f"the compiler failed without an error:\n{wrong.stdout}"
+        if cure and (len(errors) != 1 or cure not in wrong.stdout.replace('" "', "")):
+            return f"misuse {number} is not met by one error that says: {cure}\n{wrong.stdout}"
     return 0
 
 

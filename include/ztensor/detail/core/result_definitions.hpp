@@ -6,14 +6,18 @@
 
 #include <ztensor/result.hpp>
 
-#if !ZTENSOR_HAS_EXCEPTIONS
 #include <cstdio>
 #include <cstdlib>
-#endif
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+[[noreturn]] ZTENSOR_COLD ZTENSOR_INLINE void result_misused() noexcept {
+    std::fputs("ztensor: the value of a result that holds an error was taken, or the error of one that holds none\n",
+               stderr);
+    std::abort();
+}
 
 [[noreturn]] ZTENSOR_COLD ZTENSOR_INLINE void raise(const error& why) {
 #if ZTENSOR_HAS_EXCEPTIONS

@@ -88,6 +88,13 @@ struct located_file {
     return {};
 }
 
+[[nodiscard]] ZTENSOR_COLD inline error why_no_folder(const error& why) {
+    const std::error_code failure = why.os_error();
+    return failure == std::errc::no_such_file_or_directory
+               ? os_failure("the folder that the file is to stand in does not exist", failure)
+               : why;
+}
+
 /// Follows symbolic links and opens the directory. Nothing need have the name yet.
 /// Fails with errc::invalid_argument if the path names no file, errc::not_regular_file for a directory that is spelled
 /// as one, or errc::io_error.
@@ -110,11 +117,8 @@ struct located_file {
         return fail(errc::invalid_argument, "the path names no file");
     }
     result<directory> opened = directory::open(directory_of(reached.value), will_sync, os);
-    if (!opened && opened.error().os_error() == std::errc::no_such_file_or_directory) {
-        return os_failure("the folder that the file is to stand in does not exist", opened.error().os_error());
-    }
     if (!opened) {
-        return std::move(opened).error();
+        return why_no_folder(opened.error());
     }
     return located_file{*std::move(opened), name};
 }

@@ -68,10 +68,14 @@ check_stored_type(const opened_file& file, const component_record& component, co
     }
     const bool has_type = !type.empty();
     const bool asks_type = !request.type.empty();
-    return fail(errc::type_mismatch, "the elements are {}{}{}, but {}{}{} was asked for",
+    // read_as() would do it, but for complex numbers and types that are unknown.
+    const logical_type_facts* const meaning = find_logical_type(type);
+    const bool is_number = !has_type || (meaning != nullptr && meaning->storage_elements == 1);
+    const bool asks_float = (request.storage == dtype::f32 || request.storage == dtype::f64) && !asks_type;
+    return fail(errc::type_mismatch, "the elements are {}{}{}, but {}{}{} was asked for{}",
                 {name(*component.dtype), has_type ? " of type " : "", has_type ? in_quotes(type) : piece(""),
-                 name(*request.storage), asks_type ? " of type " : "",
-                 asks_type ? in_quotes(request.type) : piece("")});
+                 name(*request.storage), asks_type ? " of type " : "", asks_type ? in_quotes(request.type) : piece(""),
+                 is_number && asks_float ? ": read_as<float>() or <double> converts them" : ""});
 }
 
 /// The component is an array of the requested elements. Errors: unknown_dtype, type_mismatch.

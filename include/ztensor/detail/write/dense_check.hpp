@@ -100,8 +100,8 @@ struct dense_tensor {
 
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
 /// too_large_for_host, type_mismatch, size_mismatch.
-[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
-                                                                    std::uint64_t found_bytes) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
+                                                                std::uint64_t found_bytes) {
     const std::string_view word = tensor.type.value_or(name(tensor.storage));
     if (!is_utf8(word)) {
         return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)});

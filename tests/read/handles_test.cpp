@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+//
+// Readers and what they hand out as values: default-constructed, indexed, iterated; and who an error blames.
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/writing.hpp"
+
+#include <ztensor/load_plan.hpp>
+#include <ztensor/quantized.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/sparse.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using support::refusal;
+using ztensor::errc;
+using ztensor::error_kind;
+using ztensor::reader;
+
+reader three_objects() {
+    return support::reopened({}, [](ztensor::writer& out) {
+        out.add("a", {2, 2}, {1.0F, 2.0F, 3.0F, 4.0F}, {}, ztensor::attributes().set("unit", "mV")).value();
+        out.add("b", {2}, std::vector<ztensor::bfloat16>(2)).value();
+        out.add_csr("c", {2, 3}, std::vector<float>{7, 8, 9}, std::vector<std::uint64_t>{1, 0, 2},
+                    std::vector<std::uint64_t>{0, 1, 3})
+            .value();
+    });
+}
+
+template <class T>
+void check_blames_caller(const ztensor::result<T>& refused, errc code) {
+    REQUIRE_FALSE(refused.has_value());
+    INFO(refused.error().what());
+    CHECK(refused.error().code() == code);
+    CHECK(refused.error().kind() == error_kind::usage);
+}
+
+} // namespace
+
+TEST_CASE("a reader of no file has no objects until a file is opened") {
+    reader model;
+    CHECK_FALSE(model.is_open());
+    CHECK(model.empty());
+    CHECK(model.begin() == model.end());
+    CHECK(refusal(model.find("a")) == errc::object_not_found);
+    CHECK(refusal(model.read<float>("a")) == errc::object_not_found);
+    CHECK_FALSE(model.contains("a"));
+    CHECK(model.attributes().empty());
+    CHECK_FALSE(model.has_attributes());
+    CHECK(refusal(model.attributes().integer("k")) == errc::attribute_not_found);
+    CHECK(model.version().empty());
+    CHECK(model.path().empty());
+    CHECK(model.file_bytes() == 0);
+    CHECK(model.manifest_bytes() == 0);
+    CHECK_FALSE(model.is_mapped());
+    CHECK(model.verify().value().complete());
+    CHECK(ztensor::load_plan(model).run().has_value());
+    CHECK(ztensor::read_all(model).value().empty());
+    model = three_objects();
+    CHECK(model.is_open());
+    CHECK(model.size() == 3);
+}
+
+TEST_CASE("objects and components are found by name, and by place") {
+    const reader model = three_objects();
+    CHECK(model["a"].read<float>().value()[3] == 4);
+    CHECK(model["a"].dtype() == ztensor::dtype::f32);
+    CHECK(model["b"].dtype_name() == "bf16");
+    CHECK(model["a"].type().empty());
+    CHECK(model["c"].dtype() == std::nullopt);
+    CHECK(model["c"].dtype_name().empty());
+    CHECK(model["c"]["values"].dtype() == ztensor::dtype::f32);
+    CHECK(model[2].name() == "c");
+    CHECK(model["a"][0].role() == "data");
+#if ZTENSOR_HAS_EXCEPTIONS
+    CHECK_THROWS_AS(model["nobody"], ztensor::exception);
+    CHECK_THROWS_AS(model["a"]["scales"], ztensor::exception);
+#endif
+}
+
+TEST_CASE("iterators go on, back and at once") {
+    const reader model = three_objects();
+    reader::iterator at = model.begin();
+    CHECK((*at++).name() == "a");
+    CHECK(at->name() == "b");
+    CHECK((*++at).name() == "c");
+    CHECK((*at--).name() == "c");
+    CHECK(at[1].name() == "c");
+    CHECK((at + 1)->name() == "c");
+    CHECK(((1 + at) - 2)->name() == "a");
+    CHECK(model.end() - model.begin() == 3);
+    CHECK(at > model.begin());
+    CHECK(at <= at);
+    const auto found =
+        std::find_if(model.begin(), model.end(), [](auto object) { return object.dtype_name() == "bf16"; });
+    CHECK(found->name() == "b");
+    const ztensor::object_view csr = model["c"];
+    ztensor::object_view::iterator part;
+    part = csr.begin();
+    const auto before = part++;
+    CHECK(before->role() != part->role());
+    CHECK(csr.end() - part == 2);
+    auto attribute = model["a"].attributes().begin();
+    CHECK(std::distance(attribute, model["a"].attributes().end()) == 1);
+    CHECK((*attribute++).key == "unit");
+    CHECK(attribute == ztensor::attributes_view::iterator());
+}
+
+TEST_CASE("an error blames who broke the rule") {
+    const reader model = three_objects();
+    std::vector<float> wrong(3);
+    check_blames_caller(model.read_into("a", wrong), errc::size_mismatch);
+    check_blames_caller(model.read_as_into("b", wrong), errc::size_mismatch);
+    check_blames_caller(model.read_rows<float>("a", 1, 3), errc::out_of_bounds);
+    check_blames_caller(model.read_slice<float>("a", {{0, 1}, {0, 3}}), errc::out_of_bounds);
+    check_blames_caller(model["a"]["data"].read_part<float>(0, 5, 4), errc::out_of_bounds);
+    std::byte byte;
+    check_blames_caller(model["a"]["data"].read_stored_into(ztensor::span<std::byte>(&byte, 1), 16),
+                        errc::out_of_bounds);
+    check_blames_caller(ztensor::csr_view<float>::from_rows(model["c"], 0, 3), errc::out_of_bounds);
+    const std::vector<std::uint64_t> indices = {5};
+    check_blames_caller(ztensor::coo_view<float>::from_parts({3}, ztensor::span<const float>(wrong).first(1), indices),
+                        errc::sparse_index);
+    ztensor::load_plan plan(model);
+    plan.add("a", wrong).add_rows("a", 3, 4, wrong);
+    check_blames_caller(plan.run(), errc::size_mismatch);
+    const std::byte open_array[] = {std::byte{0x9f}};
+    check_blames_caller(ztensor::attributes().set_cbor("k", open_array), errc::cbor_truncated);
+
+    const auto damaged = ztensor::reader::from_bytes(ztensor::bytes_view());
+    CHECK(damaged.error().kind() == error_kind::invalid_file);
+    CHECK(ztensor::error(errc::size_mismatch, "x").kind() == error_kind::invalid_file);
+    CHECK(ztensor::error(errc::size_mismatch, "x").by_caller().kind() == error_kind::usage);
+    CHECK(ztensor::error(errc::io_error, "x").by_caller().kind() == error_kind::io);
+    CHECK(ztensor::error(errc::type_mismatch, "x").by_file().kind() == error_kind::invalid_file);
+}
+
+TEST_CASE("floats asked of what only converts to them are told how") {
+    const reader model = three_objects();
+    CHECK(model.read<float>("b").error().sentence().find("read_as<float>()") != std::string::npos);
+    CHECK(model.view<double>("a").error().sentence().find("read_as") != std::string::npos);
+    CHECK(model.read<std::int32_t>("a").error().sentence().find("read_as") == std::string::npos);
+}
