@@ -37,15 +37,15 @@ def run_or_skip(what: str, command: list[str]) -> None:
         skip(f"{what} failed: {lines[-1]}")
 
 
-def environment(folder: Path) -> str:
-    """A Python with the packages of both requirements files."""
+def environment(folder: Path, requirements: str) -> str:
+    """A Python with the packages of the requirements files of that pattern."""
     if sys.version_info < OLDEST_PYTHON:
         skip("the second implementation needs Python {}.{}, this is {}.{}".format(*OLDEST_PYTHON, *sys.version_info))
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     install += ["--retries", "2", "--timeout", "20"]
-    install += [word for path in sorted(HERE.glob("requirements*.txt")) for word in ("-r", str(path))]
+    install += [word for path in sorted(HERE.glob(requirements)) for word in ("-r", str(path))]
     run_or_skip("installing Python packages", install)
     return str(python)
 
@@ -100,7 +100,10 @@ def main() -> int:
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    results = compare(environment(arguments.work / "environment"), arguments)
+    results = compare(environment(arguments.work / "environment", "requirements*.txt"), arguments)
+    python = environment(arguments.work / "environment_2", "version_2.txt")
+    results.append(run("write files of version 2 with its reference, and inspect them", python, "-B", HERE / "check_v2.py",
+                       arguments.work / "files" / "version_2", "--inspect", *arguments.inspect, "--seed", arguments.seed))
     print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
     return 0 if all(results) else 1
 
