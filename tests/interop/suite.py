@@ -113,6 +113,8 @@ def main() -> int:
     first = environment(arguments.work / "environment", sorted(HERE.glob("requirements*.txt")))
     second = environment(arguments.work / "environment_2", [HERE / "version-2-requirements.txt"])
     results = [*compare(first, arguments), *compare_version_2(second, arguments)]
+    results.append(run("write files of version 2 with its reference, and inspect them", second, "-B", HERE / "check_v2.py",
+                       arguments.work / "files" / "version_2", "--inspect", *arguments.inspect, "--seed", arguments.seed))
     print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
     return 0 if all(results) else 1
 
