@@ -94,7 +94,8 @@ ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 find_package(Threads REQUIRED)
 
 # Our own programs use it whatever the library passes on.
-if(ZTENSOR_JSON OR ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS)
+if(ZTENSOR_JSON OR ZTENSOR_BUILD_TESTS OR ZTENSOR_BUILD_EXAMPLES OR ZTENSOR_BUILD_BENCHMARKS OR
+   ZTENSOR_INSTALL_TOOL)
     if(NOT TARGET nlohmann_json::nlohmann_json)
         find_package(nlohmann_json ${ztensor_json_min_version} CONFIG QUIET)
     endif()
