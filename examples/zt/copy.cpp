@@ -14,7 +14,8 @@ namespace {
 
 const std::map<std::string, ztensor::format_version> versions = {{"0.1", ztensor::format_version::v0_1},
                                                                  {"1.1", ztensor::format_version::v1_1},
-                                                                 {"1.2", ztensor::format_version::v1_2}};
+                                                                 {"1.2", ztensor::format_version::v1_2},
+                                                                 {"2", ztensor::format_version::v2}};
 
 /// The version of a file, or the nearest that can be written.
 ztensor::format_version version_like(const ztensor::reader& file) {
@@ -80,7 +81,7 @@ void add_migrate(tool& to) {
         to, "migrate", "Copy a file into another version of the format", "migrate --version 1.1 model.zt old.zt",
         [options] { return copy_file(options->in, options->out, options->selected, &versions.at(options->version)); });
     add_in_and_out(command, *options);
-    command->add_option("--version", options->version, "0.1, 1.1 or 1.2, which is the default")
+    command->add_option("--version", options->version, "0.1, 1.1, 1.2, which is the default, or 2")
         ->type_name("VERSION")
         ->check(CLI::IsMember(versions));
 }

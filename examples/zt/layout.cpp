@@ -105,6 +105,10 @@ std::vector<band> bands_of(const ztensor::reader& file) {
 /// Lines of SVG.
 class drawing {
 public:
+    void line(const char* text) {
+        svg_ += text;
+        svg_ += '\n';
+    }
     template <class... Values>
     void line(const char* format, Values... values) {
         char text[512];
@@ -217,7 +221,7 @@ std::string draw_layout(const ztensor::reader& file, const std::string& title) {
     out.line("<style>text{font-family:sans-serif;fill:#222}.title{font-size:17px;font-weight:bold}"
              ".small{font-size:12px}.label{font-size:11px}.light{font-size:11px;fill:#fff}.offset{font-size:11px;text-"
              "anchor:end;fill:#666}</style>");
-    out.line("<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>");
+    out.line("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>");
     draw_legend(out, file, bands, title);
     row_painter painter(out, file.file_bytes(), rows, row_height);
     for (std::size_t row = 0; row < rows; ++row) {

@@ -52,7 +52,8 @@ bool can_be_written_anew(const ztensor::object_view& object) {
         }
     }
     const bool is_in_one_blob = object.known_format() != ztensor::format::dense && object.component("data");
-    return object.known_format() && !is_in_one_blob; // sparse ones of 0.1, which copy() takes apart
+    const bool has_word_of_1 = object.known_format() && object.format() == name(*object.known_format());
+    return has_word_of_1 && !is_in_one_blob; // sparse ones of 0.1, which copy() takes apart
 }
 
 class rewriter {

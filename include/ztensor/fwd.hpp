@@ -52,6 +52,7 @@ class reader_set;
 class set_plan;
 class object_view;
 class component_view;
+class component_pieces;
 template <class T, class Index>
 class csr_view;
 template <class T, class Index>
@@ -69,6 +70,7 @@ struct read_options;
 struct write_options;
 struct store;
 struct copy_options;
+struct export_options;
 struct load_options;
 struct load_report;
 struct quantization;

@@ -209,8 +209,8 @@ TEST_CASE("exports select, rename, convert floats and tell how far they are") {
     };
     CHECK(data_of("x.b.npy") == support::little_endian({0x3c00, 0x4000}, 2));
     CHECK(data_of("x.h.npy") == support::little_endian({0x3c00, 0x4200}, 2));
-    CHECK(data_of("x.e.npy") == support::little_endian({0x4000}, 2));
-    CHECK(data_of("x.c.npy") == support::little_endian({3}, 8));
+    CHECK(data_of("x.e.npy") == support::little_endian(0x4000, 2));
+    CHECK(data_of("x.c.npy") == support::little_endian(3, 8));
 }
 
 TEST_CASE("what another format can't say is refused by name, and the old file stays") {

@@ -21,7 +21,7 @@ import xml.etree.ElementTree
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "golden"
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
-COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename bench "
+COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename id bench "
             "completion").split()
 ZT = []
 
@@ -113,6 +113,13 @@ class ToolTest(unittest.TestCase):
 
     def names(self, path):
         return sorted(each["name"] for each in self.description(path)["objects"])
+
+    def has_version_2(self):
+        """False in a build that says that it has no xxHash."""
+        words = [*ZT, "migrate", "--version", "2", str(MODEL), str(self.dir / "try.zt")]
+        result = subprocess.run(words, capture_output=True, check=False)
+        assert result.returncode == GOOD or b"xxHash" in result.stderr, result.stderr
+        return result.returncode == GOOD
 
     # -- what all have in common
 
@@ -317,11 +324,23 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(self.description(self.dir / "old.zt")["generation"], "0.1")
 
     def test_migrate_writes_the_version_asked_for(self):
-        for version in ("0.1", "1.1", "1.2"):
+        for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
             run("migrate", "--version", version, MODEL, self.dir / "x.zt")
-            self.assertEqual(self.description(self.dir / "x.zt")["generation"], version)
+            self.assertIn(f"; {version}", run("info", self.dir / "x.zt"))
             self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / "x.zt"), "")
         run("migrate", "--version", "0.1", GOLDEN / "v1.2-quantized-group.zt", self.dir / "y.zt", code=BAD)
+
+    def test_id_is_that_of_the_tensors(self):
+        run("id", MODEL, code=BAD)
+        if not self.has_version_2():
+            self.skipTest("built without xxHash, so without version 2")
+        run("migrate", "--version", "2", MODEL, self.dir / "a.zt")
+        run("copy", self.dir / "a.zt", self.dir / "b.zt")
+        run("copy", "--only", "conv1*", self.dir / "a.zt", self.dir / "c.zt")
+        ids = [run("id", self.dir / name) for name in ("a.zt", "b.zt", "c.zt")]
+        self.assertRegex(ids[0], r"^xxh3:[0-9a-f]{16}\n$")
+        self.assertEqual(ids[0], ids[1])
+        self.assertNotEqual(ids[0], ids[2])
 
     def test_split_writes_shards_and_an_index_that_are_read_as_one(self):
         shards = self.dir / "shards"

@@ -71,6 +71,10 @@ struct exported_tensor {
     if (made.type == name(made.storage)) {
         made.type = {};
     }
+    if (made.type == name(dtype::boolean) && !data->has_unknown_type()) { // of version 2, where it is a logical type
+        made.storage = dtype::boolean;
+        made.type = {};
+    }
     if (options.rename_) {
         made.name = options.rename_(object.name());
     }

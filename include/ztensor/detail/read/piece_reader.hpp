@@ -17,6 +17,7 @@
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/seekable_pieces.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
@@ -79,7 +80,7 @@ public:
     piece_reader(const component_view& component, const dtype* floating)
         : view_(component), file_(component_access::file_of(component)),
           component_(component_access::record_of(component)), converts_(floating != nullptr),
-          target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_),
+          target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_), frames_(file_, component_),
           type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)) {}
 
     [[nodiscard]] const component_view& component() const noexcept { return view_; }
@@ -90,10 +91,10 @@ public:
             return valid;
         }
         if (!decoded_.allocate(converts_ ? piece_bytes_to_convert : piece_bytes) ||
-            (is_compressed() && !input_.allocate(cached_piece_bytes))) {
+            (is_streamed() && !input_.allocate(cached_piece_bytes))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
         }
-        return is_compressed() ? decoder_.start(most_decoded_bytes()) : result<void>();
+        return is_seekable() ? frames_.start() : is_streamed() ? decoder_.start(most_decoded_bytes()) : result<void>();
     }
 
     [[nodiscard]] result<bytes_view> next() {
@@ -108,7 +109,8 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_compressed() const noexcept { return component_.encoding != encoding::raw; }
+    [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
+    [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
     /// Of a zstd blob, whatever it claims.
     [[nodiscard]] std::uint64_t most_decoded_bytes() const noexcept {
         const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
@@ -141,21 +143,25 @@ private:
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file_.index, component_))});
         }
+        if (packed_elements(component_) != 1) {
+            return fail(errc::unsupported_type, "elements of the logical type {} share bytes: use read_as()",
+                        {in_quotes(type_)});
+        }
         return check_convertible(*component_.dtype, type_);
     }
 
     [[nodiscard]] result<bytes_view> make_next() {
-        const result<std::size_t> made = !is_compressed() ? read_piece() : is_whole_ ? take_piece() : decode_piece();
+        const result<std::size_t> made = next_stored_elements();
         if (!made) {
             return failed(made.error());
         }
         if (*made == 0) {
             is_over_ = true;
-            result<void> intact = stored_.finish(decoded_.writable_bytes());
+            result<void> intact = is_seekable() ? frames_.finish() : stored_.finish(decoded_.writable_bytes());
             return intact ? result<bytes_view>(bytes_view()) : std::move(intact).error();
         }
         const span<std::byte> piece = decoded_.writable_bytes().first(*made);
-        if (component_.dtype == dtype::boolean && !component_.holds_indices) {
+        if (holds_bools(component_) && !component_.holds_indices) {
             if (result<void> valid = normalise_bools(component_, piece, decoded_bytes_ - *made); !valid) {
                 return std::move(valid).error();
             }
@@ -165,9 +171,18 @@ private:
 
     /// That the blob is damaged says more than what follows from it.
     [[nodiscard]] error failed(error why) {
-        const bool came_from_source = why.kind() == error_kind::io;
-        result<void> intact = came_from_source ? result<void>() : stored_.finish(decoded_.writable_bytes());
+        const bool says_enough = why.kind() == error_kind::io || is_seekable();
+        result<void> intact = says_enough ? result<void>() : stored_.finish(decoded_.writable_bytes());
         return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
+    }
+
+    [[nodiscard]] result<std::size_t> next_stored_elements() {
+        if (is_seekable()) {
+            const result<std::size_t> made = frames_.fill(decoded_.writable_bytes());
+            decoded_bytes_ += made.value_or(0);
+            return made;
+        }
+        return !is_streamed() ? read_piece() : is_whole_ ? take_piece() : decode_piece();
     }
 
     [[nodiscard]] result<std::size_t> read_piece() {
@@ -324,6 +339,7 @@ private:
     bool converts_;
     dtype target_; ///< where they are
     blob_bytes stored_;
+    seekable_pieces frames_;
     std::string_view type_; ///< logical, if it is more than the storage type
     zstd_stream decoder_;
     byte_buffer input_; ///< of the decoder
