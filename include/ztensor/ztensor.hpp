@@ -10,6 +10,7 @@
 #include <ztensor/span.hpp>
 
 #include <ztensor/error.hpp>
+#include <ztensor/error_code.hpp>
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>

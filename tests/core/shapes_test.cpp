@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <list>
 #include <string>
 #include <type_traits>
@@ -71,7 +72,7 @@ TEST_CASE("a shape compares with whatever a shape is made of") {
 }
 
 TEST_CASE("shapes of all ranks are copied, moved and assigned") {
-    for (const std::size_t rank : {0, 1, 7, 8, 9, 10, 63, 64}) {
+    for (const std::size_t rank : std::initializer_list<std::size_t>{0, 1, 7, 8, 9, 10, 63, 64}) {
         const shape original = rising(rank);
         CHECK(original.rank() == rank);
         CHECK(original.is_valid());
@@ -79,7 +80,7 @@ TEST_CASE("shapes of all ranks are copied, moved and assigned") {
         CHECK(copy == original);
         shape moved = std::move(copy);
         CHECK(moved == original);
-        for (const std::size_t other_rank : {0, 3, 9, 64}) {
+        for (const std::size_t other_rank : std::initializer_list<std::size_t>{0, 3, 9, 64}) {
             shape assigned = rising(other_rank);
             assigned = original;
             CHECK(assigned == original);

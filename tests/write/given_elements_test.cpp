@@ -30,8 +30,8 @@ using ztensor::error_kind;
 using ztensor::format_version;
 using ztensor::writer;
 
-const std::vector<std::uint64_t> sparse_columns = {1, 0, 2};
-const std::vector<std::uint64_t> sparse_rows = {0, 1, 3};
+const std::vector<std::uint64_t> columns_of_entries = {1, 0, 2};
+const std::vector<std::uint64_t> starts_of_rows = {0, 1, 3};
 
 } // namespace
 
@@ -91,11 +91,12 @@ TEST_CASE("every way to write an object takes its attributes") {
         out.add("dense", {2}, std::vector<float>{1, 2}, {}, about).value();
         out.add("bools", {2}, std::vector<bool>{true, false}, {}, about).value();
         out.add_bytes("bytes", {2}, dtype::u8, ztensor::bytes_view(std::array<std::byte, 2>{}), {}, about).value();
-        out.add_csr("csr", {2, 3}, std::vector<float>{7, 8, 9}, sparse_columns, sparse_rows, {}, about).value();
-        out.add_csr("csr of bools", {2, 3}, std::vector<bool>{true, true, true}, sparse_columns, sparse_rows, {}, about)
+        out.add_csr("csr", {2, 3}, std::vector<float>{7, 8, 9}, columns_of_entries, starts_of_rows, {}, about).value();
+        out.add_csr("csr of bools", {2, 3}, std::vector<bool>{true, true, true}, columns_of_entries, starts_of_rows, {},
+                    about)
             .value();
-        out.add_coo("coo", {3}, std::vector<float>{7, 8, 9}, sparse_columns, {}, about).value();
-        out.add_coo("coo of bools", {3}, std::vector<bool>{true, true, true}, sparse_columns, {}, about).value();
+        out.add_coo("coo", {3}, std::vector<float>{7, 8, 9}, columns_of_entries, {}, about).value();
+        out.add_coo("coo of bools", {3}, std::vector<bool>{true, true, true}, columns_of_entries, {}, about).value();
         out.add_quantized("quantized", {1, 8}, {4, 4, "8_per_i32"}, std::vector<std::int32_t>{0},
                           std::vector<float>{1, 1}, std::vector<float>{0, 0}, {}, about)
             .value();
@@ -196,7 +197,8 @@ TEST_CASE("what a writer refuses is the caller's mistake, and names file and obj
     check(out.add("v", {3}, {1, 2}), errc::size_mismatch, "v");
     check(out.add("w", {2}, {1, 2}), errc::duplicate_key, "w");
     check(out.add("", {2}, {1, 2}), errc::name_invalid, "");
-    check(out.add_csr("s", {2, 3}, std::vector<float>{7, 8}, sparse_columns, sparse_rows), errc::sparse_size, "s");
+    check(out.add_csr("s", {2, 3}, std::vector<float>{7, 8}, columns_of_entries, starts_of_rows), errc::sparse_size,
+          "s");
     check(out.attributes(attributes().set("", 1)), errc::name_invalid, "");
     auto rows = out.stream<float>("rows", {3}).value();
     check(rows.append({1, 2}), errc::type_mismatch, "rows");

@@ -69,8 +69,8 @@ check_stored_type(const opened_file& file, const component_record& component, co
     const bool has_type = !type.empty();
     const bool asks_type = !request.type.empty();
     // read_as() would do it, but for complex numbers and types that are unknown.
-    const logical_type_facts* const meaning = find_logical_type(type);
-    const bool is_number = !has_type || (meaning != nullptr && meaning->storage_elements == 1);
+    const bool is_number = !has_type || (component.logical_type < logical_types.size() &&
+                                         logical_types[component.logical_type].storage_elements == 1);
     const bool asks_float = (request.storage == dtype::f32 || request.storage == dtype::f64) && !asks_type;
     return fail(errc::type_mismatch, "the elements are {}{}{}, but {}{}{} was asked for{}",
                 {name(*component.dtype), has_type ? " of type " : "", has_type ? in_quotes(type) : piece(""),
@@ -148,8 +148,8 @@ struct element_range {
 
 /// The blob where it lies, if it is memory of such elements. Errors: as count_elements; not_viewable, needs_byteswap,
 /// misaligned_memory.
-[[nodiscard]] inline result<bytes_view> view_elements(const opened_file& file, const component_record& component,
-                                                      const element_request& request) {
+[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
+view_elements(const opened_file& file, const component_record& component, const element_request& request) {
     if (result<void> valid = check_element_type(file, component, request); !valid) {
         return std::move(valid).error();
     }
