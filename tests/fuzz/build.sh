@@ -11,7 +11,7 @@ libfuzzer) compiler=clang++ coverage=-fsanitize=fuzzer-no-link link=-fsanitize=f
 afl) compiler=afl-clang-fast++ coverage='' link=-fsanitize=fuzzer ;; # AFL++ puts a driver of its own behind this flag
 *) echo "what is $engine?" >&2 && exit 2 ;;
 esac
-targets=(cbor_cursor fast_path open_and_read zstd_component layouts digests_and_names round_trip append_edit history)
+targets=(cbor_cursor fast_path open_and_read zstd_component layouts digests_and_names round_trip append_edit history version_2)
 foreign_targets=(foreign_safetensors foreign_npy foreign_npz)
 targets+=("${foreign_targets[@]}")
 shared=(fuzzing cbor_tree work_file)

@@ -26,6 +26,7 @@ mkdir -p "$out/findings" "$out/logs"
 seeds_of() { # TARGET: what its inputs are
     case $1 in
     cbor_cursor | fast_path) echo indices ;;
+    version_2) echo manifests_2 ;;
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
     foreign_*) echo "$1" ;;

@@ -3,7 +3,7 @@
 """Seeds for the fuzz targets: seeds.py OUT FOLDER...
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
-each), OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/foreign_FORMAT the files of other formats in
+each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/foreign_FORMAT the files of other formats in
 foreign/FORMAT of the folders.
 """
 
@@ -14,6 +14,7 @@ import sys
 MOST_BYTES = 8 * 1024
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ALIGNMENT = 64
+MAGIC_2 = b"\x89ZT2\r\n\x1a\n"
 
 
 def index_of(content):
@@ -25,14 +26,24 @@ def index_of(content):
     return (end - size, end) if size <= end - 8 else None
 
 
+def manifest_2_of(content):
+    """The manifest of a file of version 2; b"" if its footer says nothing sensible."""
+    if len(content) < 48 or content[-8:] != MAGIC_2:
+        return b""
+    offset, length = struct.unpack_from("<QQ", content, len(content) - 40)
+    return content[offset:offset + length]
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("files", "indices", "frames", "texts"):
+    for kind in ("files", "indices", "frames", "texts", "manifests_2"):
         (out / kind).mkdir(parents=True, exist_ok=True)
     count = 0
     for folder in map(pathlib.Path, sys.argv[2:]):
         for path in sorted(folder.rglob("*.zt")):
             content = path.read_bytes()
+            if 0 < len(manifest_2_of(content)) <= MOST_BYTES:
+                (out / "manifests_2" / f"{path.parent.name}-{path.stem}").write_bytes(manifest_2_of(content))
             if len(content) > MOST_BYTES:
                 continue
             count += 1

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 
 #include <ztensor/ztensor.hpp>
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the files of version 2 in this folder: valid/ and reject/, with rules.tsv, which says what each is for.
+"""Makes the files of version 2 in this folder: valid/ and reject/, with rules.tsv, which says what each is for; and
+sharded/, a model in three files.
 
 usage: make.py [FOLDER]
 
@@ -558,6 +559,20 @@ def reference():
         yield "ok", "reference-appended", pathlib.Path(path).read_bytes()
 
 
+def sharded():
+    """A model in three files, one of which has a manifest of its own."""
+    first, second = bytes(range(200)) * 30, b"x" * 5000
+    data, (place,) = data_shard([first])
+    whole = file(lambda p: {"objects": {"own": dense(p[0], dtype="u8", shape=[5000])}}, [second])
+    root = file(lambda p: {
+        "shards": {"00001": {"size": len(data), "digest": xxh3(data)},
+                   "b-2": {"size": len(whole), "digest": "sha256:" + hashlib.sha256(whole).hexdigest()}},
+        "objects": {"a": dense(place, dtype="u8", shape=[60, 100], shard="00001", digest=xxh3(first)),
+                    "b": dense([4096, 5000], dtype="u8", shape=[5000], shard="b-2", digest=xxh3(second)),
+                    "c": dense(p[0], dtype="u8", shape=[8], digest=xxh3(b"12345678"))}}, [b"12345678"])
+    return {"model.zt": root, "model-00001.zt": data, "model-b-2.zt": whole}
+
+
 # -- descriptions, in the schema of tests/corpus/golden
 
 
@@ -650,6 +665,9 @@ def main():
             lines.append(f"{place}\t{code}\t{kind}: {rule}\n" if kind else f"{place}\t{code}\t{rule}\n")
             if code == "ok":
                 (folder / place).with_suffix(".json").write_text(json.dumps(describe(data), indent=1) + "\n", encoding="utf-8")
+    (folder / "sharded").mkdir(exist_ok=True)
+    for name, data in sharded().items():
+        (folder / "sharded" / name).write_bytes(data)
     (folder / "rules.tsv").write_text("".join(lines), encoding="utf-8")
     print(len(lines), "files")
 

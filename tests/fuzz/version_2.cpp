@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// Any bytes as a manifest of version 2, between blobs of zeros and a footer with the right hash: read by patterns it is
+// what the general way makes of it, and a file that opens can be asked for everything in it.
+#include "fuzz/fuzzing.hpp"
+#include "fuzz/walk.hpp"
+
+#include "manifest/described.hpp"
+
+#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/read_2.hpp>
+#include <ztensor/detail/manifest/read_part_2.hpp>
+#include <ztensor/detail/manifest/validate_2.hpp>
+#include <ztensor/reader.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace detail = ztensor::detail;
+
+const std::size_t fuzzing::working_bytes = (std::size_t{1} << 20) + 16 * fuzzing::max_decoded_bytes;
+
+namespace {
+
+constexpr std::uint64_t blobs_end = 4 * 4096;
+
+std::string read(ztensor::bytes_view encoded, bool uses_patterns) {
+    detail::manifest index;
+    if (!index.index.allocate(encoded.size(), detail::pattern::reach_bytes)) {
+        return "no memory";
+    }
+    std::memcpy(index.index.data(), encoded.data(), encoded.size());
+    const ztensor::read_options options;
+    const std::uint64_t file_bytes = blobs_end + encoded.size() + detail::footer_bytes_2;
+    detail::manifest_reader_2 reader(index, options, blobs_end, file_bytes, uses_patterns);
+    ztensor::result<void> done = reader.read();
+    if (done) {
+        done = detail::manifest_validator_2(index, reader.row_end()).validate();
+    }
+    return done ? described::describe(index) : std::string(done.error().what());
+}
+
+std::vector<std::byte> file_around(ztensor::bytes_view manifest) {
+    std::vector<std::byte> file(blobs_end);
+    std::memcpy(file.data(), detail::magic_2.data(), detail::magic_2.size());
+    file.insert(file.end(), manifest.begin(), manifest.end());
+    const auto footer = detail::encode_footer_2({blobs_end, manifest.size(), detail::xxh3_of(manifest)});
+    file.insert(file.end(), footer.begin(), footer.end());
+    return file;
+}
+
+} // namespace
+
+void fuzzing::try_input(ztensor::bytes_view input) {
+    if (input.empty()) {
+        return;
+    }
+    const std::string fast = read(input, true);
+    const std::string general = read(input, false);
+    require(fast == general, "patterns change nothing", fast + "\n" + general);
+    const std::vector<std::byte> content = file_around(input);
+    const auto file = ztensor::reader::from_bytes(content, small_limits());
+    if (!file) {
+        require(!file.error().what().empty(), "a refusal says why");
+        return;
+    }
+    walk(content, *file);
+    static_cast<void>(file->verify(1));
+}

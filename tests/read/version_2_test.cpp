@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+//
+// What the types, layouts and encodings of version 2 give to whoever reads them: values against those worked out by
+// hand from the text, over the files of tests/corpus/v2.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+#include "support/watched_source.hpp"
+
+#include <ztensor/ztensor.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+using support::refusal;
+using ztensor::errc;
+using ztensor::object_view;
+using ztensor::reader;
+using ztensor::result;
+
+const std::filesystem::path files_2 = "tests/corpus/v2";
+
+reader open_2(const std::string& name) {
+    return reader::open(files_2 / (name + ".zt")).value();
+}
+
+/// Of bytes 0, 1, 2, … the number in four bits at that place, the low half of a byte first.
+int nibble_of_counting(int place) {
+    return place / 2 >> place % 2 * 4 & 15;
+}
+
+float f4(int bits) {
+    constexpr float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+    return bits < 8 ? values[bits] : -values[bits - 8];
+}
+
+std::vector<float> weights(const std::string& file) {
+    return open_2("valid/" + file).read_as<float>("w").value();
+}
+
+} // namespace
+
+TEST_CASE("bools of version 2 are read as such, as bytes and as numbers") {
+    const reader file = open_2("valid/reference-canonical");
+    CHECK(file.read<bool>("mask").value() == std::vector<bool>{false, true, true});
+    CHECK(file.read<std::uint8_t>("mask").value() == std::vector<std::uint8_t>{0, 1, 1});
+    CHECK(file.read_as<float>("mask").value() == std::vector<float>{0, 1, 1});
+    CHECK(file.find("mask").value().data().value().type() == "bool");
+    CHECK(file.find("mask").value().data().value().dtype() == ztensor::dtype::u8);
+    CHECK(refusal(file.read<bool>("b")) == errc::type_mismatch);
+    const reader bad = open_2("reject/type-a-bool-of-2");
+    CHECK(refusal(bad.read<bool>("w")) == errc::bad_bool);
+    CHECK(refusal(bad.read_as<float>("w")) == errc::bad_bool);
+    CHECK(bad.read<std::uint8_t>("w").value().back() == 2);
+}
+
+TEST_CASE("packed floats are viewed as bytes and read as numbers") {
+    const reader file = open_2("valid/reference-many");
+    CHECK(file.view<std::uint8_t>("typed/f4_e2m1").value().size() == 2);
+    CHECK(file.read_as<float>("typed/f4_e2m1").value() == std::vector<float>{0.5F, 1, 1.5F}); // 0x21 0x03
+    CHECK(file.read_as<double>("typed/f4_e2m1").value() == std::vector<double>{0.5, 1, 1.5});
+    std::vector<float> three(3);
+    CHECK(file.read_as_into("typed/f4_e2m1", three));
+    CHECK(three == std::vector<float>{0.5F, 1, 1.5F});
+    std::vector<float> four(4);
+    CHECK(refusal(file.read_as_into("typed/f4_e2m1", four)) == errc::size_mismatch);
+    CHECK(refusal(open_2("reject/type-a-nibble-behind-the-last-f4").read_as<float>("w")) == errc::bad_padding);
+    const std::vector<float> powers = file.read_as<float>("typed/f8_e8m0").value(); // 0x21 0x03 0x01
+    CHECK(powers == std::vector<float>{std::ldexp(1.0F, 0x21 - 127), std::ldexp(1.0F, 3 - 127), std::ldexp(1.0F, 1 - 127)});
+}
+
+TEST_CASE("microscaled weights are elements times the scale of their block") {
+    const std::vector<float> found = weights("mx-mx");
+    REQUIRE(found.size() == 64);
+    for (int i = 0; i < 64; ++i) {
+        CAPTURE(i);
+        CHECK(found[static_cast<std::size_t>(i)] == f4(nibble_of_counting(i)) * (i < 32 ? 1.0F : 2.0F));
+    }
+    const std::vector<float> down = weights("mx-mx-along-the-first-axis"); // 32 rows of 2: a block is a column
+    for (int i = 0; i < 64; ++i) {
+        CAPTURE(i);
+        CHECK(down[static_cast<std::size_t>(i)] == f4(nibble_of_counting(i)) * (i % 2 == 0 ? 1.0F : 2.0F));
+    }
+    const std::vector<float> integers = weights("mx-mx-of-i8"); // with six bits behind the point
+    for (int i = 0; i < 64; ++i) {
+        CAPTURE(i);
+        CHECK(integers[static_cast<std::size_t>(i)] == static_cast<float>(i) / 64 * (i < 32 ? 1.0F : 2.0F));
+    }
+    CHECK(std::isnan(weights("mx-mx-with-a-NaN-scale").at(1)));
+    CHECK(weights("mx-mx-of-nothing").empty());
+    CHECK(refusal(open_2("valid/mx-mx-of-an-unknown-element").read_as<float>("w")) == errc::unsupported_type);
+}
+
+TEST_CASE("quantized weights are codes less their zero, times the scale of their group") {
+    const auto scale_of = [](int i) { return static_cast<float>(i / 2 / 32 * 2 + i % 2 + 1); }; // 64 rows of 2
+    const auto check = [](const std::vector<float>& found, auto expected) {
+        for (int i = 0; i < static_cast<int>(found.size()); ++i) {
+            CAPTURE(i);
+            CHECK(found[static_cast<std::size_t>(i)] == expected(i));
+        }
+    };
+    const auto code = [](int i) { return static_cast<float>(nibble_of_counting(i)); };
+    check(weights("group-implied-zero"), [&](int i) { return (code(i) - 8) * scale_of(i); });
+    check(weights("group-signed-words"), [&](int i) { return (code(i) - 8) * scale_of(i); });
+    check(weights("group-no-zero"), [&](int i) { return code(i) * scale_of(i); });
+    check(weights("group-most-significant-first"), [&](int i) { return (code(i ^ 7) - 8) * scale_of(i); });
+    check(weights("group-plain-zeros"),
+          [&](int i) { return (code(i) - (scale_of(i) - 1)) * scale_of(i); }); // zeros are 0, 1, 2, 3
+    check(weights("group-a-scale-for-each-code"), [&](int i) { return (code(i) - 8) * static_cast<float>(i); });
+    check(weights("group-exponents"), [&](int i) { return (code(i) - 8) * std::ldexp(0.5F, static_cast<int>(scale_of(i))); });
+    const float zeros[] = {2, 1, 4, 3, 6, 5, 8, 7}; // 0x12 0x34 0x56 0x78
+    check(weights("group-packed-zeros"), [&](int i) {
+        const int group = i / 4 / 32 * 4 + i % 4;
+        return (code(i) - zeros[group]) * static_cast<float>(group);
+    });
+    check(weights("group-bytes"), [&](int i) { return (static_cast<float>(i) - 8) * scale_of(i); });
+    CHECK(weights("group-groups-of-nothing").empty());
+}
+
+TEST_CASE("a group of version 2 is viewed like one of 1.2") {
+    const reader file = open_2("valid/group-implied-zero");
+    const auto view = ztensor::quantized_view::from(file.find("w").value()).value();
+    CHECK(view.bits() == 4);
+    CHECK(view.group_size() == 32);
+    CHECK(view.axis() == 0);
+    CHECK_FALSE(view.has_zeros());
+    CHECK(view.group_shape() == ztensor::shape{2, 2});
+    CHECK(view.dequantize().value() == weights("group-implied-zero"));
+    const std::vector<std::uint8_t> codes = view.unpack().value();
+    REQUIRE(codes.size() == 128);
+    CHECK(codes[3] == 0);
+    CHECK(codes[34] == 1);
+    CHECK(view.unpack<std::uint32_t>().value()[34] == 1);
+    CHECK(refusal(file.read<std::uint32_t>("w")) == errc::unsupported_format);
+}
+
+TEST_CASE("sparse objects of version 2 have views, and their rules hold there") {
+    const reader file = open_2("valid/sparse-csr");
+    const auto csr = ztensor::csr_view<float>::from(file.find("w").value()).value();
+    CHECK(csr.entry_count() == 2);
+    CHECK(csr.values()[1] == 2);
+    for (const char* broken : {"reject/sparse-csr-with-a-column-twice", "reject/sparse-csr-with-columns-that-fall"}) {
+        CAPTURE(broken);
+        const reader bad = open_2(broken);
+        CHECK(refusal(ztensor::csr_view<float>::from(bad.find("w").value())) == errc::sparse_order);
+    }
+    const reader twice = open_2("reject/sparse-coo-with-a-cell-twice--not-in-a-row");
+    CHECK(refusal(ztensor::coo_view<float>::from(twice.find("w").value())) == errc::sparse_order);
+    const reader any_order = open_2("valid/sparse-coo-in-any-order");
+    CHECK(ztensor::coo_view<float>::from(any_order.find("w").value()).value().entry_count() == 2);
+    const reader packed = open_2("valid/sparse-csr-of-f4");
+    CHECK(refusal(ztensor::csr_view<std::byte>::from(packed.find("w").value())) == errc::unsupported_type);
+}
+
+TEST_CASE("a slice of seekable zstd reads the frames that it lies in, and the table") {
+    const reader file = open_2("valid/zstd-seekable-zstd"); // 2,000 numbers, 750 to a frame
+    CHECK(file.read<std::uint32_t>("w").value()[1999] == 1999);
+    CHECK(file.read_rows<std::uint32_t>("w", 749, 751).value() == std::vector<std::uint32_t>{749, 750});
+    CHECK(file.read_rows<std::uint32_t>("w", 0, 2000).value() == file.read<std::uint32_t>("w").value());
+    CHECK(file.read_rows<std::uint32_t>("w", 1999, 2000).value() == std::vector<std::uint32_t>{1999});
+    CHECK(file.read_rows<std::uint32_t>("w", 5, 5).value().empty());
+    const reader damaged = open_2("reject/zstd-a-frame-is-damaged"); // the first
+    CHECK(refusal(damaged.read_rows<std::uint32_t>("w", 749, 751)) == errc::decode_failed);
+    CHECK(damaged.read_rows<std::uint32_t>("w", 750, 2000).value().back() == 1999);
+    CHECK(refusal(damaged.read<std::uint32_t>("w")) == errc::decode_failed);
+}
+
+TEST_CASE("digests of version 2 are of decoded bytes, and checked when they are read") {
+    const reader file = open_2("reject/zstd-another-digest");
+    CHECK(refusal(file.read<std::uint32_t>("w")) == errc::digest_mismatch);
+    CHECK(file.find("w").value().data().value().verify().value() == ztensor::digest_state::mismatch);
+    const auto unchecked = reader::open(files_2 / "reject/zstd-another-digest.zt",
+                                        ztensor::read_options().verify_digests(false));
+    CHECK(unchecked.value().read<std::uint32_t>("w").value().size() == 2000);
+    const reader intact = open_2("valid/zstd-seekable-zstd");
+    CHECK(intact.verify().value().complete());
+}
+
+TEST_CASE("what an appended file held before is not seen") {
+    const reader file = open_2("valid/reference-appended");
+    CHECK(file.size() == 4);
+    CHECK(file.read<std::uint32_t>("later").value() == std::vector<std::uint32_t>{7});
+    CHECK(file.verify().value().complete());
+}
+
+TEST_CASE("shards are found by name, by digest and by what they hold") {
+    const std::string data = support::read_file(files_2 / "sharded/model-00001.zt");
+    const std::string whole = support::read_file(files_2 / "sharded/model-b-2.zt");
+    const auto places = std::vector<std::pair<std::string, std::string>>{
+        {"model-00001.zt", "model-b-2.zt"},
+        {"renamed", "anything.bin"},
+        {"blobs/" + ztensor::digest_text(ztensor::digest::xxh3, support::to_vector(data)).replace(4, 1, "/"),
+         "blobs/" + ztensor::digest_text(ztensor::digest::sha256, support::to_vector(whole)).replace(6, 1, "/")}};
+    for (const auto& [first, second] : places) {
+        CAPTURE(first);
+        const support::temp_dir folder;
+        const auto put = [&](const std::string& name, const std::string& content) {
+            std::filesystem::create_directories((folder / name).parent_path());
+            support::write_file(folder / name, content);
+        };
+        put("model.zt", support::read_file(files_2 / "sharded/model.zt"));
+        put(first, data);
+        put(second, whole);
+        for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
+            const reader file = reader::open(folder / "model.zt", ztensor::read_options().mode(mode)).value();
+            CHECK(file.read_rows<std::uint8_t>("a", 1, 2).value().front() == 100);
+            CHECK(file.read<std::uint8_t>("b").value() == std::vector<std::uint8_t>(5000, 'x'));
+            CHECK(file.find("a").value().data().value().shard() == "00001");
+            CHECK(file.find("a").value().data().value().offset() == 4096);
+            CHECK(file.find("c").value().data().value().shard().empty());
+            CHECK(file.verify().value().complete());
+            if (file.is_mapped()) {
+                CHECK(file.view<std::uint8_t>("a").value()[199] == 199);
+            }
+        }
+    }
+}
+
+TEST_CASE("shards that are missing are all named, and others than the root means are refused") {
+    const support::temp_dir folder;
+    const std::string root = support::read_file(files_2 / "sharded/model.zt");
+    std::string data = support::read_file(files_2 / "sharded/model-00001.zt");
+    support::write_file(folder / "model.zt", root);
+    const result<reader> without = reader::open(folder / "model.zt");
+    REQUIRE(refusal(without) == errc::shard_missing);
+    CHECK(without.error().what().find("\"00001\"") != std::string::npos);
+    CHECK(without.error().what().find("\"b-2\"") != std::string::npos);
+
+    support::write_file(folder / "model-b-2.zt", support::read_file(files_2 / "sharded/model-b-2.zt"));
+    support::write_file(folder / "model-00001.zt", data.substr(1));
+    CHECK(refusal(reader::open(folder / "model.zt")) == errc::shard_mismatch); // the size
+    data[data.size() - 16] = 3;
+    support::write_file(folder / "model-00001.zt", data);
+    CHECK(refusal(reader::open(folder / "model.zt")) == errc::shard_mismatch); // the version
+    data[data.size() - 16] = 2;
+    data[20] = 1;
+    support::write_file(folder / "model-00001.zt", data);
+    const reader padded = reader::open(folder / "model.zt").value(); // the digest, which only verifying looks at
+    CHECK(padded.read<std::uint8_t>("a").value().size() == 6000);
+    CHECK(refusal(padded.verify()) == errc::shard_mismatch);
+
+    const reader alone = reader::from_bytes(support::to_vector(root)).value();
+    CHECK(refusal(alone.read<std::uint8_t>("a")) == errc::shard_missing);
+    CHECK(alone.read<std::uint8_t>("c").value().size() == 8);
+}
+
+TEST_CASE("a data shard is an empty file that says what it is") {
+    const reader file = open_2("valid/container-a-data-shard");
+    CHECK(file.is_data_shard());
+    CHECK(file.empty());
+    CHECK(file.generation() == ztensor::generation::v2);
+    CHECK_FALSE(open_2("valid/container-an-empty-model").is_data_shard());
+}
