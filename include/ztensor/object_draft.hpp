@@ -65,7 +65,9 @@ public:
 
     /// Null for none, which differs from an empty map.
     [[nodiscard]] const attributes* get() const noexcept { return values_; }
+    /// What a writer of 0.1 to 1.2 checks them by.
     [[nodiscard]] detail::check_of_attributes check() const noexcept { return check_; }
+    /// Of those that are not none, in the one form of version 2. Errors: name_invalid, cbor_utf8.
     [[nodiscard]] result<attributes> in_2() const { return in_2_(*values_); }
 
 private:

@@ -52,6 +52,7 @@ public:
     [[nodiscard]] component_view scales() const noexcept { return scales_; }
     /// Only where has_zeros(): version 2 may say what the zero points are without a component.
     [[nodiscard]] component_view zeros() const noexcept { return zeros_; }
+    /// False if the zero points are none, or all the same: version 2 says so without a component.
     [[nodiscard]] bool has_zeros() const noexcept { return has_zeros_; }
     /// The dimension along which weights are grouped: the last, but in version 2.
     [[nodiscard]] std::size_t axis() const noexcept {

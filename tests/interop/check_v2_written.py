@@ -24,7 +24,7 @@ from typing import Any, Callable
 
 from oracle.need import require
 
-ztensor = require("ztensor", "version-2-requirements.txt")
+ztensor = require("ztensor", "version_2.txt")
 
 VERSION = "2.1.2"
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8, "u32": 4, "u16": 2,

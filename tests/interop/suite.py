@@ -37,15 +37,15 @@ def run_or_skip(what: str, command: list[str]) -> None:
         skip(f"{what} failed: {lines[-1]}")
 
 
-def environment(folder: Path, requirements: list[Path]) -> str:
-    """A Python with the packages of these files."""
+def environment(folder: Path, requirements: str) -> str:
+    """A Python with the packages of the requirements files of that pattern."""
     if sys.version_info < OLDEST_PYTHON:
         skip("the second implementation needs Python {}.{}, this is {}.{}".format(*OLDEST_PYTHON, *sys.version_info))
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     install += ["--retries", "2", "--timeout", "20"]
-    install += [word for path in requirements for word in ("-r", str(path))]
+    install += [word for path in sorted(HERE.glob(requirements)) for word in ("-r", str(path))]
     run_or_skip("installing Python packages", install)
     return str(python)
 
@@ -61,10 +61,14 @@ def run(title: str, *command: object) -> bool:
 
 def compare_version_2(python: str, arguments: argparse.Namespace) -> list[bool]:
     """With the reference of version 2."""
-    folder = arguments.work / "files" / "version_2"
-    commands = ["--write", *arguments.write_v2, "--migrate", *arguments.migrate]
-    return [run("write version 2 beside the reference", python, "-B", HERE / "check_v2_written.py", "--out", folder,
-                "--seed", arguments.seed, *commands)]
+    read, written = (arguments.work / "files" / name for name in ("version_2", "version_2_written"))
+    seed, commands = ["--seed", arguments.seed], ["--write", *arguments.write_v2, "--migrate", *arguments.migrate]
+    return [
+        run("write files of version 2 with its reference, and inspect them", python, "-B", HERE / "check_v2.py", read,
+            "--inspect", *arguments.inspect, *seed),
+        run("write files of version 2 beside its reference", python, "-B", HERE / "check_v2_written.py", "--out", written,
+            *commands, *seed),
+    ]
 
 
 def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
@@ -110,11 +114,8 @@ def main() -> int:
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    first = environment(arguments.work / "environment", sorted(HERE.glob("requirements*.txt")))
-    second = environment(arguments.work / "environment_2", [HERE / "version-2-requirements.txt"])
-    results = [*compare(first, arguments), *compare_version_2(second, arguments)]
-    results.append(run("write files of version 2 with its reference, and inspect them", second, "-B", HERE / "check_v2.py",
-                       arguments.work / "files" / "version_2", "--inspect", *arguments.inspect, "--seed", arguments.seed))
+    results = compare(environment(arguments.work / "environment", "requirements*.txt"), arguments)
+    results += compare_version_2(environment(arguments.work / "environment_2", "version_2.txt"), arguments)
     print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
     return 0 if all(results) else 1
 

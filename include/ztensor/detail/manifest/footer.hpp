@@ -33,7 +33,7 @@ inline constexpr std::size_t magic_bytes = 8;
 inline constexpr std::size_t size_field_bytes = 8;
 /// As much of a file's start and end as identify_container and locate_manifest want to see; less if it is shorter.
 inline constexpr std::size_t head_bytes = 64;
-inline constexpr std::size_t tail_bytes = 40;
+inline constexpr std::size_t tail_bytes = 40; ///< at most; see tail_bytes_of()
 
 /// The footer of version 2: the last bytes of a file, which is at least a magic and that.
 inline constexpr std::size_t footer_bytes_2 = 40;
@@ -236,7 +236,12 @@ locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_m
     return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash, false};
 }
 
-/// Where the manifest lies, from `tail`, the last tail_bytes of the file (all of it, if it is shorter).
+/// As much of the file's end as a container of that kind may have as its footer: no byte of a blob is read with it.
+[[nodiscard]] constexpr std::size_t tail_bytes_of(container kind) noexcept {
+    return kind == container::zt_2 ? footer_bytes_2 : size_field_bytes + magic_bytes;
+}
+
+/// Where the manifest lies, from `tail`, the last tail_bytes_of(kind) of the file (all of it, if it is shorter).
 /// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large; of version 2 also
 /// unsupported_version, misaligned_offset.
 [[nodiscard]] ZTENSOR_COLD inline result<manifest_location>

@@ -62,7 +62,6 @@ struct opened_file {
     std::byte head[head_bytes];
     std::byte tail[tail_bytes];
     const span<std::byte> start(head, static_cast<std::size_t>(std::min<std::uint64_t>(size, head_bytes)));
-    const span<std::byte> end(tail, static_cast<std::size_t>(std::min<std::uint64_t>(size, tail_bytes)));
     if (result<void> read = source.read_at(0, start); !read) {
         return std::move(read).error();
     }
@@ -70,6 +69,7 @@ struct opened_file {
     if (!kind) {
         return kind.error();
     }
+    const span<std::byte> end(tail, static_cast<std::size_t>(std::min<std::uint64_t>(size, tail_bytes_of(*kind))));
     if (result<void> read = source.read_at(size - end.size(), end); !read) {
         return std::move(read).error();
     }
