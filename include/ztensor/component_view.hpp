@@ -87,7 +87,8 @@ public:
     [[nodiscard]] std::string_view encoding_name() const noexcept;
     /// Nothing for a word that is unknown.
     [[nodiscard]] std::optional<ztensor::encoding> encoding() const noexcept;
-    /// Absolute position of the blob in the file, or in its shard, in bytes.
+    /// Absolute position of the blob in the file, or in its shard, in bytes. Of a file of another format it may be behind
+    /// its end: see open_any().
     [[nodiscard]] std::uint64_t offset() const noexcept;
     /// Of version 2: the name of the shard that the blob lies in; "" for the file itself.
     [[nodiscard]] std::string_view shard() const noexcept;
@@ -113,7 +114,7 @@ public:
     }
 
     /// The stored bytes (compressed, if they are stored compressed), borrowed. Touches and verifies nothing.
-    /// Errors: not_viewable if the source is not in memory.
+    /// Errors: not_viewable if the source is not in memory, or if the bytes are made when they are read.
     [[nodiscard]] result<bytes_view> bytes() const;
 
     /// Copies stored bytes, from position `from` of the blob on, verifying nothing. Errors: out_of_bounds if the blob

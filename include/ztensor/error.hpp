@@ -121,7 +121,7 @@ enum class errc : std::uint8_t {
     component_not_found, ///< no component of that role
     attribute_not_found, ///< no attribute of that key
     attribute_type,      ///< the attribute holds a value of another kind
-    not_viewable,        ///< no zero-copy view: compressed, or not in memory
+    not_viewable,        ///< no zero-copy view: compressed, transposed, or not in memory
     misaligned_memory,   ///< no zero-copy view: the bytes lie at an odd address
     needs_byteswap,      ///< no zero-copy view: foreign byte order
     bad_bool,            ///< a bool byte other than 0 and 1

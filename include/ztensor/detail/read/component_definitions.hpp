@@ -14,6 +14,7 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/verify_part_2.hpp>
 
 namespace ztensor {
@@ -135,7 +136,10 @@ ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
     if (const std::optional<bytes_view> blob = detail::mapped_blob(*file_, *record_)) {
         return *blob;
     }
-    return located(detail::fail(errc::not_viewable, "the file is not mapped, so its bytes can't be borrowed"));
+    return located(
+        detail::fail(errc::not_viewable, detail::source_access::is_mapped(*file_->source)
+                                             ? "the bytes do not lie in the file as they are, so they can't be borrowed"
+                                             : "the file is not mapped, so its bytes can't be borrowed"));
 }
 
 ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> destination, std::uint64_t from) const {
