@@ -111,6 +111,7 @@ MEANINGS = {
     "per_word": "How many integers are in a word.",
     "word": "The storage type of a word.",
     "current": "What it points to.",
+    "has_zeros": "True if it has zero points.",
     "add": "Adds one. As load_plan::add().",
     "add_as": "Adds one to be converted. As load_plan::add_as().",
     "add_rows": "Adds rows of one. As load_plan::add_rows().",
