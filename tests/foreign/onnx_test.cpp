@@ -4,6 +4,7 @@
 // initializers, and data in other files. Values of every type are compared in foreign_corpus_test.cpp.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -140,4 +142,11 @@ TEST_CASE("data in another file is not followed through symbolic links") {
     std::filesystem::rename(directory / "external.data", directory / "elsewhere");
     std::filesystem::create_directory_symlink(directory / "elsewhere", directory / "external.data", refused);
     CHECK(refusal(ztensor::open_any(directory / "external.onnx")) == errc::name_invalid);
+}
+
+TEST_CASE("a model that was opened from memory without a name has no folder to look for data in") {
+    const std::string content = support::read_file(onnx_folder / "external.onnx");
+    const auto source = std::make_shared<support::source_with_holes>(content.size(), content, "");
+    CHECK(refusal(ztensor::open_any(source, "")) == errc::name_invalid);
+    CHECK(outcome(ztensor::open_any(source, onnx_folder / "external.onnx")) == "ok");
 }

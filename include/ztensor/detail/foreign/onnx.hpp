@@ -222,13 +222,15 @@ private:
                 location = value;
                 continue;
             }
-            const bool is_number = key == "offset" || key == "length";
-            const std::optional<std::uint64_t> number = is_number ? parse_number(value) : std::nullopt;
-            if (is_number && !number) {
+            if (key != "offset" && key != "length") {
+                continue; // a checksum, perhaps
+            }
+            const std::optional<std::uint64_t> number = parse_number(value);
+            if (!number) {
                 return fail(errc::header_malformed, "the {} of the external data is {}, no number",
                             {key, in_quotes(value)});
             }
-            (key == "length" ? length : offset) = is_number ? number : (key == "length" ? length : offset);
+            (key == "offset" ? offset : length) = number;
         }
         const result<sibling_files::sibling> file = siblings_.find(location);
         if (!file) {

@@ -62,9 +62,8 @@ public:
         if (result<void> known = read_byte_order(); !known) {
             return std::move(known).error();
         }
-        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in a pickle have 32 bits
-        const result<byte_buffer> pickle = read_content(*file_.source, *find_entry("data.pkl")->entry,
-                                                        std::min(most_bytes, file_.options.max_manifest_bytes_));
+        const zip_entry& entry = *find_entry("data.pkl")->entry;
+        const result<byte_buffer> pickle = read_content(*file_.source, entry, most_pickle_bytes(entry));
         if (!pickle) {
             return pickle.error();
         }
@@ -102,6 +101,13 @@ private:
         const auto found = std::lower_bound(entries_.begin(), entries_.end(), name,
                                             [](const known_entry& a, std::string_view b) { return a.name < b; });
         return found != entries_.end() && found->name == name ? &*found : nullptr;
+    }
+
+    /// What is inflated is not bounded by the file, so that both limits hold for it.
+    [[nodiscard]] std::uint64_t most_pickle_bytes(const zip_entry& entry) const noexcept {
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in a pickle have 32 bits
+        const std::uint64_t allowed = std::min(most_bytes, file_.options.max_manifest_bytes_);
+        return entry.is_deflated ? std::min(allowed, file_.options.max_decoded_bytes_) : allowed;
     }
 
     /// Archives from before the entry are of a little-endian machine, as nearly all are.
