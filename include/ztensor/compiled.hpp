@@ -26,6 +26,7 @@
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/pieces_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>

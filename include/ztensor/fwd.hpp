@@ -58,6 +58,7 @@ class csr_view;
 template <class T, class Index>
 class coo_view;
 class quantized_view;
+class packed_view;
 class load_plan;
 class executor;
 

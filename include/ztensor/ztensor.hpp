@@ -39,6 +39,7 @@
 
 #include <ztensor/coo_view.hpp>
 #include <ztensor/csr_view.hpp>
+#include <ztensor/packed.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

@@ -48,8 +48,8 @@ TEST_CASE("every file of version 2 that breaks a rule is refused with its exact 
             continue;
         }
         CHECK(made_of(ztensor::reader::from_bytes(support::to_vector(support::read_file(corpus_2 / path)))) == code);
-        CHECK(made_of(ztensor::reader::open(corpus_2 / path, ztensor::read_options().mode(
-                                                                 ztensor::io_mode::positional))) == code);
+        CHECK(made_of(ztensor::reader::open(corpus_2 / path,
+                                            ztensor::read_options().mode(ztensor::io_mode::positional))) == code);
     }
     CHECK(files >= 360);
 }

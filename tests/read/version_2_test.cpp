@@ -73,7 +73,8 @@ TEST_CASE("packed floats are viewed as bytes and read as numbers") {
     CHECK(refusal(file.read_as_into("typed/f4_e2m1", four)) == errc::size_mismatch);
     CHECK(refusal(open_2("reject/type-a-nibble-behind-the-last-f4").read_as<float>("w")) == errc::bad_padding);
     const std::vector<float> powers = file.read_as<float>("typed/f8_e8m0").value(); // 0x21 0x03 0x01
-    CHECK(powers == std::vector<float>{std::ldexp(1.0F, 0x21 - 127), std::ldexp(1.0F, 3 - 127), std::ldexp(1.0F, 1 - 127)});
+    CHECK(powers ==
+          std::vector<float>{std::ldexp(1.0F, 0x21 - 127), std::ldexp(1.0F, 3 - 127), std::ldexp(1.0F, 1 - 127)});
 }
 
 TEST_CASE("microscaled weights are elements times the scale of their block") {
@@ -114,7 +115,8 @@ TEST_CASE("quantized weights are codes less their zero, times the scale of their
     check(weights("group-plain-zeros"),
           [&](int i) { return (code(i) - (scale_of(i) - 1)) * scale_of(i); }); // zeros are 0, 1, 2, 3
     check(weights("group-a-scale-for-each-code"), [&](int i) { return (code(i) - 8) * static_cast<float>(i); });
-    check(weights("group-exponents"), [&](int i) { return (code(i) - 8) * std::ldexp(0.5F, static_cast<int>(scale_of(i))); });
+    check(weights("group-exponents"),
+          [&](int i) { return (code(i) - 8) * std::ldexp(0.5F, static_cast<int>(scale_of(i))); });
     const float zeros[] = {2, 1, 4, 3, 6, 5, 8, 7}; // 0x12 0x34 0x56 0x78
     check(weights("group-packed-zeros"), [&](int i) {
         const int group = i / 4 / 32 * 4 + i % 4;
@@ -176,8 +178,8 @@ TEST_CASE("digests of version 2 are of decoded bytes, and checked when they are 
     const reader file = open_2("reject/zstd-another-digest");
     CHECK(refusal(file.read<std::uint32_t>("w")) == errc::digest_mismatch);
     CHECK(file.find("w").value().data().value().verify().value() == ztensor::digest_state::mismatch);
-    const auto unchecked = reader::open(files_2 / "reject/zstd-another-digest.zt",
-                                        ztensor::read_options().verify_digests(false));
+    const auto unchecked =
+        reader::open(files_2 / "reject/zstd-another-digest.zt", ztensor::read_options().verify_digests(false));
     CHECK(unchecked.value().read<std::uint32_t>("w").value().size() == 2000);
     const reader intact = open_2("valid/zstd-seekable-zstd");
     CHECK(intact.verify().value().complete());
@@ -249,6 +251,29 @@ TEST_CASE("shards that are missing are all named, and others than the root means
     const reader alone = reader::from_bytes(support::to_vector(root)).value();
     CHECK(refusal(alone.read<std::uint8_t>("a")) == errc::shard_missing);
     CHECK(alone.read<std::uint8_t>("c").value().size() == 8);
+}
+
+TEST_CASE("packed elements are looked at where they lie") {
+    const reader file = open_2("valid/reference-many");
+    const auto part = file.find("typed/f4_e2m1").value().data().value();
+    const ztensor::packed_view packed = ztensor::packed_view::from(part).value();
+    REQUIRE(packed.size() == 3);
+    CHECK(packed[0] == 1);
+    CHECK(packed[1] == 2);
+    CHECK(packed.value(2) == 1.5F);
+    CHECK(packed.bytes().size() == 2);
+    CHECK(refusal(ztensor::packed_view::from(file.find("scalar").value().data().value())) == errc::unsupported_type);
+    const reader bad = open_2("reject/type-a-nibble-behind-the-last-f4");
+    CHECK(refusal(ztensor::packed_view::from(bad.find("w").value().data().value())) == errc::bad_padding);
+}
+
+TEST_CASE("strict reading of version 2 refuses bytes of older states, and takes what its reference writes") {
+    const auto strict = ztensor::read_options().strict();
+    CHECK(reader::open(files_2 / "valid/reference-many.zt", strict));
+    CHECK(reader::open(files_2 / "valid/reference-empty.zt", strict));
+    CHECK(reader::open(files_2 / "valid/container-a-data-shard.zt", strict));
+    CHECK(reader::open(files_2 / "sharded/model.zt", strict));
+    CHECK(refusal(reader::open(files_2 / "valid/reference-appended.zt", strict)) == errc::strict_gap);
 }
 
 TEST_CASE("a data shard is an empty file that says what it is") {

@@ -75,7 +75,9 @@ public:
     [[nodiscard]] const cbor_fault& fault() const noexcept { return fault_; }
     [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
     [[nodiscard]] std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - at_); }
-    [[nodiscard]] bytes_view passed_since(std::size_t from) const noexcept { return {begin_ + from, position() - from}; }
+    [[nodiscard]] bytes_view passed_since(std::size_t from) const noexcept {
+        return {begin_ + from, position() - from};
+    }
     /// Goes on at `position`, the start of an item at the same depth: what lies before it has been read elsewhere.
     void go_to(std::size_t position) noexcept { at_ = begin_ + position; }
 
@@ -230,7 +232,8 @@ private:
 
     ZTENSOR_NOINLINE bool read_argument(cbor_head& head, std::size_t start) noexcept {
         if (head.info > 27) {
-            const bool is_indefinite = head.info == 31 && head.major >= cbor_major::bytes && head.major <= cbor_major::map;
+            const bool is_indefinite =
+                head.info == 31 && head.major >= cbor_major::bytes && head.major <= cbor_major::map;
             return is_indefinite ? fail(errc::cbor_not_deterministic, start, "an item of indefinite length")
                                  : fail(errc::cbor_malformed, start, "a reserved head, which no CBOR item starts with");
         }
@@ -251,8 +254,8 @@ private:
             return fail(errc::cbor_malformed, start, "a tag, which version 2 does not allow");
         }
         if (head.info >= 25) {
-            return is_shortest_float(head) ||
-                   fail(errc::cbor_not_deterministic, start, "a float longer than need be, or a NaN other than f9 7e 00");
+            return is_shortest_float(head) || fail(errc::cbor_not_deterministic, start,
+                                                   "a float longer than need be, or a NaN other than f9 7e 00");
         }
         return (head.info >= cbor_false && head.info <= cbor_null) ||
                fail(errc::cbor_malformed, start, "a simple value other than false, true and null");

@@ -55,8 +55,10 @@ ZTENSOR_NOINLINE inline void xxh3_update(digest_memory& memory, bytes_view bytes
 
 inline constexpr bool has_xxh3 = false;
 
-inline void xxh3_start(digest_memory&) noexcept {}
-inline void xxh3_update(digest_memory&, bytes_view) noexcept {}
+inline void xxh3_start(digest_memory&) noexcept {
+}
+inline void xxh3_update(digest_memory&, bytes_view) noexcept {
+}
 [[nodiscard]] inline std::uint64_t xxh3_value(const digest_memory&) noexcept {
     return 0;
 }
@@ -71,9 +73,10 @@ inline void xxh3_update(digest_memory&, bytes_view) noexcept {}
     if (has_xxh3) {
         return {};
     }
-    return fail(errc::unsupported_digest,
-                "version 2 of .zt needs XXH3, and this library was built without xxHash: install it (Debian and Ubuntu: "
-                "libxxhash-dev, vcpkg: xxhash, conan: xxhash) and build again");
+    return fail(
+        errc::unsupported_digest,
+        "version 2 of .zt needs XXH3, and this library was built without xxHash: install it (Debian and Ubuntu: "
+        "libxxhash-dev, vcpkg: xxhash, conan: xxhash) and build again");
 }
 
 } // namespace detail

@@ -181,7 +181,8 @@ struct quant_group_layout {
         return fail(errc::quant_packing, "words are \"u8\", \"u16\", \"u32\" or \"u64\", not {}", {in_quotes(*word)});
     }
     if (*order != "lsb_first" && *order != "msb_first") {
-        return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}", {in_quotes(*order)});
+        return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}",
+                    {in_quotes(*order)});
     }
     const std::uint64_t word_bits = 8 * width_bytes(*type);
     if (word_bits % layout.bits != 0) {
@@ -256,7 +257,8 @@ struct quant_group_layout {
     constexpr std::string_view forms[] = {"f32_factors", "f16_factors", "e8m0_exponent"};
     const std::size_t form = place_of(*scale, forms);
     if (form == std::size(forms)) {
-        return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has", {in_quotes(*scale)});
+        return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has",
+                    {in_quotes(*scale)});
     }
     layout.scale = static_cast<scale_form>(form);
     result<void> valid = read_packing(attributes, layout);
@@ -285,9 +287,9 @@ struct quant_group_layout {
 
 /// True for the layouts of that family that are registered; others are unknown.
 [[nodiscard]] inline bool is_gguf_layout(std::string_view layout) noexcept {
-    constexpr std::string_view types[] = {"q4_0",    "q4_1",   "q5_0",  "q5_1",    "q8_0",  "q8_1",   "q2_k",  "q3_k",
-                                          "q4_k",    "q5_k",   "q6_k",  "q8_k",    "iq1_s", "iq1_m",  "iq2_xxs", "iq2_xs",
-                                          "iq2_s",   "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
+    constexpr std::string_view types[] = {"q4_0",  "q4_1",    "q5_0",  "q5_1",   "q8_0",   "q8_1",  "q2_k",    "q3_k",
+                                          "q4_k",  "q5_k",    "q6_k",  "q8_k",   "iq1_s",  "iq1_m", "iq2_xxs", "iq2_xs",
+                                          "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"};
     constexpr std::string_view family = "gguf.", version = "/1";
     if (layout.size() <= family.size() + version.size() || layout.substr(0, family.size()) != family ||
         layout.substr(layout.size() - version.size()) != version) {
@@ -311,7 +313,8 @@ struct gguf_layout {
         return !elements_per_block ? elements_per_block.error() : block_bytes.error();
     }
     if (*elements_per_block == 0 || *block_bytes == 0) {
-        return fail(errc::layout_attributes, "a block has {} elements and {} bytes", {*elements_per_block, *block_bytes});
+        return fail(errc::layout_attributes, "a block has {} elements and {} bytes",
+                    {*elements_per_block, *block_bytes});
     }
     if (elements % *elements_per_block != 0) {
         return fail(errc::quant_group, "blocks of {} elements don't divide {}", {*elements_per_block, elements});

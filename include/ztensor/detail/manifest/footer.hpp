@@ -202,8 +202,8 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// The same for version 2, whose footer gives both ends of the manifest. One of a data shard has no manifest.
-[[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
-locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
+[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail, std::uint64_t file_bytes,
+                                                                              std::uint64_t max_manifest_bytes) {
     if (file_bytes < least_file_bytes_2 || as_text(tail.last(magic_bytes)) != magic_2) {
         return missing_footer(file_bytes);
     }
@@ -233,7 +233,8 @@ locate_manifest_2(bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_m
         return fail(errc::manifest_too_large, "the manifest takes {} bytes, more than the {} allowed",
                     {footer.manifest_length, max_manifest_bytes});
     }
-    return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash, false};
+    return manifest_location{container::zt_2, footer.manifest_offset, footer.manifest_length, footer.manifest_hash,
+                             false};
 }
 
 /// As much of the file's end as a container of that kind may have as its footer: no byte of a blob is read with it.

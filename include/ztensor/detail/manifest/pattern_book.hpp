@@ -326,8 +326,8 @@ private:
 
     /// Of version 2, where it is not looked at again. Offsets of blobs count from the start of their own file.
     [[nodiscard]] static bool has_place(const component_words& like, const numbers& found) noexcept {
-        return !IsDeterministic ||
-               (found.offset % blob_alignment_2 == 0 && found.offset != 0 && fits(found.offset, found.length, like.data_end));
+        return !IsDeterministic || (found.offset % blob_alignment_2 == 0 && found.offset != 0 &&
+                                    fits(found.offset, found.length, like.data_end));
     }
 
     [[nodiscard]] static const std::byte* pass_number(const std::byte* at, std::uint64_t& value) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR → the model, of version 2: deterministic, with parts in place of components and blobs that may lie in other files.
-// Parts are read in read_part_2.hpp; rules of whole objects are in validate_2.hpp. SPEC.md §13.3–13.5.
+// CBOR → the model, of version 2: deterministic, with parts in place of components and blobs that may lie in other
+// files. Parts are read in read_part_2.hpp; rules of whole objects are in validate_2.hpp. SPEC.md §13.3–13.5.
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_2_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_2_HPP
 
@@ -12,8 +12,8 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/manifest/pattern_book.hpp>
 #include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/detail/manifest/pattern_book.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -211,7 +211,8 @@ private:
         }
         const std::uint64_t parts_of_each = std::clamp<std::uint64_t>(parts.remaining, 1, 8);
         into_.objects.reserve(static_cast<std::size_t>(count));
-        into_.components.reserve(static_cast<std::size_t>(std::min(count * parts_of_each, bytes / smallest_part_bytes)));
+        into_.components.reserve(
+            static_cast<std::size_t>(std::min(count * parts_of_each, bytes / smallest_part_bytes)));
         advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
         into_.components.advise_huge_pages();
     }

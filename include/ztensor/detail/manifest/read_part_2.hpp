@@ -159,8 +159,9 @@ inline bool manifest_reader_2::interpret(component_record& part, std::size_t pos
                                 "a logical type stands over another storage type than its own");
         }
     }
-    part.encoding = part.encoding_word.is_present() ? known_word<encoding>(find_encoding_2(into_.text(part.encoding_word)))
-                                                    : known_word<encoding>(encoding::raw);
+    part.encoding = part.encoding_word.is_present()
+                        ? known_word<encoding>(find_encoding_2(into_.text(part.encoding_word)))
+                        : known_word<encoding>(encoding::raw);
     const std::uint64_t data_end = (shard_ != nullptr ? shard_->size_bytes : file_bytes_) - footer_bytes_2;
     if (part.offset % blob_alignment_2 != 0) {
         return cursor_.fail(errc::misaligned_offset, position, "a blob's offset is not a multiple of 4,096");

@@ -222,8 +222,8 @@ private:
             return layout.error();
         }
         const bool has_zeros = layout->zero == zero_form::tensor;
-        if (result<void> valid = has_zeros ? check_parts(object, {"data", "scales", "zeros"})
-                                           : check_parts(object, {"data", "scales"});
+        if (result<void> valid =
+                has_zeros ? check_parts(object, {"data", "scales", "zeros"}) : check_parts(object, {"data", "scales"});
             !valid) {
             return valid;
         }

@@ -29,6 +29,9 @@ struct component_access {
     [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept {
         return *component.record_;
     }
+    [[nodiscard]] static const object_record& object_record_of(const component_view& component) noexcept {
+        return *component.object_;
+    }
     /// Adds to an error where it happened.
     [[nodiscard]] static error located(const component_view& component, error why) noexcept {
         return component.located(std::move(why));

@@ -107,10 +107,9 @@ private:
     [[nodiscard]] result<std::vector<float>> numbers_of(std::string_view role) {
         const component_record& part = *find_component(file_.index, object_, role);
         std::vector<float> numbers;
-        result<void> read =
-            packed_elements(part) == 1
-                ? read_numbers(number_reader::make(file_, part, sizeof(float)), memory_of(numbers))
-                : read_packed_numbers(file_, object_, part, sizeof(float), memory_of(numbers));
+        result<void> read = packed_elements(part) == 1
+                                ? read_numbers(number_reader::make(file_, part, sizeof(float)), memory_of(numbers))
+                                : read_packed_numbers(file_, object_, part, sizeof(float), memory_of(numbers));
         if (!read) {
             return std::move(read).error().in_component(role);
         }
@@ -147,9 +146,8 @@ private:
         axis_ = static_cast<std::size_t>(layout->axis);
         group_size_ = layout->group_size;
         elements_.reserve(static_cast<std::size_t>(layout->codes));
-        result<void> done = read_codes(*layout, "data", layout->codes, [this](std::uint64_t code) {
-            elements_.push_back(static_cast<float>(code));
-        });
+        result<void> done = read_codes(*layout, "data", layout->codes,
+                                       [this](std::uint64_t code) { elements_.push_back(static_cast<float>(code)); });
         if (done) {
             done = take_numbers("scales", scales_);
         }

@@ -45,7 +45,7 @@ public:
         if (result<void> looked = look_at_encoding(); !looked) {
             return looked;
         }
-        if (is_wanted_) {
+        if (is_wanted_ && file_.index.generation != generation::v2) { // whose order is checked when it is opened
             look_at_order();
         }
         return is_wanted_ ? look_between_blobs() : result<void>();
@@ -99,6 +99,9 @@ private:
 
     /// Reads the index again: of the one in memory, chunks of text have been joined.
     [[nodiscard]] result<void> look_at_encoding() {
+        if (file_.index.is_data_shard) {
+            return {};
+        }
         byte_buffer again;
         if (!again.allocate(file_.index.bytes().size())) {
             return fail(errc::out_of_memory, "no memory for an index of {} bytes", {file_.index.bytes().size()});
@@ -203,7 +206,7 @@ private:
         for (std::uint32_t i = 0; i < index.objects.size(); ++i) {
             std::uint32_t position = 0;
             for (const component_record& each : index.components_of(index.objects[i])) {
-                if (each.length != 0) {
+                if (each.length != 0 && shard_of(index, each) == nullptr) {
                     all.push_back({each.offset, each.length, i, position});
                 }
                 ++position;
@@ -224,6 +227,9 @@ private:
     }
 
     [[nodiscard]] result<void> look_between_blobs() {
+        if (file_.index.is_data_shard) { // of which only its root says what is in it
+            return {};
+        }
         const std::uint64_t blobs_end = index_offset();
         std::uint64_t end = 8; // behind the magic
         const std::vector<blob> all = blobs_in_order();
@@ -240,8 +246,10 @@ private:
             }
             end = all[i].offset + all[i].length;
         }
-        // A file without blobs may have the first place of one before its index.
-        return is_wanted_ ? look_at_gap(end, blobs_end, blob_alignment) : result<void>();
+        // A file without blobs may have the first place of one before its index, which in version 2 is a blob itself.
+        const bool is_blob = file_.index.generation == generation::v2;
+        const std::uint64_t alignment = is_blob ? blobs_end & (~blobs_end + 1) : blob_alignment;
+        return is_wanted_ ? look_at_gap(end, blobs_end, alignment) : result<void>();
     }
 
     [[nodiscard]] result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {

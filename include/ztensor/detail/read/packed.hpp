@@ -111,13 +111,12 @@ template <class Make>
 [[nodiscard]] inline result<void> read_packed_numbers(const opened_file& file, const object_record& object,
                                                       const component_record& component, std::size_t number_bytes,
                                                       element_memory numbers) {
-    return read_packed_numbers(file, object, component, number_bytes,
-                               [&](std::size_t count) -> result<span<std::byte>> {
-                                   call_budget budget(file.options);
-                                   result<void> allowed = budget.take(count, number_bytes);
-                                   return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, count))
-                                                  : std::move(allowed).error();
-                               });
+    return read_packed_numbers(
+        file, object, component, number_bytes, [&](std::size_t count) -> result<span<std::byte>> {
+            call_budget budget(file.options);
+            result<void> allowed = budget.take(count, number_bytes);
+            return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, count)) : std::move(allowed).error();
+        });
 }
 
 [[nodiscard]] inline result<void> read_packed_numbers_into(const opened_file& file, const object_record& object,

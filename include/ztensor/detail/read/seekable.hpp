@@ -90,9 +90,8 @@ namespace detail {
 
 /// All frames into `destination`, which has exactly the component's decoded length, on as many threads as the caller
 /// allows. Errors: as decode_seekable_frame() and load_seek_table(); digest_mismatch.
-[[nodiscard]] ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file,
-                                                               const component_record& component,
-                                                               span<std::byte> destination) {
+[[nodiscard]] ZTENSOR_COLD inline result<void>
+decode_seekable(const opened_file& file, const component_record& component, span<std::byte> destination) {
     constexpr std::uint64_t smallest_bytes_for_threads = std::uint64_t{512} << 10;
     seek_table table;
     if (result<void> found = load_seek_table(file, component, table); !found) {

@@ -67,9 +67,9 @@ namespace detail {
             return found.error();
         }
         if (!same_digest(parse_digest_2(*found), expected)) {
-            return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
-                        {in_quotes(file.index.text(shard.name)), *found,
-                         in_quotes(file.index.text(shard.digest_text))});
+            return fail(
+                errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
+                {in_quotes(file.index.text(shard.name)), *found, in_quotes(file.index.text(shard.digest_text))});
         }
     }
     return {};

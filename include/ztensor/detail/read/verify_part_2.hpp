@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its encoding
-// and type. SPEC.md §13.8.
+// All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
+// encoding and type. SPEC.md §13.8.
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_PART_2_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_PART_2_HPP
 
@@ -81,11 +81,10 @@ template <class Take>
     return count % 2 == 0 ? result<void>() : check_packed(piece.last(1), 1);
 }
 
-/// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't be
-/// checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<digest_state> verify_part_2(const opened_file& file,
-                                                                     const object_record& object,
-                                                                     const component_record& part) {
+/// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
+/// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<digest_state>
+verify_part_2(const opened_file& file, const object_record& object, const component_record& part) {
     const digest_parts expected = part.digest_text.is_present() ? known_digest(file, part) : digest_parts();
     const digest_state unchecked = part.digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Packed elements where they lie. Defines what packed.hpp declares. SPEC.md §13.5.
+#ifndef ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/packed.hpp>
+#include <ztensor/packed.hpp>
+
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+ZTENSOR_INLINE result<packed_view> packed_view::from(const component_view& component) {
+    const detail::component_record& record = detail::component_access::record_of(component);
+    if (detail::packed_elements(record) == 1) {
+        return detail::component_access::located(
+            component, detail::fail(errc::unsupported_type, "its elements share no bytes: view or read them as such"));
+    }
+    const result<span<const std::byte>> packed = component.view<std::byte>();
+    if (!packed) {
+        return packed.error();
+    }
+    const detail::opened_file& file = detail::component_access::file_of(component);
+    const std::uint64_t count =
+        detail::count_packed(file.index, detail::component_access::object_record_of(component), record, packed->size());
+    if (result<void> valid = detail::check_packed(*packed, count); !valid) {
+        return detail::component_access::located(component, std::move(valid).error());
+    }
+    return packed_view(*packed, count);
+}
+
+ZTENSOR_INLINE float packed_view::value(std::uint64_t position) const noexcept {
+    return detail::float4_values[(*this)[position]];
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
