@@ -69,7 +69,11 @@ namespace detail {
 /// steps are bounded.
 class pt_walk {
 public:
-    explicit pt_walk(const pickled& content) : content_(content) {}
+    explicit pt_walk(const pickled& content) : content_(content), most_steps_(4096 + 4 * content.tuples.size()) {
+        for (const std::vector<pickle_value>& each : content.containers) {
+            most_steps_ += 4 * each.size();
+        }
+    }
 
     /// Calls `tensor(name, value)` and `attribute(name, value)`, which give a result<void>. `name_of_root` is that of a
     /// tensor that stands alone. Errors: pickle_malformed, pickle_refused, limit_exceeded; those of the calls.
@@ -111,7 +115,6 @@ public:
 
 private:
     static constexpr std::size_t most_levels = 64;
-    static constexpr std::size_t most_steps = std::size_t{1} << 24;
 
     struct level {
         pickle_value container;
@@ -128,9 +131,9 @@ private:
         if (at >= items.size()) {
             return false;
         }
-        if (++steps_ > most_steps) {
+        if (++steps_ > most_steps_) {
             return fail(errc::limit_exceeded, "the checkpoint has more than {} values, some of them in several places",
-                        {most_steps});
+                        {most_steps_});
         }
         name_.resize(innermost.name_bytes);
         if (innermost.name_bytes != 0) {
@@ -157,6 +160,7 @@ private:
     const pickled& content_;
     std::vector<level> levels_;
     std::string name_;
+    std::size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two
     std::size_t steps_ = 0;
 };
 
