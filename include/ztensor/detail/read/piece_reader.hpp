@@ -249,7 +249,9 @@ private:
             return {};
         }
         const std::size_t kept = rest_.size();
-        std::memmove(input_.data(), rest_.data(), kept);
+        if (kept != 0) {
+            std::memmove(input_.data(), rest_.data(), kept);
+        }
         const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(input_.size() - kept, stored_.left()));
         if (result<void> done = stored_.read(input_.writable_bytes().subspan(kept, size)); !done) {
             return done;
