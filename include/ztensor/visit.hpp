@@ -78,6 +78,9 @@ template <class Result, class Function, class... Arguments>
 
 template <class T>
 [[nodiscard]] bool is_of_type(const component_view& component) noexcept {
+    if (std::is_same_v<T, stored_bool> && component.dtype() == dtype::u8 && component.type() == name(dtype::boolean)) {
+        return true; // as version 2 has them
+    }
     return component.dtype() == element_traits<T>::storage && component.type() == element_traits<T>::type;
 }
 

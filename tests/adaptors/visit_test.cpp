@@ -162,3 +162,20 @@ TEST_CASE("any stored bool but 0 is true, and only 0 and 1 are written") {
     });
     CHECK(copy.read<bool>("mask").value() == std::vector<bool>{false, true});
 }
+
+TEST_CASE("bools of version 2 are visited like those before") {
+    const auto options = ztensor::write_options().version(ztensor::format_version::v2);
+    const reader model = support::reopened(options, [](ztensor::writer& out) {
+        out.add("mask", {2}, std::vector<bool>{false, true}).value();
+    });
+    const auto sum = visit(model.find("mask").value(), [](auto elements) {
+        int count = 0;
+        for (const auto& element : elements) {
+            if constexpr (std::is_convertible_v<decltype(element), bool>) {
+                count += static_cast<bool>(element) ? 1 : 0;
+            }
+        }
+        return count;
+    });
+    CHECK(sum.value() == 1);
+}

@@ -58,7 +58,7 @@ check_stored_type(const opened_file& file, const component_record& component, co
     }
     const std::string_view type = type_name(file.index, component);
     const bool is_bool_as_byte = component.dtype == dtype::boolean && request.storage == dtype::u8;
-    if (request.is_bool && component.dtype == dtype::u8 && type == name(dtype::boolean) &&
+    if (request.storage == dtype::boolean && component.dtype == dtype::u8 && type == name(dtype::boolean) &&
         component.logical_type != unknown_type) { // of version 2, where it is a logical type
         return {};
     }
