@@ -350,6 +350,10 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
+/// Stands here, before any use could ask for it; what it promises is in error_code.hpp.
+template <>
+struct std::is_error_code_enum<ztensor::errc> : std::true_type {};
+
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/core/error_definitions.hpp>
 #endif

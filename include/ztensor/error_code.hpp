@@ -11,7 +11,6 @@
 #include <iterator>
 #include <string>
 #include <system_error>
-#include <type_traits>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -62,8 +61,5 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-template <>
-struct std::is_error_code_enum<ztensor::errc> : std::true_type {};
 
 #endif
