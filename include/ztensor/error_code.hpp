@@ -20,9 +20,11 @@ inline namespace ZTENSOR_MODE {
 class errc_category final : public std::error_category {
 public:
     [[nodiscard]] const char* name() const noexcept override { return "ztensor"; }
+    /// The name of the errc that has this value.
     [[nodiscard]] std::string message(int code) const override {
         return is_known(code) ? std::string(ZTENSOR_MODE::name(static_cast<errc>(code))) : "an unknown code";
     }
+    /// What the standard library calls it, where it has an idea of it.
     [[nodiscard]] std::error_condition default_error_condition(int code) const noexcept override {
         switch (is_known(code) ? static_cast<errc>(code) : errc::io_error) {
         case errc::file_not_found:

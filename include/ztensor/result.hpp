@@ -118,6 +118,7 @@ class [[nodiscard]] result {
 public:
     using value_type = T;
     using error_type = ztensor::error;
+    /// The same with a value of another type.
     template <class U>
     using rebind = result<U>;
 
@@ -329,6 +330,7 @@ class [[nodiscard]] result<void> {
 public:
     using value_type = void;
     using error_type = ztensor::error;
+    /// The same with a value of another type.
     template <class U>
     using rebind = result<U>;
 
