@@ -128,7 +128,11 @@ public:
     }
 
     os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
-        return open_handle_in(directory, name, (writes ? O_WRONLY : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        constexpr int with_care = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+        // For reading too, where that may be: blobs of version 2 are compared with those that are in the file.
+        os_answer<os_handle> opened = open_handle_in(directory, name, (writes ? O_RDWR : O_RDONLY) | with_care);
+        const bool is_for_writing_alone = writes && opened.failure == std::errc::permission_denied;
+        return is_for_writing_alone ? open_handle_in(directory, name, O_WRONLY | with_care) : opened;
     }
 
     // Of the open file, not of the process: two writers within one process meet, too, and a child that is forked off

@@ -118,7 +118,7 @@ public:
 
     // Nobody else opens for writing what is open for writing here.
     os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
-        return open_handle(joined_path(directory.path, name), writes ? GENERIC_WRITE : GENERIC_READ,
+        return open_handle(joined_path(directory.path, name), writes ? GENERIC_READ | GENERIC_WRITE : GENERIC_READ,
                            writes ? FILE_SHARE_READ | FILE_SHARE_DELETE : share_all, OPEN_EXISTING);
     }
     /// Of a byte behind the end of any file, so that readers are not hindered.
