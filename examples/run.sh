@@ -27,3 +27,8 @@ run_example rewrite "$model" "$scratch/rewritten.zt"
 run_example inspect "$scratch/rewritten.zt"
 run_example migrate --version 2 "$model" "$scratch/migrated.zt"
 run_example inspect "$scratch/migrated.zt"
+
+weights=tests/corpus/foreign/safetensors/every_dtype.safetensors
+run_example zt/zt convert --zstd --digest "$weights" "$scratch/converted.zt"
+run_example zt/zt info "$scratch/converted.zt"
+run_example zt/zt diff "$weights" "$scratch/converted.zt"
