@@ -15,11 +15,13 @@
 
 #if __has_include(<xxhash.h>)
 #define XXH_INLINE_ALL
+#pragma push_macro("XXH_NO_INLINE_HINTS")
 // Its portable code is passed on as functions, which GCC refuses to inline where it optimises for debugging (-Og).
 #if !defined(__SSE2__) && !defined(__ARM_NEON) && !defined(XXH_NO_INLINE_HINTS)
 #define XXH_NO_INLINE_HINTS 1
 #endif
 #include <xxhash.h>
+#pragma pop_macro("XXH_NO_INLINE_HINTS")
 #undef XXH_INLINE_ALL
 #endif
 
