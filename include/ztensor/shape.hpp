@@ -115,10 +115,10 @@ public:
         std::memcpy(near_, other.near_, sizeof near_);
     }
     shape& operator=(shape other) noexcept {
-        std::uint64_t near[near_rank];
-        std::memcpy(near, near_, sizeof near);
-        std::memcpy(near_, other.near_, sizeof near);
-        std::memcpy(other.near_, near, sizeof near);
+        std::uint64_t mine[near_rank]; // not `near`, which windows.h has for a macro
+        std::memcpy(mine, near_, sizeof mine);
+        std::memcpy(near_, other.near_, sizeof mine);
+        std::memcpy(other.near_, mine, sizeof mine);
         std::swap(rank_, other.rank_);
         std::swap(flaw_, other.flaw_);
         return *this;
