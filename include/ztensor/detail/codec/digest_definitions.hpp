@@ -6,51 +6,32 @@
 
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/crc32c.hpp>
-#include <ztensor/detail/codec/sha256.hpp>
+#include <ztensor/detail/codec/digest_2.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/digest.hpp>
 
-#include <algorithm>
 #include <array>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-namespace detail {
-
-[[nodiscard]] inline std::string with_hex(std::string_view prefix, bytes_view bytes, const char* digits) {
-    std::string out(prefix);
-    for (const std::byte byte : bytes) {
-        const auto value = std::to_integer<unsigned>(byte);
-        out += digits[value >> 4];
-        out += digits[value & 15];
-    }
-    return out;
-}
-
-} // namespace detail
-
 ZTENSOR_INLINE digester::digester(digest algorithm) noexcept : algorithm_(algorithm) {
     if (algorithm == digest::crc32c) {
         memory_.words[0] = detail::crc32c_start;
-    } else if (algorithm == digest::xxh3) {
-        detail::xxh3_start(memory_);
     } else if (algorithm == digest::crc32) {
         memory_.words[0] = detail::crc32_start;
     } else {
-        std::copy_n(detail::sha256_start, 8, memory_.words);
+        detail::start_digest_2(algorithm, memory_);
     }
 }
 
 ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept {
     if (algorithm_ == digest::crc32c) {
         memory_.words[0] = detail::crc32c_update(memory_.words[0], bytes);
-    } else if (algorithm_ == digest::sha256) {
-        detail::sha256_update(memory_, bytes);
-    } else if (algorithm_ == digest::xxh3) {
-        detail::xxh3_update(memory_, bytes);
     } else if (algorithm_ == digest::crc32) {
         memory_.words[0] = detail::crc32_update(memory_.words[0], bytes);
+    } else {
+        detail::update_digest_2(algorithm_, memory_, bytes);
     }
 }
 
@@ -65,15 +46,7 @@ ZTENSOR_COLD ZTENSOR_INLINE std::string digester::text() const {
         detail::store_big(~memory_.words[0], value.data(), value.size());
         return detail::with_hex("crc32:", value, "0123456789abcdef");
     }
-    if (algorithm_ == digest::sha256) {
-        return detail::with_hex("sha256:", detail::sha256_value(memory_), "0123456789abcdef");
-    }
-    if (algorithm_ == digest::xxh3 && detail::has_xxh3) {
-        std::array<std::byte, 8> value;
-        detail::store_big(detail::xxh3_value(memory_), value.data(), value.size());
-        return detail::with_hex("xxh3:", value, "0123456789abcdef");
-    }
-    return {};
+    return detail::text_of_digest_2(algorithm_, memory_);
 }
 
 ZTENSOR_INLINE bool can_compute(digest algorithm) noexcept {

@@ -5,6 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_SHARDS_HPP
 #define ZTENSOR_DETAIL_READ_SHARDS_HPP
 
+#include <ztensor/detail/codec/digest_2.hpp>
 #include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
@@ -42,15 +43,16 @@ namespace detail {
     if (!piece.allocate(static_cast<std::size_t>(std::min(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
     }
-    digester hash(algorithm);
+    digest_memory hash;
+    start_digest_2(algorithm, hash);
     for (std::uint64_t done = 0; done < length; done += piece_bytes) {
         const auto size = static_cast<std::size_t>(std::min(length - done, piece_bytes));
         if (result<void> read = source.read_at(begin + done, piece.writable_bytes().first(size)); !read) {
             return std::move(read).error();
         }
-        hash.update(piece.bytes().first(size));
+        update_digest_2(algorithm, hash, piece.bytes().first(size));
     }
-    return hash.text();
+    return text_of_digest_2(algorithm, hash);
 }
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
@@ -208,14 +210,18 @@ private:
             return;
         }
         const os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+        std::vector<const native_path*>
+            in_order; // pointers, because sorting what they point to takes 8 KB of code more
         for (const native_path& name : names.value) {
-            const result<file_status> status = opened->status(name);
+            in_order.push_back(&name);
+        }
+        std::sort(in_order.begin(), in_order.end(), [](const native_path* a, const native_path* b) { return *a < *b; });
+        for (const native_path* const name : in_order) {
+            const result<file_status> status = opened->status(*name);
             if (status && status->kind == file_kind::regular) {
-                candidates_.push_back({name, status->size_bytes, {}, {}});
+                candidates_.push_back({*name, status->size_bytes, {}, {}});
             }
         }
-        std::sort(candidates_.begin(), candidates_.end(),
-                  [](const candidate& a, const candidate& b) { return a.name < b.name; });
     }
 
     void note_missing(const shard_record& shard, std::string_view reason) {
