@@ -2,6 +2,7 @@
 //
 // .npy and .npz: orders of elements and bytes, what is made when it is read, and checksums.
 #include "foreign/foreign_files.hpp"
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
@@ -54,8 +55,12 @@ TEST_CASE("an array in an .npy file is called as the file, and viewed where it l
     CHECK(file.container() == ztensor::container_kind::npy);
     CHECK(file.begin() != file.end());
     const auto view = file.view<float>("f32"); // at a multiple of 64: NumPy sees to that
-    REQUIRE(support::outcome(view) == "ok");
-    CHECK((*view)[23] == 23);
+    if (support::host_is_little_endian()) {
+        REQUIRE(support::outcome(view) == "ok");
+        CHECK((*view)[23] == 23);
+    } else {
+        CHECK(refusal(view) == errc::needs_byteswap);
+    }
     CHECK(numpy_file("npy/a name with spaces, \xc3\xbc and a.dot.npy")
               .contains("a name with spaces, \xc3\xbc and a.dot"));
 }
@@ -168,7 +173,9 @@ TEST_CASE("all arrays of an archive are loaded by one plan, on several threads")
                 const auto alone = each.object.data()->read_little_endian().value();
                 CHECK(each.bytes.size() == alone.size());
                 if (!each.object.data()->is_big_endian()) {
-                    CHECK(std::vector<std::byte>(each.bytes.begin(), each.bytes.end()) == alone);
+                    const std::size_t width = ztensor::width_bytes(each.object.data()->dtype().value());
+                    const support::bytes in_file(ztensor::detail::as_text(alone));
+                    CHECK(ztensor::detail::as_text(each.bytes) == support::between_file_and_host(in_file, width));
                 }
             }
         }

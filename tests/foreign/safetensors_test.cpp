@@ -2,6 +2,7 @@
 //
 // safetensors: what opens, how it is viewed, and that plain headers are read like others.
 #include "foreign/foreign_files.hpp"
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
@@ -60,7 +61,8 @@ TEST_CASE("a safetensors file is viewed where it lies, and read") {
     CHECK(file->read<float>("a").value() == std::vector<float>{1, 2});
     CHECK(file->read<float>("b").value() == std::vector<float>{3});
     const auto view = file->view<float>("b");
-    CHECK((view ? (*view)[0] == 3 : view.error().code() == errc::misaligned_memory)); // the header's length is chance
+    const errc why_not = support::host_is_little_endian() ? errc::misaligned_memory : errc::needs_byteswap;
+    CHECK((view ? (*view)[0] == 3 : view.error().code() == why_not)); // the header's length is chance
     CHECK(file->find("b")->data()->offset() == file->file_bytes() - 4);
     std::vector<float> loaded(2);
     CHECK(ztensor::load_plan(*file).add("a", loaded).run());
