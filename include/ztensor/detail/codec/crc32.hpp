@@ -47,7 +47,7 @@ inline constexpr std::uint32_t crc32_start = 0xffffffff;
         const std::uint64_t word = load_little_64(at) ^ crc;
         crc = crc32_table[7][word & 255] ^ crc32_table[6][word >> 8 & 255] ^ crc32_table[5][word >> 16 & 255] ^
               crc32_table[4][word >> 24 & 255] ^ crc32_table[3][word >> 32 & 255] ^ crc32_table[2][word >> 40 & 255] ^
-              crc32_table[1][word >> 48 & 255] ^ crc32_table[0][word >> 56];
+              crc32_table[1][word >> 48 & 255] ^ crc32_table[0][static_cast<std::size_t>(word >> 56)];
     }
     for (; left != 0; --left, ++at) {
         crc = (crc >> 8) ^ crc32_table[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 255];
