@@ -49,13 +49,13 @@ void fill_small(writer& to) {
     to.add("d", {0, 3}, std::vector<float>{}).value();
 }
 
-/// The little-endian number at `at`.
-std::uint64_t number_at(std::string_view content, std::size_t at, std::size_t size) {
+/// The little-endian number at `at`, of an archive in memory.
+std::size_t number_at(std::string_view content, std::size_t at, std::size_t size) {
     std::uint64_t value = 0;
     for (std::size_t i = size; i-- > 0;) {
         value = value << 8 | static_cast<unsigned char>(content.at(at + i));
     }
-    return value;
+    return static_cast<std::size_t>(value);
 }
 
 struct entry {
