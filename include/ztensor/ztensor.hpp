@@ -50,6 +50,7 @@
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/export.hpp>
+#include <ztensor/export_options.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>

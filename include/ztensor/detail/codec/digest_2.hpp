@@ -9,8 +9,8 @@
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/endian.hpp>
-#include <ztensor/digest.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/dtype.hpp>
-#include <ztensor/export.hpp>
+#include <ztensor/export_options.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
