@@ -2,6 +2,7 @@
 //
 // inspect [--json] [--verify] [--lint] FILE: what is in a file of tensors, for people or for programs.
 #include "describe.hpp"
+#include "human.hpp"
 
 #include <ztensor/ztensor.hpp>
 
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -18,18 +18,6 @@
 namespace {
 
 using row = std::vector<std::string>;
-
-std::string human(std::uint64_t bytes) {
-    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    auto size = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
-        size /= 1024;
-    }
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
-    return text;
-}
 
 /// Names come from the file: whatever is not printable is shown as it is escaped in JSON.
 std::string printable(std::string_view text) {

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <iterator>
 
 #ifdef _WIN32
 #include <io.h>
@@ -73,18 +72,6 @@ std::string padded(const std::string& text, std::size_t width, bool is_number) {
 }
 
 } // namespace
-
-std::string human(std::uint64_t bytes) {
-    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    auto size = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
-        size /= 1024;
-    }
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
-    return text;
-}
 
 std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);

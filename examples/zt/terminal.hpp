@@ -4,6 +4,8 @@
 #ifndef ZTENSOR_EXAMPLES_ZT_TERMINAL_HPP
 #define ZTENSOR_EXAMPLES_ZT_TERMINAL_HPP
 
+#include "../human.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +15,6 @@
 
 namespace zt {
 
-/// "3.1 MiB"
-std::string human(std::uint64_t bytes);
 /// "1,234,567"
 std::string grouped(std::uint64_t number);
 /// "2GB", "512MiB", "1000": throws usage_error for anything else.
