@@ -40,21 +40,5 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     const own_copy content(input);
     const auto file = ztensor::reader::from_bytes(content.bytes(), small_limits());
     const auto source = ztensor::reader::from_source(std::make_shared<memory_source>(content.bytes()), small_limits());
-    require(file.has_value() == source.has_value(), "a file in memory and a source of it open alike");
-    if (!file) {
-        require(!file.error().what().empty(), "a refusal says why");
-        require(file.error().code() == source.error().code(), "a file in memory and a source are refused alike");
-        return;
-    }
-    walk(content.bytes(), *file);
-    std::size_t count = 0;
-    for (const ztensor::object_view object : *source) {
-        const auto here = file->find(object.name())->read<std::byte>();
-        const auto there = object.read<std::byte>();
-        require(here.has_value() == there.has_value() && (!here || *here == *there),
-                "positional reads give what memory holds");
-        if (++count == 8) {
-            break;
-        }
-    }
+    walk_both(content.bytes(), file, source);
 }

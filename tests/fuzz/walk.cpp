@@ -193,4 +193,25 @@ void walk(ztensor::bytes_view content, const ztensor::reader& file) {
     static_cast<void>(file.verify(1));
 }
 
+void walk_both(ztensor::bytes_view content, const ztensor::result<ztensor::reader>& file,
+               const ztensor::result<ztensor::reader>& source) {
+    require(file.has_value() == source.has_value(), "a file in memory and a source of it open alike");
+    if (!file) {
+        require(!file.error().what().empty(), "a refusal says why");
+        require(file.error().code() == source.error().code(), "a file in memory and a source are refused alike");
+        return;
+    }
+    walk(content, *file);
+    std::size_t count = 0;
+    for (const ztensor::object_view object : *source) {
+        const auto here = file->find(object.name())->read<std::byte>();
+        const auto there = object.read<std::byte>();
+        require(here.has_value() == there.has_value() && (!here || *here == *there),
+                "positional reads give what memory holds");
+        if (++count == 8) {
+            break;
+        }
+    }
+}
+
 } // namespace fuzzing
