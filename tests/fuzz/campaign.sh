@@ -50,7 +50,8 @@ summary() {
     local target executions edges total=0
     for target in "${targets[@]}"; do
         executions=$(awk '/stat::number_of_executed_units/ { print $2 }' "$out/logs/$target")
-        edges=$(grep -o 'cov: [0-9]*' "$out/logs/$target" | tail -1 | cut -d' ' -f2)
+        edges=$(awk 'match($0, /cov: [0-9]+/) { found = substr($0, RSTART + 5, RLENGTH - 5) } END { print found }' \
+            "$out/logs/$target") # nothing where the time ended before all seeds were read
         echo "| $target | ${executions:-?} | ${edges:-?} | $(find "$out/corpus/$target" -type f | wc -l)" \
             "| $(find "$out/findings" -name "$target-*" | wc -l) |"
         total=$((total + ${executions:-0}))
@@ -58,4 +59,11 @@ summary() {
     echo "| all | $total | | | $(find "$out/findings" -type f | wc -l) |"
 }
 summary | tee "$out/summary.md"
+for target in "${targets[@]}"; do
+    if ! grep -q 'stat::number_of_executed_units: *[1-9]' "$out/logs/$target"; then
+        echo "$target ran no input:" >&2
+        tail -n 20 "$out/logs/$target" >&2
+        exit 1
+    fi
+done
 [[ -z $(find "$out/findings" -type f) ]]
