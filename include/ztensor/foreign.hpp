@@ -10,6 +10,7 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shards.hpp>
 
 #include <memory>
 

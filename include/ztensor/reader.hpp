@@ -63,8 +63,10 @@ public:
     /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
     /// decode_limit, digest_format); out_of_memory. Of version 2 (SPEC.md §13) also manifest_damaged, unknown_dtype,
     /// cbor_not_deterministic, layout_attributes, quant_…, shard_table, and unsupported_digest in a build without
-    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>",
-    /// then by size and digest among all files there; shard_missing and shard_mismatch name all that were not found.
+    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as
+    /// "blobs/<algorithm>/<hex>", then by size and digest among all files there; shard_missing and shard_mismatch name
+    /// all that were not found, and not_built_in is a header-only program that never asked for <ztensor/shards.hpp>,
+    /// which ztensor.hpp includes.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.
@@ -205,10 +207,10 @@ public:
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
     /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
-    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every rule
-    /// is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
-    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as an
-    /// unknown encoding, is passed over.
+    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every
+    /// rule is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
+    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as
+    /// an unknown encoding, is passed over.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
