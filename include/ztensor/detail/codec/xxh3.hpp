@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <new>
 
-#if __has_include(<xxhash.h>)
+#if __has_include(<xxhash.h>) && !defined(ZTENSOR_WITHOUT_XXHASH)
 #define XXH_INLINE_ALL
 #pragma push_macro("XXH_NO_INLINE_HINTS")
 // Its portable code is passed on as functions, which GCC refuses to inline where it optimises for debugging (-Og).
@@ -29,7 +29,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-#if defined(XXH_VERSION_NUMBER) && XXH_VERSION_NUMBER >= 800
+#if defined(XXH_VERSION_NUMBER) && XXH_VERSION_NUMBER >= 800 && !defined(ZTENSOR_WITHOUT_XXHASH)
 
 inline constexpr bool has_xxh3 = true;
 
