@@ -45,9 +45,9 @@ struct verification {
     [[nodiscard]] bool complete() const noexcept { return ok() && absent == 0 && unsupported == 0; }
 };
 
-/// An open .zt file of any generation from 0.1 to 1.x. A handle: copies are cheap and share the file, the mapping and
-/// the index, and whatever a reader hands out lives as long as any copy of it. Borrowing from a temporary reader does
-/// not compile. Every member may be called from many threads at once.
+/// An open .zt file of any generation from 0.1 to 2, or a file that open_any() opened. A handle: copies are cheap and
+/// share the file, the mapping and the index, and whatever a reader hands out lives as long as any copy of it.
+/// Borrowing from a temporary reader does not compile. Every member may be called from many threads at once.
 class reader {
 public:
     /// Of no file, until an open one is assigned: is_open() is false, and there are no objects.
@@ -63,8 +63,9 @@ public:
     /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
     /// decode_limit, digest_format); out_of_memory. Of version 2 (SPEC.md §13) also manifest_damaged, unknown_dtype,
     /// cbor_not_deterministic, layout_attributes, quant_…, shard_table, and unsupported_digest in a build without
-    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>",
-    /// then by size and digest among all files there; shard_missing and shard_mismatch name all that were not found.
+    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as
+    /// "blobs/<algorithm>/<hex>", then by size and digest among all files there; shard_missing and shard_mismatch name
+    /// all that were not found.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.
@@ -205,10 +206,10 @@ public:
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
     /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
     /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
-    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every rule
-    /// is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
-    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as an
-    /// unknown encoding, is passed over.
+    /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every
+    /// rule is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
+    /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as
+    /// an unknown encoding, is passed over.
     [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
