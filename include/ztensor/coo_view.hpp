@@ -28,7 +28,6 @@ inline namespace ZTENSOR_MODE {
 template <class T, class Index = std::uint64_t>
 class coo_view {
 public:
-    static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "values that are read lie in memory from new");
     static_assert(detail::is_integer_element_v<Index>, "an index type is an integer");
 
@@ -74,7 +73,7 @@ public:
     [[nodiscard]] const ztensor::shape& shape() const& noexcept { return parts_.shape; }
     [[nodiscard]] ztensor::shape shape() const&& noexcept { return parts_.shape; }
     [[nodiscard]] std::size_t entry_count() const noexcept { return coords().size() / shape().rank(); }
-    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_elements<T>(parts_.values.bytes); }
+    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_checked_elements<T>(parts_.values.bytes); }
     /// All coordinates of dimension 0, then of dimension 1, …
     [[nodiscard]] span<const Index> coords() const& noexcept {
         return detail::as_elements<Index>(parts_.indices.bytes);
@@ -115,15 +114,15 @@ public:
     /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
-        std::vector<T> dense;
+        std::vector<detail::in_vector_t<T>> dense;
         result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
         if (!made) {
             return std::move(made).error();
         }
         for_each([&](std::size_t entry, const T& value) {
-            detail::accumulate(dense[static_cast<std::size_t>(position(entry))], value);
+            detail::accumulate<T>(dense[static_cast<std::size_t>(position(entry))], value);
         });
-        return dense;
+        return detail::as_result<T>(std::move(dense));
     }
 
     /// A matrix by rows, entries of one row in the order they have here. Errors: sparse_shape (not of rank 2),

@@ -39,12 +39,11 @@ template <class T, class Index>
 class coo_view; // in coo_view.hpp
 
 /// A sparse matrix by rows. Borrows from the reader what lies in memory as it is needed, and shares ownership of the
-/// rest; valid as long as the reader. T is the element type of the values (std::byte: their bytes as stored); indices
-/// stored as another integer type than Index are converted.
+/// rest; valid as long as the reader. T is the element type of the values (std::byte: their bytes as stored; bool: read
+/// and checked, never borrowed); indices stored as another integer type than Index are converted.
 template <class T, class Index = std::uint64_t>
 class csr_view {
 public:
-    static_assert(!std::is_same_v<T, bool>, "stored bools are bytes: use std::uint8_t");
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__, "values that are read lie in memory from new");
     static_assert(detail::is_integer_element_v<Index>, "an index type is an integer");
 
@@ -107,7 +106,7 @@ public:
     [[nodiscard]] std::uint64_t columns() const noexcept { return shape()[1]; }
     /// Stored values.
     [[nodiscard]] std::size_t entry_count() const noexcept { return indices().size(); }
-    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_elements<T>(parts_.values.bytes); }
+    [[nodiscard]] span<const T> values() const& noexcept { return detail::as_checked_elements<T>(parts_.values.bytes); }
     /// The column of each value.
     [[nodiscard]] span<const Index> indices() const& noexcept {
         return detail::as_elements<Index>(parts_.indices.bytes);
@@ -165,15 +164,15 @@ public:
     /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
-        std::vector<T> dense;
+        std::vector<detail::in_vector_t<T>> dense;
         result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
         if (!made) {
             return std::move(made).error();
         }
         for_each([&](const csr_entry<T>& entry) {
-            detail::accumulate(dense[static_cast<std::size_t>(entry.row * columns() + entry.column)], entry.value);
+            detail::accumulate<T>(dense[static_cast<std::size_t>(entry.row * columns() + entry.column)], entry.value);
         });
-        return dense;
+        return detail::as_result<T>(std::move(dense));
     }
 
     /// The same entries with a coordinate each; shares the values. Defined in sparse.hpp. Errors: out_of_memory.

@@ -30,6 +30,7 @@ enum class sync_level : std::uint8_t;
 enum class recovery : std::uint8_t;
 
 class error;
+class unexpected;
 class exception;
 template <class T>
 class result;

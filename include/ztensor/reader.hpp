@@ -45,9 +45,9 @@ struct verification {
     [[nodiscard]] bool complete() const noexcept { return ok() && absent == 0 && unsupported == 0; }
 };
 
-/// An open .zt file of any generation from 0.1 to 1.x. A handle: copies are cheap and share the file, the mapping and
-/// the index, and whatever a reader hands out lives as long as any copy of it. Borrowing from a temporary reader does
-/// not compile. Every member may be called from many threads at once.
+/// An open .zt file of any generation from 0.1 to 2, or a file that open_any() opened. A handle: copies are cheap and
+/// share the file, the mapping and the index, and whatever a reader hands out lives as long as any copy of it.
+/// Borrowing from a temporary reader does not compile. Every member may be called from many threads at once.
 class reader {
 public:
     /// Of no file, until an open one is assigned: is_open() is false, and there are no objects.

@@ -68,25 +68,7 @@ public:
     [[nodiscard]] span<const reader> shards() const& noexcept;
 
     /// Objects of all files, file by file.
-    class iterator {
-    public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = object_view;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const object_view*;
-        using reference = const object_view&;
-
-        reference operator*() const noexcept { return *at_; }
-        pointer operator->() const noexcept { return at_; }
-        iterator& operator++() noexcept { return ++at_, *this; }
-        friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.at_ == b.at_; }
-        friend bool operator!=(const iterator& a, const iterator& b) noexcept { return a.at_ != b.at_; }
-
-    private:
-        friend reader_set;
-        explicit iterator(const object_view* at) noexcept : at_(at) {}
-        const object_view* at_;
-    };
+    using iterator = const object_view*;
     /// How many objects there are in all files.
     [[nodiscard]] std::size_t size() const noexcept;
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
@@ -96,6 +78,10 @@ public:
     /// The object of that name, whichever file it is in. Errors: object_not_found.
     [[nodiscard]] result<object_view> find(std::string_view name) const&;
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
+    /// find(name).value(): the object, or an exception where there is none of that name.
+    [[nodiscard]] object_view operator[](std::string_view name) const& { return find(name).value(); }
+    /// The i-th object of all files, i < size().
+    [[nodiscard]] object_view operator[](std::size_t i) const& noexcept { return begin()[i]; }
     /// In which of the shards() it is. Errors: object_not_found.
     [[nodiscard]] result<std::size_t> shard_of(std::string_view name) const;
 
@@ -104,6 +90,8 @@ public:
     iterator begin() const&& = delete;
     iterator end() const&& = delete;
     result<object_view> find(std::string_view) const&& = delete;
+    object_view operator[](std::string_view) const&& = delete;
+    object_view operator[](std::size_t) const&& = delete;
 
 private:
     explicit reader_set(std::shared_ptr<const detail::opened_set> opened) noexcept : set_(std::move(opened)) {}
@@ -124,28 +112,28 @@ public:
     template <class Destination>
     set_plan& add(std::string_view name, Destination&& destination) {
         if (load_plan* const plan = plan_of(name)) {
-            plan->add(name, destination);
+            plan->add(name, std::forward<Destination>(destination));
         }
         return *this;
     }
     template <class Destination>
     set_plan& add_as(std::string_view name, Destination&& destination) {
         if (load_plan* const plan = plan_of(name)) {
-            plan->add_as(name, destination);
+            plan->add_as(name, std::forward<Destination>(destination));
         }
         return *this;
     }
     template <class Destination>
     set_plan& add_rows(std::string_view name, std::uint64_t first, std::uint64_t last, Destination&& destination) {
         if (load_plan* const plan = plan_of(name)) {
-            plan->add_rows(name, first, last, destination);
+            plan->add_rows(name, first, last, std::forward<Destination>(destination));
         }
         return *this;
     }
     template <class Destination>
     set_plan& add_slice(std::string_view name, const slice& ranges, Destination&& destination) {
         if (load_plan* const plan = plan_of(name)) {
-            plan->add_slice(name, ranges, destination);
+            plan->add_slice(name, ranges, std::forward<Destination>(destination));
         }
         return *this;
     }

@@ -4,10 +4,13 @@
 #ifndef ZTENSOR_RESULT_HPP
 #define ZTENSOR_RESULT_HPP
 
+#include <ztensor/detail/core/result_steps.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/unexpected.hpp>
 #include <ztensor/version.hpp>
 
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -27,8 +30,6 @@ private:
     ztensor::error error_;
 };
 
-template <class T>
-class result;
 template <class T>
 class span;
 
@@ -55,55 +56,6 @@ inline void expect([[maybe_unused]] bool is_there) noexcept {
 #endif
 }
 
-template <class T>
-inline constexpr bool is_result_v = false;
-template <class T>
-inline constexpr bool is_result_v<result<T>> = true;
-
-/// f(argument), where f may be a pointer to a member as well.
-template <class F, class Argument>
-decltype(auto) call(F&& f, Argument&& argument) {
-    if constexpr (std::is_member_function_pointer_v<std::decay_t<F>>) {
-        return (std::forward<Argument>(argument).*f)();
-    } else if constexpr (std::is_member_object_pointer_v<std::decay_t<F>>) {
-        return std::forward<Argument>(argument).*f;
-    } else {
-        return std::forward<F>(f)(std::forward<Argument>(argument));
-    }
-}
-
-/// f(value of r) → result<U>, or r's error.
-template <class Result, class F>
-auto and_then(Result&& r, F&& f) {
-    using next = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
-    static_assert(is_result_v<next>, "what is given to and_then() returns a result");
-    return r.has_value() ? next(call(std::forward<F>(f), *std::forward<Result>(r)))
-                         : next(std::forward<Result>(r).error());
-}
-
-/// result<U> of f(value of r) → U, or r's error.
-template <class Result, class F>
-auto transform(Result&& r, F&& f) {
-    using value = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
-    if (!r.has_value()) {
-        return result<value>(std::forward<Result>(r).error());
-    }
-    if constexpr (std::is_void_v<value>) {
-        call(std::forward<F>(f), *std::forward<Result>(r));
-        return result<value>();
-    } else {
-        return result<value>(call(std::forward<F>(f), *std::forward<Result>(r)));
-    }
-}
-
-/// r, or f(error of r) → result<T> or error.
-template <class Result, class F>
-auto or_else(Result&& r, F&& f) {
-    using same = std::decay_t<Result>;
-    return r.has_value() ? same(std::forward<Result>(r))
-                         : same(call(std::forward<F>(f), std::forward<Result>(r).error()));
-}
-
 } // namespace detail
 
 /// Either a T or an error. `if (r)` asks which; `*r` and `r->` take the value of one that was asked;
@@ -118,6 +70,7 @@ class [[nodiscard]] result {
 public:
     using value_type = T;
     using error_type = ztensor::error;
+    using unexpected_type = ztensor::unexpected;
     /// The same with a value of another type.
     template <class U>
     using rebind = result<U>;
@@ -126,20 +79,37 @@ public:
     template <class U = T, std::enable_if_t<std::is_default_constructible_v<U>, int> = 0>
     result() : value_(), has_value_(true) {}
     template <class U = T,
-              std::enable_if_t<!detail::is_result_v<std::decay_t<U>> &&
-                                   !std::is_same_v<std::decay_t<U>, ztensor::error> && std::is_convertible_v<U&&, T>,
-                               int> = 0>
+              std::enable_if_t<detail::is_of_value_v<std::decay_t<U>> && std::is_convertible_v<U&&, T>, int> = 0>
     result(U&& value) : value_(std::forward<U>(value)), has_value_(true) {}
+    template <class U = T, std::enable_if_t<detail::is_of_value_v<std::decay_t<U>> && !std::is_convertible_v<U&&, T> &&
+                                                std::is_constructible_v<T, U&&>,
+                                            int> = 0>
+    explicit result(U&& value) : value_(std::forward<U>(value)), has_value_(true) {}
     result(ztensor::error why) noexcept : error_(std::move(why)), has_value_(false) {}
+    result(unexpected why) noexcept : result(std::move(why).error()) {}
+    /// From C++23's std::unexpected<ztensor::error>.
+    template <class U, std::enable_if_t<detail::is_std_unexpected_v<std::decay_t<U>>, int> = 0>
+    result(U&& why) noexcept : result(ztensor::error(std::forward<U>(why).error())) {}
+    /// An error made in place of `from`, such as a code and a sentence.
+    template <class... From, std::enable_if_t<std::is_constructible_v<ztensor::error, From&&...>, int> = 0>
+    explicit result(unexpect_t, From&&... from) : result(ztensor::error(std::forward<From>(from)...)) {}
     /// From the result of another type that converts to T.
     template <class U, std::enable_if_t<!std::is_same_v<U, T> && std::is_convertible_v<U&&, T>, int> = 0>
     result(result<U> other) : has_value_(other.has_value()) {
+        has_value_ ? construct(*std::move(other)) : construct_error(std::move(other).error());
+    }
+    template <class U, std::enable_if_t<!std::is_convertible_v<U&&, T> && std::is_constructible_v<T, U&&>, int> = 0>
+    explicit result(result<U> other) : has_value_(other.has_value()) {
         has_value_ ? construct(*std::move(other)) : construct_error(std::move(other).error());
     }
 
     /// A T made in place of `from`.
     template <class... From, std::enable_if_t<std::is_constructible_v<T, From&&...>, int> = 0>
     explicit result(std::in_place_t, From&&... from) : value_(std::forward<From>(from)...), has_value_(true) {}
+    template <class U, class... From,
+              std::enable_if_t<std::is_constructible_v<T, std::initializer_list<U>&, From&&...>, int> = 0>
+    explicit result(std::in_place_t, std::initializer_list<U> list, From&&... from)
+        : value_(list, std::forward<From>(from)...), has_value_(true) {}
 
     result(const result& other) : has_value_(other.has_value_) {
         has_value_ ? construct(other.value_) : construct_error(other.error_);
@@ -153,13 +123,19 @@ public:
         }
         return *this;
     }
-    result& operator=(result&& other) noexcept {
-        static_assert(std::is_nothrow_move_constructible_v<T>, "an assignment that fails half-way would leave nothing");
-        if (this != &other) {
-            destroy();
-            has_value_ = other.has_value_;
-            has_value_ ? construct(std::move(other.value_)) : construct_error(std::move(other.error_));
+    result& operator=(result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+        if (this == &other) {
+            return *this;
         }
+        if constexpr (!std::is_nothrow_move_constructible_v<T>) { // one that fails leaves what was there
+            if (other.has_value_) {
+                has_value_ ? static_cast<void>(value_ = std::move(other.value_)) : replace_error(other.value_);
+                return *this;
+            }
+        }
+        destroy();
+        has_value_ = other.has_value_;
+        has_value_ ? construct(std::move(other.value_)) : construct_error(std::move(other.error_));
         return *this;
     }
     ~result() { destroy(); }
@@ -173,11 +149,18 @@ public:
         construct(std::forward<From>(from)...);
         return value_;
     }
-    friend void swap(result& a, result& b) noexcept {
-        result kept = std::move(a);
-        a = std::move(b);
-        b = std::move(kept);
+    template <class U, class... From>
+    T& emplace(std::initializer_list<U> list, From&&... from) noexcept {
+        static_assert(std::is_nothrow_constructible_v<T, std::initializer_list<U>&, From&&...>,
+                      "an emplacement that fails would leave nothing");
+        return *this = result(std::in_place, list, std::forward<From>(from)...), value_;
     }
+    void swap(result& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+        result kept = std::move(*this);
+        *this = std::move(other);
+        other = std::move(kept);
+    }
+    friend void swap(result& a, result& b) noexcept(std::is_nothrow_move_constructible_v<T>) { a.swap(b); }
 
     [[nodiscard]] bool has_value() const noexcept { return has_value_; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value_; }
@@ -218,11 +201,11 @@ public:
     [[nodiscard]] ztensor::error error() && noexcept { return expect_error(), std::move(error_); }
     [[nodiscard]] ztensor::error error() const&& noexcept { return expect_error(), error_; }
 
-    template <class U>
+    template <class U = T>
     [[nodiscard]] T value_or(U&& fallback) const& {
         return has_value_ ? value_ : static_cast<T>(std::forward<U>(fallback));
     }
-    template <class U>
+    template <class U = T>
     [[nodiscard]] T value_or(U&& fallback) && {
         return has_value_ ? std::move(value_) : static_cast<T>(std::forward<U>(fallback));
     }
@@ -258,6 +241,10 @@ public:
     }
     /// f(error) → result<T>; a value is passed on.
     template <class F>
+    [[nodiscard]] result or_else(F&& f) & {
+        return detail::or_else(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result or_else(F&& f) const& {
         return detail::or_else(*this, std::forward<F>(f));
     }
@@ -267,12 +254,16 @@ public:
     }
     /// f(error) → error; a value is passed on.
     template <class F>
+    [[nodiscard]] result transform_error(F&& f) & {
+        return detail::transform_error(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result transform_error(F&& f) const& {
-        return detail::or_else(*this, std::forward<F>(f));
+        return detail::transform_error(*this, std::forward<F>(f));
     }
     template <class F>
     [[nodiscard]] result transform_error(F&& f) && {
-        return detail::or_else(std::move(*this), std::forward<F>(f));
+        return detail::transform_error(std::move(*this), std::forward<F>(f));
     }
 
     /// Both hold equal values, or equal errors.
@@ -284,12 +275,17 @@ public:
     friend bool operator!=(const result& a, const result<U>& b) {
         return !(a == b);
     }
+    /// An error that equals that of `b`.
+    friend bool operator==(const result& a, const unexpected& b) noexcept {
+        return !a.has_value() && a.error() == b.error();
+    }
+    friend bool operator!=(const result& a, const unexpected& b) noexcept { return !(a == b); }
     /// A value that equals `b`.
-    template <class U, std::enable_if_t<!detail::is_result_v<U>, int> = 0>
+    template <class U, std::enable_if_t<detail::is_of_value_v<U>, int> = 0>
     friend bool operator==(const result& a, const U& b) {
         return a.has_value() && *a == b;
     }
-    template <class U, std::enable_if_t<!detail::is_result_v<U>, int> = 0>
+    template <class U, std::enable_if_t<detail::is_of_value_v<U>, int> = 0>
     friend bool operator!=(const result& a, const U& b) {
         return !(a == b);
     }
@@ -301,6 +297,12 @@ private:
     }
     void construct_error(ztensor::error why) noexcept {
         ::new (static_cast<void*>(&error_)) ztensor::error(std::move(why));
+    }
+    void replace_error(T& value) {
+        detail::error_keeper kept(error_);
+        construct(std::move(value));
+        kept.forget();
+        has_value_ = true;
     }
     void destroy() noexcept {
         if (has_value_) {
@@ -330,16 +332,24 @@ class [[nodiscard]] result<void> {
 public:
     using value_type = void;
     using error_type = ztensor::error;
+    using unexpected_type = ztensor::unexpected;
     /// The same with a value of another type.
     template <class U>
     using rebind = result<U>;
 
     result() noexcept : error_(nullptr) {}
     result(ztensor::error why) noexcept : error_(std::move(why)) {}
+    result(unexpected why) noexcept : error_(std::move(why).error()) {}
+    template <class U, std::enable_if_t<detail::is_std_unexpected_v<std::decay_t<U>>, int> = 0>
+    result(U&& why) noexcept : error_(std::forward<U>(why).error()) {}
+    template <class... From, std::enable_if_t<std::is_constructible_v<ztensor::error, From&&...>, int> = 0>
+    explicit result(unexpect_t, From&&... from) : error_(std::forward<From>(from)...) {}
+    explicit result(std::in_place_t) noexcept : result() {}
 
     /// Success in place of what there was.
     void emplace() noexcept { *this = result(); }
-    friend void swap(result& a, result& b) noexcept { std::swap(a.error_, b.error_); }
+    void swap(result& other) noexcept { std::swap(error_, other.error_); }
+    friend void swap(result& a, result& b) noexcept { a.swap(b); }
 
     [[nodiscard]] bool has_value() const noexcept { return error_.details_ == nullptr; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
@@ -381,6 +391,10 @@ public:
     }
     /// f(error) → result<void>; success is passed on.
     template <class F>
+    [[nodiscard]] result or_else(F&& f) & {
+        return detail::or_else(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result or_else(F&& f) const& {
         return detail::or_else(*this, std::forward<F>(f));
     }
@@ -390,18 +404,26 @@ public:
     }
     /// f(error) → error; success is passed on.
     template <class F>
+    [[nodiscard]] result transform_error(F&& f) & {
+        return detail::transform_error(*this, std::forward<F>(f));
+    }
+    template <class F>
     [[nodiscard]] result transform_error(F&& f) const& {
-        return detail::or_else(*this, std::forward<F>(f));
+        return detail::transform_error(*this, std::forward<F>(f));
     }
     template <class F>
     [[nodiscard]] result transform_error(F&& f) && {
-        return detail::or_else(std::move(*this), std::forward<F>(f));
+        return detail::transform_error(std::move(*this), std::forward<F>(f));
     }
 
     friend bool operator==(const result& a, const result& b) noexcept {
         return a.has_value() == b.has_value() && (a.has_value() || a.error_ == b.error_);
     }
     friend bool operator!=(const result& a, const result& b) noexcept { return !(a == b); }
+    friend bool operator==(const result& a, const unexpected& b) noexcept {
+        return !a.has_value() && a.error_ == b.error();
+    }
+    friend bool operator!=(const result& a, const unexpected& b) noexcept { return !(a == b); }
 
 private:
     void expect_error() const noexcept { detail::expect(!has_value()); }

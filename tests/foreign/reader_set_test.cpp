@@ -63,6 +63,8 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
         CHECK(set.shards().size() == 3);
         CHECK(names_in(set) == "abcd");
         CHECK(set.find("c")->read<float>().value() == std::vector<float>{4});
+        CHECK(set["c"].read<float>().value() == std::vector<float>{4});
+        CHECK(set[3].name() == "d");
         CHECK(set.shard_of("d").value() == 2);
         CHECK(set.contains("a"));
         CHECK_FALSE(set.contains("e"));

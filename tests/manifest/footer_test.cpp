@@ -84,6 +84,9 @@ TEST_CASE("what starts with nothing that is read has an error of its own") {
     CHECK(code_of_head("ZTEN1001", 100) == errc::unsupported_container);
     CHECK(code_of_head("ZTEN2000", 100) == errc::unsupported_container);
     CHECK(code_of_head("ZTEN0000", 100) == errc::unsupported_container);
+    CHECK(code_of_head("\x89ZT3\r\n\x1a\n", 100) == errc::unsupported_container);
+    CHECK(code_of_head("\x89ZT3\n\n\x1a\n", 100) == errc::bad_magic);
+    CHECK(code_of_head("\x89ZTx\r\n\x1a\n", 100) == errc::bad_magic);
     CHECK(code_of_head("GGUF and more", 100) == errc::foreign_file);
 }
 

@@ -45,5 +45,7 @@ void use(ztensor::writer& out, const ztensor::reader& model, float* pointer, std
 #elif MISUSE == 13 // the destination is const: nothing can be read into it
     static const float fixed[2] = {};
     (void)model.read_into("w", fixed);
+#elif MISUSE == 14 // the destination is a temporary, and gone before the plan runs: keep it in a variable
+    ztensor::set_plan(ztensor::reader_set::of({model}).value()).add("w", std::vector<float>(2));
 #endif
 }

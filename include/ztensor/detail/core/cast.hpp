@@ -56,6 +56,13 @@ template <class T>
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+/// The same where bytes of bools were checked, too, to be 0 or 1, in memory that nobody writes to any more.
+template <class T>
+[[nodiscard]] span<const T> as_checked_elements(bytes_view bytes) noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
 /// The same for writing.
 template <class T>
 [[nodiscard]] span<T> as_writable_elements(span<std::byte> bytes) noexcept {

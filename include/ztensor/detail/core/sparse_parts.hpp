@@ -64,10 +64,13 @@ enum class loading {
 [[nodiscard]] result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
                                       element_memory dense);
 
-/// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around.
+/// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around, and that of bools is
+/// true where one of them is.
 template <class T>
-void accumulate(T& place, const T& value) {
-    if constexpr (std::is_integral_v<T>) { // as 64-bit unsigned numbers: signed ones must not overflow
+void accumulate(in_vector_t<T>& place, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        place = place != 0 || value ? 1 : 0;
+    } else if constexpr (std::is_integral_v<T>) { // as 64-bit unsigned numbers: signed ones must not overflow
         place = static_cast<T>(static_cast<std::uint64_t>(place) + static_cast<std::uint64_t>(value));
     } else if constexpr (std::is_convertible_v<T, float> || is_complex_of_v<T, float> || is_complex_of_v<T, double>) {
         place = place == T{} ? value : static_cast<T>(place + value);

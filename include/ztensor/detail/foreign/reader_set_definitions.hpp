@@ -247,10 +247,10 @@ ZTENSOR_INLINE std::size_t reader_set::size() const noexcept {
     return set_->objects.size();
 }
 ZTENSOR_INLINE reader_set::iterator reader_set::begin() const& noexcept {
-    return iterator(set_->objects.data());
+    return set_->objects.data();
 }
 ZTENSOR_INLINE reader_set::iterator reader_set::end() const& noexcept {
-    return iterator(set_->objects.data() + set_->objects.size());
+    return set_->objects.data() + set_->objects.size();
 }
 
 ZTENSOR_INLINE result<object_view> reader_set::find(std::string_view name) const& {

@@ -137,6 +137,17 @@ inline constexpr signature foreign_signatures[] = {
     return nullptr;
 }
 
+/// As "ZTEN1000" and the magic of version 2 are, with other numbers.
+[[nodiscard]] ZTENSOR_COLD inline bool is_of_unknown_generation(std::string_view start) noexcept {
+    constexpr std::string_view family = "ZTEN";
+    constexpr std::size_t number_at = 3; // of the magic of version 2
+    const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+    return start.size() == magic_bytes &&
+           (start.substr(0, family.size()) == family ||
+            (start.substr(0, number_at) == magic_2.substr(0, number_at) && is_digit(start[number_at]) &&
+             start.substr(number_at + 1) == magic_2.substr(number_at + 1)));
+}
+
 /// Which container starts with `head`, the first head_bytes of a file of `file_bytes` bytes.
 /// Errors: file_too_small, truncated (only the start of a magic), unsupported_container, foreign_file, bad_magic.
 [[nodiscard]] ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
@@ -154,12 +165,12 @@ inline constexpr signature foreign_signatures[] = {
     if (start == magic_2) {
         return container::zt_2;
     }
-    constexpr std::string_view family = "ZTEN";
-    if (start.size() == magic_bytes && start.substr(0, family.size()) == family) {
-        return fail(
-            errc::unsupported_container,
-            "a zTensor file of an unknown generation: it starts with {}, where \"ZTEN1000\" and \"ZTEN0001\" are known",
-            {in_quotes(start)});
+    if (is_of_unknown_generation(start)) {
+        return fail(errc::unsupported_container,
+                    "a zTensor file of an unknown generation: it starts with {}, where {}, {} and {} are known. Get a "
+                    "newer version of this library, or let the program that wrote the file write version 1.2, as "
+                    "ztensor==1.2.3 for Python does",
+                    {in_quotes(start), in_quotes(magic_0_1), in_quotes(magic_1), in_quotes(magic_2)});
     }
     if (start.size() < magic_bytes &&
         (magic_1.substr(0, start.size()) == start || magic_0_1.substr(0, start.size()) == start ||
@@ -209,7 +220,9 @@ inline constexpr signature foreign_signatures[] = {
     }
     const footer_2 footer = decode_footer_2(tail.last(footer_bytes_2));
     if (footer.version != container_version_2) {
-        return fail(errc::unsupported_version, "the footer is of version {}, and this library knows version 2",
+        return fail(errc::unsupported_version,
+                    "the footer is of version {}, and this library knows version 2: get a newer one, or let the "
+                    "program that wrote the file write version 2 or 1.2",
                     {footer.version});
     }
     if (footer.manifest_length == 0) {

@@ -49,7 +49,9 @@ public:
             return fault();
         }
         if (!generation_of(scan_.text(into_.version))) {
-            return fail(errc::unsupported_version, "the manifest is of version {}; this library reads 0.1 and 1.x",
+            return fail(errc::unsupported_version,
+                        "the manifest is of version {}, where 0.1 and 1.x are known: get a newer version of this "
+                        "library, or let the program that wrote the file write version 1.2",
                         {in_quotes(scan_.text(into_.version))})
                 .at(index_offset_ + into_.version.position);
         }

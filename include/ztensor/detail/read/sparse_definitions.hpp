@@ -29,6 +29,7 @@
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -102,9 +103,29 @@ private:
         return layout == format::sparse_csr ? load_csr(*values) : load_coo(*values);
     }
 
+    /// Bools of C++ must stay 0 or 1 once they were looked at, so they are never borrowed. Errors: bad_bool,
+    /// limit_exceeded.
+    [[nodiscard]] result<void> take_bools(shared_bytes& values) const {
+        if (result<void> allowed = budget_.take(values.bytes.size(), 1); !allowed) {
+            return allowed;
+        }
+        const shared_memory bools(values.bytes.size(), 1);
+        std::copy(values.bytes.begin(), values.bytes.end(), bools.bytes().begin());
+        const component_record* const named = find_component(file_.index, object_, "values");
+        const component_record& component = named != nullptr ? *named : file_.index.components_of(object_)[0]; // 0.1
+        if (result<void> valid = normalise_bools(component, bools.bytes()); !valid) {
+            return std::move(valid).error().in_component(role_name(file_.index, component));
+        }
+        values = bools.share();
+        return {};
+    }
+
     [[nodiscard]] result<sparse_parts> checked(result<sparse_parts> parts, format layout) const {
         if (!parts) {
             return parts;
+        }
+        if (result<void> taken = value_.is_bool ? take_bools(parts->values) : result<void>(); !taken) {
+            return std::move(taken).error();
         }
         const std::size_t value_bytes = parts->value_bytes;
         result<void> valid = check_whole_elements(parts->values.bytes.size(), value_bytes);
@@ -113,9 +134,9 @@ private:
         }
         valid = check_sparse(*parts, layout, parts->values.bytes.size() / value_bytes, index_);
         if (valid && file_.index.generation == generation::v2) {
-            valid = layout == format::sparse_csr ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes,
-                                                                        index_, errc::sparse_order)
-                                                 : check_distinct_coords(parts->shape, parts->indices.bytes, index_);
+            valid = layout == format::sparse_csr
+                        ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_, errc::sparse_order)
+                        : check_distinct_coords(parts->shape, parts->indices.bytes, index_);
         }
         if (valid && file_.options.strict_ != nullptr) {
             valid = layout == format::sparse_csr
