@@ -26,9 +26,10 @@ mkdir -p "$out/findings" "$out/logs"
 seeds_of() { # TARGET: what its inputs are
     case $1 in
     cbor_cursor | fast_path) echo indices ;;
-    version_2) echo manifests_2 ;;
+    version_2 | shards) echo manifests_2 ;;
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
+    sets) echo sets ;;
     foreign_*) echo "$1" ;;
     *) echo files ;;
     esac
