@@ -25,6 +25,13 @@ HEADERS = [
     "manifest/footer", "cbor/cursor", "manifest/scanner", "manifest/manifest_reader", "manifest/validate",
     "manifest/validate_sparse", "manifest/overlap", "manifest/counts", "manifest/right", "manifest/pattern",
     "manifest/pattern_book", "layout/sparse_rules", "layout/quantized_rules",
+    # version 2
+    "cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2", "layout/layout_2",
+    "read/packed", "read/shards", "codec/digest_text",
+    # files of other formats
+    "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
+    "foreign/pt_content", "foreign/gguf", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
+    "foreign/header_stream", "foreign/protobuf", "foreign/onnx_tensor", "foreign/shard_index",
 ]
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
 FIRST = {
@@ -41,6 +48,17 @@ FIRST = {
     "manifest/pattern_book": "generations patterns",
     "layout/sparse_rules": "sparse_0_1 lint sparse_refused",
     "layout/quantized_rules": "quantized_refused",
+    **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
+                     "layout/layout_2", "read/packed", "read/shards", "codec/digest_text"],
+                    "deterministic corpus_2 version_2 written_version_2 corpus_across"),
+    **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),
+    **dict.fromkeys(["foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes", "foreign/pt_content"],
+                    "pt foreign_corpus"),
+    **dict.fromkeys(["foreign/gguf", "foreign/gguf_values"], "gguf foreign_corpus"),
+    "foreign/npy_header": "numpy foreign_corpus",
+    **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors foreign_corpus"),
+    **dict.fromkeys(["foreign/protobuf", "foreign/onnx_tensor"], "onnx foreign_corpus"),
+    "foreign/shard_index": "reader_set",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "
          "kept_attributes spec_example name_table attributes sparse_views sparse_rows layout_limits "
@@ -50,7 +68,7 @@ SLOW = [["sparse_refused", "refused_containers"], ["patterns"]]
 ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
              "float_types result threads file byte_sink digest digest_kernels "
              "zstd zstd_frames edit_faults").split()
-WINGS = "support core os cbor codec layout manifest read write".split()
+WINGS = "support core os cbor codec layout manifest read write foreign".split()
 COMPILE = "clang++ -std=c++17 -fPIC -w -DZTENSOR_COMPILED".split()
 SECONDS = 300  # a test run that takes longer hangs: the longest takes a third of it
 
