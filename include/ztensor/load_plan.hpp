@@ -37,8 +37,8 @@ public:
     load_plan& add(std::string_view name, Destination&& destination) noexcept {
         return add(name, whole_into(span_of<Destination>(destination)), {});
     }
-    /// The elements as object_view::read_as_into() reads them: floats or doubles, of quantized weights in blocks of ggml
-    /// too.
+    /// The elements as object_view::read_as_into() reads them: floats or doubles, of packed elements and of quantized
+    /// weights, too.
     template <class Destination>
     load_plan& add_as(std::string_view name, Destination&& destination) noexcept {
         const auto memory = span_of<Destination>(destination);

@@ -50,8 +50,6 @@ using check_of_attributes = result<void> (*)(format_version version, const objec
 
 /// Errors: name_invalid, cbor_utf8, not_expressible.
 [[nodiscard]] result<void> check_object_attributes(format_version version, const object_entry& object);
-/// In the one form that version 2 has. Errors: name_invalid, cbor_utf8, those of the form.
-[[nodiscard]] result<attributes> object_attributes_in_2(const attributes& values);
 
 } // namespace detail
 
@@ -60,21 +58,23 @@ using check_of_attributes = result<void> (*)(format_version version, const objec
 class object_attributes {
 public:
     object_attributes() noexcept = default;
-    object_attributes(const attributes& values) noexcept
-        : values_(&values), check_(detail::check_object_attributes), in_2_(detail::object_attributes_in_2) {}
+    object_attributes(const attributes& values) noexcept : values_(&values), check_(detail::check_object_attributes) {}
 
     /// Null for none, which differs from an empty map.
     [[nodiscard]] const attributes* get() const noexcept { return values_; }
     /// What a writer of 0.1 to 1.2 checks them by.
     [[nodiscard]] detail::check_of_attributes check() const noexcept { return check_; }
-    /// Of those that are not none, in the one form of version 2. Errors: name_invalid, cbor_utf8.
-    [[nodiscard]] result<attributes> in_2() const { return in_2_(*values_); }
+    /// Others in their place, or with null none.
+    [[nodiscard]] object_attributes with(const attributes* values) const noexcept {
+        object_attributes others = *this;
+        others.values_ = values;
+        return others;
+    }
 
 private:
     const attributes* values_ = nullptr;
-    // Both set by the call that has attributes, so that programs without them hold no code for it.
+    // Set by the call that has attributes, so that programs without them hold no code for it.
     detail::check_of_attributes check_ = [](format_version, const detail::object_entry&) { return result<void>(); };
-    result<attributes> (*in_2_)(const attributes& values) = nullptr;
 };
 
 /// An object to be written: writer::add_object takes it. The elements given to it must live until then; everything

@@ -19,6 +19,7 @@ namespace detail {
 class blob_digester;
 struct opened_file;
 struct strict_check; // in lint.hpp
+struct ways_of_2;    // in write/
 } // namespace detail
 
 /// How a file's bytes are reached. What reads, decodes or verifies does so by positional reads into memory of its own,
@@ -131,6 +132,7 @@ enum class publish_mode : std::uint8_t {
 /// Options of writer::create and its siblings.
 struct write_options {
     format_version version_ = format_version::v1_2;
+    const detail::ways_of_2* ways_of_2_ = nullptr; ///< set by version(): programs that never ask hold no code of them
     std::optional<std::uint64_t> alignment_bytes_;
     bool any_order_ = false;
     std::uint64_t shard_bytes_ = 0; ///< 0: no shards
@@ -148,7 +150,7 @@ struct write_options {
     /// tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is the
     /// caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
     /// tensors in pieces, and compressed ones. Names are taken to be in NFC, as canonical form wants them.
-    write_options& version(format_version value) noexcept { return version_ = value, *this; }
+    write_options& version(format_version value) noexcept;
     /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers
     /// map or advise single tensors. In version 2 at least 4,096, and unless told otherwise 65,536.
     write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }

@@ -65,7 +65,8 @@ public:
     /// cbor_not_deterministic, layout_attributes, quant_…, shard_table, and unsupported_digest in a build without
     /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as
     /// "blobs/<algorithm>/<hex>", then by size and digest among all files there; shard_missing and shard_mismatch name
-    /// all that were not found.
+    /// all that were not found, and not_built_in is a header-only program that never asked for <ztensor/shards.hpp>,
+    /// which ztensor.hpp includes.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.

@@ -36,7 +36,7 @@ namespace detail {
 
 class blob_area;
 class memory_sink;
-class shard_files;
+class shard_output;
 class writer_core;
 
 struct writer_access;
@@ -268,7 +268,7 @@ private:
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                               const write_options& options,
-                                              std::unique_ptr<detail::shard_files> shards);
+                                              std::unique_ptr<detail::shard_output> shards);
     [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                      const store& how, const object_attributes& about,
                                                      std::size_t element_bytes);

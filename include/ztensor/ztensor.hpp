@@ -57,6 +57,7 @@
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
+#include <ztensor/shards.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
 #endif

@@ -321,7 +321,7 @@ void verifying(const std::vector<float>& data) {
             }
         };
         const auto times = medians(
-            rounds, {[&] { keep(model.verify(1)->verified); }, [&] { keep(model.verify(2)->verified); }, rival});
+            rounds, {[&] { keep(model.verify(1).value().verified); }, [&] { keep(model.verify(2).value().verified); }, rival});
         if (is_crc ? ZTENSOR_BENCH_HAS_ISAL : ZTENSOR_BENCH_HAS_OPENSSL) {
             print_row(is_crc ? "verify crc32c, 1 thread" : "verify sha256, 1 thread", is_crc ? "isa-l" : "OpenSSL",
                       times[0], times[2], is_crc ? 0.95 : 0.97);

@@ -6,7 +6,8 @@ usage: peers.py BUILD_FOLDER FOLDER ROUNDS [SVG]
 
 FOLDER holds what `operations` wrote. Processes alternate; each tells the median of its rounds, and what counts is the
 median of five processes. Safetensors gets an index of as many tensors with the same names, and only parses it; it takes
-none of more than 100 MB, which a million tensors need. With SVG, draws how the times grow.
+none of more than 100 MB, which a million tensors need. GGUF has no peer but itself: what one tensor takes must not grow
+with their number. With SVG, draws how the times grow.
 """
 
 import json
@@ -97,6 +98,35 @@ def compare_loading(build, folder):
     print(f"| 64 tensors | {mine / 1000:,.1f} ms | {other / 1000:,.1f} ms | {other / mine:.1f} |")
 
 
+def write_gguf(path, count):
+    """Tensors of f32 [2, 2], with a vocabulary of as many tokens in front of them."""
+    def text(value):
+        return struct.pack("<Q", len(value)) + value
+
+    parts = [b"GGUF", struct.pack("<IQQ", 3, count, 1), text(b"tokenizer.ggml.tokens"), struct.pack("<IIQ", 9, 8, count)]
+    parts += [text(b"token %d" % i) for i in range(count)]
+    parts += [text(b"model.layers.%07d.self_attn.q_proj.weight" % i) + struct.pack("<IQQIQ", 2, 2, 2, 0, 32 * i)
+              for i in range(count)]
+    head = b"".join(parts)
+    path.write_bytes(head + bytes(-len(head) % 32 + 32 * count))
+
+
+def compare_gguf(build, folder):
+    """The time for one tensor, in files of 10,000 and of ten times as many."""
+    ours, nanoseconds = build / "tests" / "bench" / "open_bench", {}
+    for count in (10_000, 100_000):
+        path = folder / f"objects-{count}.gguf"
+        write_gguf(path, count)
+        times = [run([ours, "open-any", path, "15"]) for _ in range(PROCESSES)]
+        nanoseconds[count] = statistics.median(times) * 1000 / count
+        path.unlink()
+    few, many = nanoseconds.values()
+    print("\n| opening GGUF | 10,000 tensors and tokens | 100,000 | ratio | goal | |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    print(f"| time for one of each | {few:,.0f} ns | {many:,.0f} ns | {many / few:.2f} | 1.5 "
+          f"| {'met' if many <= 1.5 * few else 'missed'} |")
+
+
 def draw(rows, path):
     """Both axes are logarithmic: a straight line of slope 1 is a time that grows with the number of objects."""
     import math
@@ -128,6 +158,7 @@ def main():
     rows = measure(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
     print_table(rows)
     compare_loading(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    compare_gguf(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
     if len(sys.argv) > 4:
         draw(rows, sys.argv[4])
 

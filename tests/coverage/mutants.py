@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Plants small faults into the checks, one at a time, and looks whether a test notices.
 
-usage: mutants.py [--count N] [--seed S] [--only REGEX] [--numbers N,N,...] [--quick] [--folder FOLDER] [--list]
+usage: mutants.py [--count N] [--seed S] [--only REGEX] [--numbers N,N,...] [--quick] [--short] [--folder FOLDER] [--list]
 
 The tests are built once, as a shared library without optimisation. A mutant is compiled alone, as a library that is
 loaded before: its inline functions take the place of all others. First the tests run that are likeliest to notice;
-what they let pass meets the whole suite, and what passes that too is compiled with optimisation: if that makes the same
-code of it as of the original, it is the original. The rest are survivors: their changes stand in FOLDER/survivors.txt.
+what they let pass is compiled into the whole library and meets the whole suite, and what passes that too is compiled
+with optimisation: if that makes the same code of it as of the original, it is the original. The rest are survivors: their changes stand in FOLDER/survivors.txt.
 """
 
 import argparse
@@ -21,14 +21,24 @@ import time
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
-HEADERS = [
+EARLIER = [
     "manifest/footer", "cbor/cursor", "manifest/scanner", "manifest/manifest_reader", "manifest/validate",
     "manifest/validate_sparse", "manifest/overlap", "manifest/counts", "manifest/right", "manifest/pattern",
     "manifest/pattern_book", "layout/sparse_rules", "layout/quantized_rules",
 ]
+LATER = [ # which tests of their own reach, and hardly any others
+    # version 2
+    "cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2", "layout/layout_2",
+    "read/packed", "read/shards", "codec/digest_text",
+    # files of other formats
+    "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
+    "foreign/pt_content", "foreign/gguf", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
+    "foreign/header_stream", "foreign/protobuf", "foreign/onnx_tensor", "foreign/shard_index",
+]
+HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
 FIRST = {
-    "manifest/footer": "footer foreign_files",
+    "manifest/footer": "footer foreign_files corpus_2",
     "cbor/cursor": "attributes refused_fields cursor",
     "manifest/scanner": "generations refused_fields",
     "manifest/manifest_reader": "generations patterns",
@@ -37,20 +47,32 @@ FIRST = {
     "manifest/overlap": "refused_fields",
     "manifest/counts": "generations patterns",
     "manifest/right": "generations patterns",
-    "manifest/pattern": "generations patterns",
-    "manifest/pattern_book": "generations patterns",
+    "manifest/pattern": "generations patterns corpus_2 version_2",
+    "manifest/pattern_book": "generations patterns corpus_2 version_2",
     "layout/sparse_rules": "sparse_0_1 lint sparse_refused",
     "layout/quantized_rules": "quantized_refused",
+    **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
+                     "layout/layout_2", "read/packed", "read/shards", "codec/digest_text"],
+                    "deterministic corpus_2 version_2 written_version_2 corpus_across"),
+    **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),
+    **dict.fromkeys(["foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes", "foreign/pt_content"],
+                    "pt foreign_corpus"),
+    **dict.fromkeys(["foreign/gguf", "foreign/gguf_values"], "gguf foreign_corpus"),
+    "foreign/npy_header": "numpy foreign_corpus",
+    **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors foreign_corpus"),
+    **dict.fromkeys(["foreign/protobuf", "foreign/onnx_tensor"], "onnx foreign_corpus"),
+    "foreign/shard_index": "reader_set",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "
          "kept_attributes spec_example name_table attributes sparse_views sparse_rows layout_limits "
-         "quantized_refused rule_files lint sparse_0_1 sparse_types golden refused_uses refused_fields").split()
+         "quantized_refused rule_files lint sparse_0_1 sparse_types golden refused_uses refused_fields "
+         "deterministic corpus_2 version_2 written_version_2 foreign_corpus").split()
 SLOW = [["sparse_refused", "refused_containers"], ["patterns"]]
 # What can't notice faults in these headers, or takes minutes to: every bit of every file, floats, threads, system calls.
 ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
              "float_types result threads file byte_sink digest digest_kernels "
              "zstd zstd_frames edit_faults").split()
-WINGS = "support core os cbor codec layout manifest read write".split()
+WINGS = "support core os cbor codec layout manifest read write foreign".split()
 COMPILE = "clang++ -std=c++17 -fPIC -w -DZTENSOR_COMPILED".split()
 SECONDS = 300  # a test run that takes longer hangs: the longest takes a third of it
 
@@ -249,6 +271,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--numbers", default="", help="only these, as another run has counted them")
     parser.add_argument("--quick", action="store_true", help="only the tests that are likeliest to notice, and no look at the code of survivors")
+    parser.add_argument("--short", action="store_true", help="of the tests only those that are likeliest to notice, but all else")
     parser.add_argument("--only", default="", help="headers that the expression matches, such as footer")
     parser.add_argument("--folder", type=pathlib.Path, default=PROJECT / "build" / "mutants")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no mutant after so long")
@@ -295,10 +318,14 @@ def main():
             outcome, noticed = "not compiled", ""
         else:
             noticed = None
-            for topics in [first, QUICK, *SLOW]:
+            others = [] if header in LATER else [QUICK, *SLOW]
+            for topics in [first, *others]:
                 noticed = noticed or notices(program, mutant, [topic for topic in topics if topic not in first or topics == first])
-            if not noticed and not options.quick:
-                noticed = notices(program, shop.compile_all(), whole)
+            if not noticed and not options.quick: # of some headers not every function is emitted alone
+                whole_library = shop.compile_all()
+                noticed = notices(program, whole_library, first)
+                if not noticed and not options.short:
+                    noticed = notices(program, whole_library, whole)
             is_same = not noticed and not options.quick and shop.optimised() == original
             outcome = "killed" if noticed else "same code" if is_same else "survived"
         path.unlink()

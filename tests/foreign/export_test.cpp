@@ -13,6 +13,7 @@
 
 #include <ztensor/export.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -116,6 +117,43 @@ TEST_CASE("a safetensors file has the widest types first and its data at a multi
     const std::string data = support::little_endian(3, 8) + support::little_endian({0x3f800000, 0x40000000}, 4) + "\7";
     CHECK(support::read_file(dir / "m.safetensors") == support::little_endian(header.size(), 8) + header + data);
     CHECK(dir.names() == std::vector<std::string>{"m.safetensors"});
+}
+
+TEST_CASE("elements of four and six bits go to safetensors packed as they are, where they fill whole bytes") {
+    const temp_dir dir;
+    const auto packed = [](const char* type, std::uint64_t elements, const std::string& content) {
+        return file_of([&](writer& to) {
+            ztensor::object_draft draft("dense", {elements});
+            draft.component_bytes("data", dtype::u8, support::bytes_of(content), ztensor::store().type(type));
+            to.add_object("w", draft).value();
+        });
+    };
+    struct row {
+        const char* type;
+        std::uint64_t elements;
+        std::string content;
+        const char* word; ///< null: refused
+    };
+    const row rows[] = {{"f4", 4, "ab", "F4"},
+                        {"f4", 0, "", "F4"},
+                        {"f6_e2m3", 4, "abc", "F6_E2M3"},
+                        {"f6_e3m2", 8, "abcdef", "F6_E3M2"},
+                        {"f4", 3, "ab", nullptr},
+                        {"f4", 4, "abcd", nullptr},
+                        {"f6_e2m3", 2, "ab", nullptr},
+                        {"u4", 4, "ab", nullptr}};
+    for (const row& each : rows) {
+        CAPTURE(each.type, each.elements);
+        const auto done = ztensor::export_safetensors(packed(each.type, each.elements, each.content), dir / "m");
+        CHECK(support::outcome(done) == (each.word != nullptr ? "ok" : "not_expressible"));
+        if (each.word != nullptr) {
+            const std::string content = support::read_file(dir / "m");
+            CHECK(content.find("{\"dtype\":\"" + std::string(each.word) + '"') != std::string::npos);
+            CHECK(content.substr(content.size() - each.content.size()) == each.content);
+            const auto back = ztensor::open_any(dir / "m").value();
+            CHECK(back.find("w").value().type() == each.type);
+        }
+    }
 }
 
 TEST_CASE("without attributes a safetensors file has no metadata, and without tensors nothing else") {

@@ -305,6 +305,48 @@ TEST_CASE("objects that say they are blocks and are not give no weights") {
     }
 }
 
+TEST_CASE("blocks of a big-endian GGUF file are kept, and refused with the reason when weights are asked for") {
+    const auto big = [](std::uint64_t value, std::size_t size) {
+        std::string bytes = support::little_endian(value, size);
+        return std::string(bytes.rbegin(), bytes.rend());
+    };
+    const std::string blocks = "12345678901234567\x7f";
+    std::string content = "GGUF" + big(3, 4) + big(1, 8) + big(0, 8); // one tensor, no key-values
+    content += big(1, 8) + "w" + big(1, 4) + big(32, 8) + big(2, 4) + big(0, 8);
+    content.resize((content.size() + 31) / 32 * 32);
+    const support::temp_dir directory;
+    support::write_file(directory / "big.gguf", content + blocks);
+    const auto file = ztensor::open_any(directory / "big.gguf");
+    REQUIRE(outcome(file) == "ok");
+    const ztensor::object_view object = file->find("w").value();
+    CHECK(object.format() == "gguf.q4_0_big_endian/1");
+    CHECK(support::memory_of(object.component("data").value().read<std::uint8_t>().value()) == blocks);
+    const auto weights = object.read_as<float>();
+    CHECK(refusal(weights) == errc::unsupported_format);
+    CHECK(std::string(weights.error().what()).find("depends on the program that wrote them") != std::string::npos);
+}
+
+#if defined(__x86_64__) || defined(__aarch64__) // others forget which NaN it was
+TEST_CASE("a minimum that is no number keeps its sign, as in the gguf package") {
+    const std::vector<std::pair<const char*, std::size_t>> types = {{"q4_1", 20}, {"q5_1", 24}};
+    for (const auto& type : types) {
+        for (const std::uint64_t sign : {0u, 0x8000u}) {
+            CAPTURE(type.first, sign);
+            std::string blocks = support::little_endian({0x3c00, 0x7e01 | sign}, 2);
+            blocks.resize(type.second);
+            ztensor::writer to = ztensor::writer::to_memory().value();
+            ztensor::object_draft draft("gguf." + std::string(type.first) + "/1", {32});
+            draft.component_bytes("data", ztensor::dtype::u8, support::bytes_of(blocks))
+                .attributes(ztensor::attributes().set("elems_per_block", 32).set("block_bytes", type.second));
+            REQUIRE(outcome(to.add_object("w", draft)) == "ok");
+            const auto file = ztensor::reader::from_bytes(finished_file(to)).value();
+            const std::string weights = support::memory_of(file.find("w").value().read_as<float>().value());
+            CHECK(weights.substr(124) == support::little_endian(0x7fc02000 | sign << 16, 4));
+        }
+    }
+}
+#endif
+
 TEST_CASE("limits hold for the headers and the weights of GGUF files") {
     const auto limited = ztensor::read_options().max_manifest_bytes(1000);
     CHECK(refusal(ztensor::open_any(gguf_folder / "kinds.gguf", limited)) == errc::manifest_too_large);

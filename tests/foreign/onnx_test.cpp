@@ -123,7 +123,76 @@ TEST_CASE("typed numbers that are more or fewer than the shape needs are refused
     CHECK(refusal(numbers_of(cut)) == errc::header_malformed);
 }
 
-TEST_CASE("data in another file is not followed through symbolic links") {
+TEST_CASE("floats of six bits stand one by one in numbers, and packed in a tensor of ours") {
+    const support::temp_dir directory;
+    const auto field = [](char tag, const std::string& content) {
+        return std::string(1, tag) + static_cast<char>(content.size()) + content;
+    };
+    const auto open_numbers = [&](char dimension, const std::string& numbers) {
+        const std::string tensor =
+            field(0x0a, std::string(1, dimension)) + std::string("\x10\x1b") + field(0x42, "w") + field(0x2a, numbers);
+        support::write_file(directory / "w.onnx",
+                            std::string("\x08\x0a") + field(0x12, "t") + field(0x3a, field(0x2a, tensor)));
+        return ztensor::open_any(directory / "w.onnx");
+    };
+    const auto bytes_of = [](const ztensor::result<ztensor::reader>& file) {
+        const ztensor::component_view data = file.value().find("w").value().data().value();
+        CHECK(data.type() == "f6_e2m3");
+        return support::memory_of(data.read<std::uint8_t>().value());
+    };
+    CHECK(bytes_of(open_numbers(4, "\x01\x3f\x20\x2a")) == "\xc1\x0f\xaa"); // 24 bits, the lowest first
+    CHECK(bytes_of(open_numbers(5, "\x01\x3f\x20\x2a\x15")) == "\xc1\x0f\xaa\x15");
+    CHECK(bytes_of(open_numbers(3, "\x01\x3f\x20")) == std::string("\xc1\x0f\x02"));
+    CHECK(bytes_of(open_numbers(1, "\xff\x01")) == "\x3f"); // bits that no writer sets
+    CHECK(refusal(open_numbers(4, "\x01\x3f\x20")) == errc::size_mismatch);
+    const auto more = open_numbers(3, "\x01\x3f\x20\x2a");
+    CHECK(refusal(more.value().find("w").value().data().value().read<std::uint8_t>()) == errc::size_mismatch);
+}
+
+TEST_CASE("in a folder of links, as hubs cache models, data is found where the model lies") {
+    const support::temp_dir directory;
+    const std::filesystem::path folder = std::filesystem::absolute(onnx_folder);
+    const std::filesystem::path blobs = directory / "blobs", snapshot = directory / "snapshots";
+    std::filesystem::create_directories(snapshot / "external.data");
+    std::filesystem::create_directory(blobs);
+    std::filesystem::copy_file(folder / "external.onnx", blobs / "0a");
+    std::filesystem::copy_file(folder / "float64.bin", blobs / "0b");
+    std::filesystem::copy_file(folder / "external.data" / "weights.bin", blobs / "0c");
+    std::error_code refused;
+    std::filesystem::create_symlink("../blobs/0a", snapshot / "external.onnx", refused);
+    if (refused) {
+        WARN("symbolic links can't be made here");
+        return;
+    }
+    std::filesystem::create_symlink("../blobs/0b", snapshot / "float64.bin");
+    std::filesystem::create_symlink("../../blobs/0c", snapshot / "external.data" / "weights.bin");
+    const auto open = [&] { return ztensor::open_any(snapshot / "external.onnx"); };
+    const auto file = open();
+    REQUIRE(outcome(file) == "ok");
+    CHECK(file->find("float64").value().read<double>().value().size() == file->find("float64").value().element_count());
+
+    std::filesystem::remove(snapshot / "float64.bin"); // a link within the snapshot
+    std::filesystem::copy_file(folder / "float64.bin", snapshot / "real.bin");
+    std::filesystem::create_symlink("real.bin", snapshot / "float64.bin");
+    CHECK(outcome(open()) == "ok");
+    for (const char* const elsewhere : {"../../elsewhere.bin", "/etc/passwd", "nowhere", "float64.bin", "../blobs"}) {
+        CAPTURE(elsewhere);
+        support::write_file(directory / "elsewhere.bin", support::read_file(folder / "float64.bin"));
+        std::filesystem::remove(snapshot / "float64.bin");
+        std::filesystem::create_symlink(elsewhere, snapshot / "float64.bin");
+        CHECK(outcome(open()) != "ok");
+    }
+    std::filesystem::remove(snapshot / "float64.bin");
+    std::filesystem::create_symlink("../elsewhere.bin", snapshot / "float64.bin");
+    CHECK(refusal(open()) == errc::name_invalid);
+    std::filesystem::remove(snapshot / "external.onnx"); // no link any more, so that its home is the snapshot alone
+    std::filesystem::copy_file(folder / "external.onnx", snapshot / "external.onnx");
+    std::filesystem::remove(snapshot / "float64.bin");
+    std::filesystem::create_symlink("../blobs/0b", snapshot / "float64.bin");
+    CHECK(refusal(open()) == errc::name_invalid);
+}
+
+TEST_CASE("data in another file is not followed through symbolic links that lead away") {
     const support::temp_dir directory;
     const std::filesystem::path folder = std::filesystem::absolute(onnx_folder);
     std::filesystem::copy_file(folder / "external.onnx", directory / "external.onnx");

@@ -177,6 +177,24 @@ TEST_CASE("types that .zt has no word for open with their own, and are read as b
     CHECK(file->find("c")->data()->type() == "complex64");
 }
 
+TEST_CASE("every type of safetensors takes its own number of bits, and no other") {
+    const std::pair<const char*, std::size_t> bits_of_types[] = {
+        {"F64", 64},    {"F32", 32},    {"F16", 16},    {"BF16", 16},       {"I64", 64},    {"I32", 32},
+        {"I16", 16},    {"I8", 8},      {"U64", 64},    {"U32", 32},        {"U16", 16},    {"U8", 8},
+        {"BOOL", 8},    {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E8M0", 8}, {"F8_E5M2FNUZ", 8},
+        {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},      {"C64", 64},
+    };
+    for (const auto& [type, bits] : bits_of_types) {
+        for (const std::size_t size : {bits - 1, bits, bits + 1}) { // of eight elements, in bytes
+            CAPTURE(type, size);
+            const std::string header = R"({"a":{"dtype":")" + std::string(type) +
+                                       R"(","shape":[8],"data_offsets":[0,)" + std::to_string(size) + "]}}";
+            const auto file = open_text(support::safetensors_file(header, std::string(size, '\0')));
+            CHECK(support::outcome(file) == (size == bits ? "ok" : "size_mismatch"));
+        }
+    }
+}
+
 TEST_CASE("limits of options hold for headers of other formats") {
     const std::string content = support::safetensors_file({{"a", {1}}, {"b", {2}}});
     CHECK(refusal(open_text(content, ztensor::read_options().max_manifest_bytes(20))) == errc::manifest_too_large);

@@ -26,21 +26,33 @@ mkdir -p "$out/findings" "$out/logs"
 seeds_of() { # TARGET: what its inputs are
     case $1 in
     cbor_cursor | fast_path) echo indices ;;
-    version_2) echo manifests_2 ;;
+    version_2 | shards) echo manifests_2 ;;
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
+    sets) echo sets ;;
     foreign_*) echo "$1" ;;
     *) echo files ;;
     esac
 }
+# Where an input takes microseconds, so must all that is done about it: it is small, and the corpus is kept simply.
+options_of() { # TARGET
+    case $1 in
+    cbor_cursor) echo -max_len=96 -entropic=0 -reduce_inputs=0 ;;
+    fast_path) echo -max_len=256 -entropic=0 -reduce_inputs=0 ;;
+    layouts | digests_and_names | history) echo -max_len=512 ;;
+    version_2 | shards) echo -max_len=1024 ;;
+    *) echo -max_len=8192 ;;
+    esac
+}
 fuzz() { # TARGET
     mkdir -p "$out/corpus/$1"
-    ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=4:max_malloc_fill_size=64 \
+    # shellcheck disable=SC2046 # several options
+    ASAN_OPTIONS=quarantine_size_mb=2:malloc_context_size=0:max_malloc_fill_size=64 \
         "$out/$1" "$out/corpus/$1" "$out/seeds/$(seeds_of "$1")" -artifact_prefix="$out/findings/$1-" \
-        -dict=tests/fuzz/ztensor.dict -max_len=8192 -timeout=10 -rss_limit_mb=1024 -max_total_time="$seconds" \
+        -dict=tests/fuzz/ztensor.dict $(options_of "$1") -timeout=10 -rss_limit_mb=1024 -max_total_time="$seconds" \
         -print_final_stats=1 > "$out/logs/$1" 2>&1 || true # the findings tell
 }
-export -f fuzz seeds_of
+export -f fuzz seeds_of options_of
 export out seconds
 printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c 'fuzz {}'
 

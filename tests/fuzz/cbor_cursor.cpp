@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The CBOR cursor on any bytes: it agrees with a parser of the tests' own about what is one well-formed item, joins
-// strings as that does, and the attributes made of the item hold together.
-#include "fuzz/cbor_tree.hpp"
+// The two CBOR cursors on any bytes: each passes over exactly what RFC 8949 and its depth allow, as a parser of the
+// tests' own knows it; strings are joined as that joins them, and the attributes made of a map hold together. Takes no
+// memory for an input unless it is a map, so that very many can be tried.
 #include "fuzz/fuzzing.hpp"
+#include "fuzz/well_formed.hpp"
 
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/cbor/deterministic.hpp>
+
+#include <array>
+#include <string>
 
 namespace detail = ztensor::detail;
 
@@ -14,94 +19,116 @@ const std::size_t fuzzing::working_bytes = std::size_t{1} << 20;
 
 namespace {
 
-/// How deep arrays, maps and tags enclose one another.
-std::size_t depth_of(const fuzzing::item& root) {
-    std::size_t deepest = 0;
-    for (const fuzzing::item& child : root.children) {
-        deepest = std::max(deepest, depth_of(child));
-    }
-    const bool encloses =
-        root.kind == fuzzing::kind::array || root.kind == fuzzing::kind::map || root.kind == fuzzing::kind::tag;
-    return deepest + (encloses ? 1 : 0);
+/// Kept, so that only the longest string ever met is waited for.
+std::string joined, expected;
+
+void join(ztensor::bytes_view encoded, std::size_t position, detail::cbor_major major) {
+    detail::cbor_cursor cursor(encoded, 0, position);
+    const bool is_joined = cursor.read_joined(major, joined);
+    const std::string_view rest = fuzzing::as_text(encoded).substr(position);
+    fuzzing::require(is_joined == fuzzing::join_string(rest, static_cast<unsigned>(major), expected),
+                     "a string is joined exactly if it is one");
+    fuzzing::require(!is_joined || joined == expected, "the chunks of a string are joined");
 }
 
-/// What the tests' parser lets pass and the library does not.
-bool is_taken_by_the_library(const fuzzing::item& root) {
-    if (root.kind == fuzzing::kind::simple && root.argument_bytes == 1 && root.argument < 32) {
-        return false;
-    }
-    for (const fuzzing::item& child : root.children) {
-        if (!is_taken_by_the_library(child)) {
-            return false;
+bool is_string(detail::cbor_major major) noexcept {
+    return major == detail::cbor_major::text || major == detail::cbor_major::bytes;
+}
+
+/// Every head from the front on, as if each were the first of an item.
+void read_words(ztensor::bytes_view input) {
+    detail::cbor_cursor words(input);
+    detail::cbor_head head;
+    detail::cbor_text text;
+    constexpr int most_items = 16; // what lies farther back is the front of other inputs
+    for (int i = 0; i < most_items && words.remaining() != 0 && !words.failed(); ++i) {
+        const std::size_t start = words.position();
+        detail::cbor_cursor again = words;
+        static_cast<void>(again.read_key(text));
+        if (!words.read_head(head) || i == 0 || is_string(head.major)) { // one of another kind is refused at its head
+            join(input, start, detail::cbor_major::text);
+            join(input, start, detail::cbor_major::bytes);
         }
     }
-    return root.kind != fuzzing::kind::map || root.children.size() % 2 == 0;
 }
 
-void read_as_attributes(ztensor::bytes_view map) {
-    const ztensor::attributes_view attributes(map);
-    std::size_t count = 0;
-    for (const ztensor::attribute& each : attributes) {
-        fuzzing::require(!each.cbor.empty(), "an attribute has a value");
-        ++count;
-        static_cast<void>(attributes.integer(each.key));
+/// Asks for `key` as one of the kinds that it may be; which one, its place says.
+void ask(const ztensor::attributes_view& attributes, const ztensor::attribute& each, std::size_t turn) {
+    const ztensor::attribute_kind kind = each.kind();
+    switch (turn % 6) {
+    case 0:
+        fuzzing::require(attributes.text(each.key).has_value() <= (kind == ztensor::attribute_kind::text),
+                         "only text is text");
+        break;
+    case 1:
+        fuzzing::require(attributes.boolean(each.key).has_value() == (kind == ztensor::attribute_kind::boolean),
+                         "a boolean is one");
+        break;
+    case 2:
+        fuzzing::require(attributes.byte_string(each.key).has_value() == (kind == ztensor::attribute_kind::bytes),
+                         "a byte string is one");
+        break;
+    case 3:
+        fuzzing::require(attributes.integer(each.key).has_value() <= (kind == ztensor::attribute_kind::integer),
+                         "only an integer is an integer");
+        break;
+    case 4:
         static_cast<void>(attributes.number(each.key));
-        static_cast<void>(attributes.text(each.key));
-        static_cast<void>(attributes.byte_string(each.key));
-        if (count == 64) {
-            break; // finding one takes as long as passing all
-        }
+        break;
+    default:
+        static_cast<void>(attributes.map(each.key));
     }
 }
 
-/// True if `map` is a map with distinct keys of well-formed text: only of such a view may be made.
-bool is_valid_map(const fuzzing::item& map) {
-    if (map.kind != fuzzing::kind::map || map.children.size() % 2 != 0) {
-        return false;
+/// As attributes, if the map has distinct keys of text in one piece: only of such a view may be made.
+void read_as_attributes(ztensor::bytes_view map, std::size_t salt) {
+    constexpr std::size_t most_keys = 64;
+    std::array<std::string_view, most_keys> keys;
+    std::size_t count = 0;
+    detail::cbor_cursor cursor(map);
+    detail::cbor_sequence pairs;
+    detail::cbor_text key;
+    if (!cursor.enter_map(pairs)) {
+        return;
     }
-    for (std::size_t i = 0; i < map.children.size(); i += 2) {
-        const fuzzing::item& key = map.children[i];
-        if (key.kind != fuzzing::kind::text || key.is_indefinite || !detail::is_utf8(key.content)) {
-            return false;
+    while (cursor.next(pairs)) {
+        if (count == most_keys || !cursor.read_key(key) || key.is_chunked || !cursor.skip()) {
+            return;
         }
-        for (std::size_t other = 0; other < i; other += 2) {
-            if (map.children[other].content == key.content) {
-                return false;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (keys[i] == key.text) {
+                return;
             }
         }
+        keys[count++] = key.text;
     }
-    return true;
+    const ztensor::attributes_view attributes(map);
+    std::size_t met = 0;
+    for (const ztensor::attribute& each : attributes) {
+        fuzzing::require(!each.cbor.empty(), "an attribute has a value");
+        fuzzing::require(met < count && keys[met] == each.key, "the attributes are the pairs of the map");
+        ask(attributes, each, salt + met);
+        ++met;
+    }
+    fuzzing::require(met == count, "every pair of the map is an attribute");
 }
 
 } // namespace
 
 void fuzzing::try_input(ztensor::bytes_view input) {
+    const std::string_view text = as_text(input);
     detail::cbor_cursor cursor(input);
-    const bool is_item = cursor.skip() && cursor.remaining() == 0;
-    require(is_item || cursor.remaining() != 0 || cursor.failed(), "a fault is kept");
-    const std::optional<item> tree = parse_item(as_text(input));
-    if (is_item) {
-        require(tree.has_value(), "what the cursor passes over is well-formed");
-        require(encode(*tree) == as_text(input), "the tests' own parser keeps every byte");
-    } else if (tree && is_taken_by_the_library(*tree)) {
-        require(depth_of(*tree) > detail::max_cbor_depth, "only depth divides the cursor and the tests' own parser");
-    }
-
-    detail::cbor_cursor words(input);
-    detail::cbor_head head;
-    detail::cbor_text text;
-    std::string joined;
-    constexpr int most_items = 64; // joining looks at all that follows
-    for (int i = 0; i < most_items && words.remaining() != 0 && !words.failed(); ++i) {
-        detail::cbor_cursor again = words;
-        static_cast<void>(again.read_joined(detail::cbor_major::text, joined));
-        again = words;
-        static_cast<void>(again.read_joined(detail::cbor_major::bytes, joined));
-        again = words;
-        static_cast<void>(again.read_key(text));
-        static_cast<void>(words.read_head(head));
-    }
-    if (is_item && tree && tree->children.size() < 256 && is_valid_map(*tree)) {
-        read_as_attributes(input);
+    const bool is_passed = cursor.skip();
+    require(is_passed != cursor.failed(), "a fault is kept");
+    require((is_passed ? cursor.position() : 0) == well_formed_bytes(text, detail::max_cbor_depth),
+            "the cursor passes over exactly what is well-formed and not too deep");
+    detail::deterministic_cursor strict(input);
+    const bool is_strictly_passed = strict.skip();
+    require(is_strictly_passed != strict.failed(), "a fault is kept");
+    require((is_strictly_passed ? strict.position() : 0) == deterministic_bytes(text, detail::max_deterministic_depth),
+            "the strict cursor passes over exactly what is encoded deterministically and not too deep");
+    read_words(input);
+    if (is_passed && cursor.remaining() == 0) {
+        read_as_attributes(input, input.size());
     }
 }

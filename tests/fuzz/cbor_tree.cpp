@@ -92,7 +92,7 @@ private:
         return !into.is_indefinite || take_stop();
     }
 
-    bool take(std::size_t size, std::string& into) {
+    bool take(std::size_t size, tree_text& into) {
         if (size > rest_.size()) {
             return false;
         }
@@ -112,7 +112,7 @@ private:
     std::string_view rest_;
 };
 
-void append_head(const item& of, std::uint64_t argument, std::string& to) {
+void append_head(const item& of, std::uint64_t argument, tree_text& to) {
     const unsigned major = static_cast<unsigned>(of.kind) << 5;
     std::size_t size = of.argument_bytes;
     while (size < 8 && (size == 0 ? argument >= 24 : argument >> (8 * size) != 0)) {
@@ -129,7 +129,7 @@ void append_head(const item& of, std::uint64_t argument, std::string& to) {
     }
 }
 
-void append(const item& of, std::string& to) {
+void append(const item& of, tree_text& to) {
     const std::uint64_t count = of.kind == kind::map     ? of.children.size() / 2
                                 : of.kind == kind::array ? of.children.size()
                                                          : of.content.size();
@@ -148,15 +148,25 @@ void append(const item& of, std::string& to) {
     }
 }
 
-std::string little_endian(std::uint64_t value) {
-    std::string out;
+tree_text little_endian(std::uint64_t value) {
+    tree_text out;
     for (unsigned i = 0; i < 8; ++i) {
         out += static_cast<char>(value >> (8 * i) & 0xff);
     }
     return out;
 }
 
+alignas(std::max_align_t) std::byte item_memory[1 << 20]; // more than an input of 8 KiB makes; else the heap helps out
+
 } // namespace
+
+tree_memory::tree_memory() noexcept
+    : items_(item_memory, sizeof(item_memory)), before_(std::pmr::set_default_resource(&items_)) {
+}
+
+tree_memory::~tree_memory() {
+    std::pmr::set_default_resource(before_);
+}
 
 item text_item(std::string_view text) {
     item made;
@@ -181,8 +191,8 @@ std::optional<item> parse_item(std::string_view encoded) {
     return root;
 }
 
-std::string encode(const item& root) {
-    std::string out;
+tree_text encode(const item& root) {
+    tree_text out;
     append(root, out);
     return out;
 }
@@ -212,10 +222,10 @@ std::optional<container> parse_container(std::string_view file) {
     return whole;
 }
 
-std::string encode(const container& whole, std::uint64_t index_bytes_error) {
-    const std::string index = encode(whole.index);
+tree_text encode(const container& whole, std::uint64_t index_bytes_error) {
+    const tree_text index = encode(whole.index);
     return whole.front + index + little_endian(index.size() + index_bytes_error) +
-           (whole.has_footer_magic ? whole.front.substr(0, 8) : std::string());
+           (whole.has_footer_magic ? whole.front.substr(0, 8) : tree_text());
 }
 
 } // namespace fuzzing

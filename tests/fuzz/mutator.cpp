@@ -198,7 +198,7 @@ private:
             chosen.argument = number();
         } else if (chosen.kind == kind::text || chosen.kind == kind::bytes) {
             item chunk = chosen;
-            chosen.content = chosen.is_indefinite ? std::string() : encode(chunk);
+            chosen.content = chosen.is_indefinite ? tree_text() : encode(chunk);
             chosen.is_indefinite = !chosen.is_indefinite;
         } else if (chosen.kind == kind::array || chosen.kind == kind::map) {
             chosen.is_indefinite = !chosen.is_indefinite;
@@ -212,8 +212,8 @@ private:
         const std::size_t count = step(chosen);
         if (chosen.children.size() >= count) {
             const std::size_t at = below(chosen.children.size() / count) * count;
-            const std::vector<item> again(chosen.children.begin() + static_cast<std::ptrdiff_t>(at),
-                                          chosen.children.begin() + static_cast<std::ptrdiff_t>(at + count));
+            const std::pmr::vector<item> again(chosen.children.begin() + static_cast<std::ptrdiff_t>(at),
+                                               chosen.children.begin() + static_cast<std::ptrdiff_t>(at + count));
             const std::size_t times = below(8) == 0 ? below(64) : 1;
             for (std::size_t i = 0; i < times; ++i) {
                 chosen.children.insert(chosen.children.end(), again.begin(), again.end());
@@ -279,7 +279,7 @@ private:
 
     std::uint64_t file_bytes_;
     dice dice_;
-    std::vector<item*> all_;
+    std::pmr::vector<item*> all_;
 };
 
 const item* value_of(const item& map, std::string_view key) {
@@ -318,15 +318,43 @@ void mend_digests(item& root, std::string_view front) {
     }
 }
 
+/// As version 2 wants it: heads as short as can be, nothing of indefinite length, the pairs of a map in order.
+void settle(item& root) {
+    for (item& child : root.children) {
+        settle(child);
+    }
+    if (root.kind != kind::simple) {
+        root.argument_bytes = 0;
+    }
+    if (root.kind == kind::map || root.kind == kind::array) {
+        root.is_indefinite = false;
+    }
+    if (root.kind != kind::map) {
+        return;
+    }
+    std::pmr::vector<std::pair<tree_text, std::size_t>> order;
+    for (std::size_t i = 0; i + 1 < root.children.size(); i += 2) {
+        order.emplace_back(encode(root.children[i]), i);
+    }
+    std::sort(order.begin(), order.end());
+    std::pmr::vector<item> sorted;
+    sorted.reserve(root.children.size());
+    for (const auto& [key, at] : order) {
+        sorted.push_back(std::move(root.children[at]));
+        sorted.push_back(std::move(root.children[at + 1]));
+    }
+    root.children = std::move(sorted);
+}
+
 /// Some of the bytes before the index, behind the magic.
-void change_blobs(std::string& front, dice& from) {
+void change_blobs(tree_text& front, dice& from) {
     for (std::size_t times = from() % 4 + 1; times-- > 0 && front.size() > 8;) {
         front[8 + from() % (front.size() - 8)] = static_cast<char>(from());
     }
 }
 
 /// The input as a file, or as one item without a file around it. Empty if it is neither.
-std::string mutated(std::string_view input, unsigned seed) {
+tree_text mutated(std::string_view input, unsigned seed) {
     dice from(seed + 1);
     const unsigned edits = from() % 3 + 1;
     if (std::optional<container> file = parse_container(input)) {
@@ -346,6 +374,9 @@ std::string mutated(std::string_view input, unsigned seed) {
         for (unsigned i = 0; i < edits; ++i) {
             mutation(*root, input.size(), static_cast<unsigned>(from())).edit();
         }
+        if (from() % 2 == 0) {
+            settle(*root);
+        }
         return encode(*root);
     }
     return {};
@@ -356,7 +387,8 @@ std::string mutated(std::string_view input, unsigned seed) {
 
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
     if (seed % 4 != 0) {
-        const std::string changed =
+        const fuzzing::tree_memory memory;
+        const fuzzing::tree_text changed =
             fuzzing::mutated({static_cast<const char*>(static_cast<const void*>(data)), size}, seed / 4);
         if (!changed.empty() && changed.size() <= max_size) {
             std::memcpy(data, changed.data(), changed.size());

@@ -3,10 +3,11 @@
 """Seeds for the fuzz targets: seeds.py OUT FOLDER...
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
-each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/foreign_FORMAT the files of other formats in
-foreign/FORMAT of the folders.
+each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests; OUT/sets some of
+the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
 """
 
+import json
 import pathlib
 import struct
 import sys
@@ -65,6 +66,13 @@ def main():
     texts = [b"a\0b\0a", b"crc32c:0x12345678", b"sha256:" + b"0" * 64, b"md5:00", "ä\0\u00e9\0e\u0301".encode(), b"\xff\0\xc0\x80"]
     for number, text in enumerate(texts):
         (out / "texts" / str(number)).write_bytes(text)
+    (out / "sets").mkdir(exist_ok=True)
+    maps = [{"a": "1.zt", "b": "2.zt"}, {"a": "1.zt", "b": "2.zt", "w": "f.zt"}, {"a": "2.zt"}, {"a": "../1.zt", "b": 1}, {}]
+    for number, weight_map in enumerate(maps):
+        index = {"metadata": {"total_size": 16, "more": [1.5, None]}, "weight_map": weight_map}
+        (out / "sets" / f"index-{number}.json").write_text(json.dumps(index))
+    for path in sorted((out / "files").iterdir())[::4]:
+        (out / "sets" / path.name).write_bytes(path.read_bytes())
     print(f"{count} files")
 
 

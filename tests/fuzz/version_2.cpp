@@ -2,19 +2,18 @@
 //
 // Any bytes as a manifest of version 2, between blobs of zeros and a footer with the right hash: read by patterns it is
 // what the general way makes of it, and a file that opens can be asked for everything in it.
+#include "fuzz/file_around_2.hpp"
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/walk.hpp"
 
 #include "manifest/described.hpp"
 
-#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/read_2.hpp>
 #include <ztensor/detail/manifest/read_part_2.hpp>
 #include <ztensor/detail/manifest/validate_2.hpp>
 #include <ztensor/reader.hpp>
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -43,15 +42,6 @@ std::string read(ztensor::bytes_view encoded, bool uses_patterns) {
     return done ? described::describe(index) : std::string(done.error().what());
 }
 
-std::vector<std::byte> file_around(ztensor::bytes_view manifest) {
-    std::vector<std::byte> file(blobs_end);
-    std::memcpy(file.data(), detail::magic_2.data(), detail::magic_2.size());
-    file.insert(file.end(), manifest.begin(), manifest.end());
-    const auto footer = detail::encode_footer_2({blobs_end, manifest.size(), detail::xxh3_of(manifest)});
-    file.insert(file.end(), footer.begin(), footer.end());
-    return file;
-}
-
 } // namespace
 
 void fuzzing::try_input(ztensor::bytes_view input) {
@@ -61,7 +51,7 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     const std::string fast = read(input, true);
     const std::string general = read(input, false);
     require(fast == general, "patterns change nothing", fast + "\n" + general);
-    const std::vector<std::byte> content = file_around(input);
+    const std::vector<std::byte> content = file_around_2(input, blobs_end);
     const auto file = ztensor::reader::from_bytes(content, small_limits());
     if (!file) {
         require(!file.error().what().empty(), "a refusal says why");

@@ -26,7 +26,11 @@ work_file::~work_file() {
 }
 
 void work_file::write(ztensor::bytes_view content) const {
-    std::ofstream(path_, std::ios::binary | std::ios::trunc)
+    write("f.zt", content);
+}
+
+void work_file::write(const char* name, ztensor::bytes_view content) const {
+    std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc)
         .write(static_cast<const char*>(static_cast<const void*>(content.data())),
                static_cast<std::streamsize>(content.size()));
 }

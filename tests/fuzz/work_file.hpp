@@ -20,7 +20,10 @@ public:
     ~work_file();
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
     void write(ztensor::bytes_view content) const;
+    /// Another file of the folder.
+    void write(const char* name, ztensor::bytes_view content) const;
     [[nodiscard]] std::vector<std::byte> read() const;
     /// Nothing lies beside it: no temporary, no record.
     [[nodiscard]] bool is_alone() const;

@@ -12,8 +12,10 @@
 #include <ztensor/ztensor.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 namespace {
@@ -33,6 +35,28 @@ std::string made_of(const ztensor::result<ztensor::reader>& file) {
     }
     const std::string found = verified(*file);
     return found == "ok" ? found : "verify " + found;
+}
+
+/// What is in a file: a line for each part, as tests/interop/rust says it.
+std::string lines_of(const ztensor::reader& file) {
+    std::set<std::string> lines;
+    for (const ztensor::object_view object : file) {
+        std::string dimensions;
+        for (const std::uint64_t each : object.shape()) {
+            dimensions += (dimensions.empty() ? "" : ", ") + std::to_string(each);
+        }
+        for (const ztensor::component_view part : object) {
+            lines.insert(std::string(object.name()) + ' ' + std::string(object.format()) + " [" + dimensions + "] " +
+                         std::string(part.role()) + ' ' + std::string(part.dtype_name()) + ' ' +
+                         (part.has_type() ? std::string(part.type()) : "-") + ' ' +
+                         describe::sha256(ztensor::bytes_view(part.read<std::byte>().value())) + '\n');
+        }
+    }
+    std::string text;
+    for (const std::string& each : lines) {
+        text += each;
+    }
+    return text;
 }
 
 } // namespace
@@ -68,4 +92,20 @@ TEST_CASE("every valid file of version 2 is described as an independent decoder 
         ++files;
     }
     CHECK(files >= 80);
+}
+
+TEST_CASE("files that the reference in Rust writes hold what it put into them") {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(corpus_2 / "reference")) {
+        if (entry.path().extension() != ".expected") {
+            continue;
+        }
+        CAPTURE(entry.path());
+        const std::filesystem::path path = std::filesystem::path(entry.path()).replace_extension(".zt");
+        const ztensor::reader file = ztensor::reader::open(path).value();
+        CHECK(lines_of(file) == support::read_file(entry.path()));
+        CHECK(verified(file) == "ok");
+        ++files;
+    }
+    CHECK(files == 8);
 }

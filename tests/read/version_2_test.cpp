@@ -284,3 +284,27 @@ TEST_CASE("a data shard is an empty file that says what it is") {
     CHECK(file.generation() == ztensor::generation::v2);
     CHECK_FALSE(open_2("valid/container-an-empty-model").is_data_shard());
 }
+
+TEST_CASE("a plan loads packed and grouped weights as an object reads them") {
+    for (const char* const file :
+         {"type-15-f4", "type-16-f4", "mx-mx", "mx-mx-of-i8", "group-packed-zeros", "group-exponents"}) {
+        CAPTURE(file);
+        const reader from = open_2(std::string("valid/") + file);
+        const std::vector<float> expected = from.read_as<float>("w").value();
+        std::vector<float> floats(expected.size());
+        ztensor::load_plan plan(from);
+        plan.add_as("w", floats);
+        CHECK(plan.check().value() > 0);
+        CHECK(plan.run());
+        CHECK(floats == expected);
+
+        std::vector<double> too_few(expected.size() - 1);
+        CHECK(refusal(ztensor::load_plan(from).add_as("w", too_few).check()) == errc::size_mismatch);
+    }
+    std::vector<float> one(15);
+    const reader bad = open_2("reject/type-a-nibble-behind-the-last-f4");
+    CHECK(refusal(ztensor::load_plan(bad).add_as("w", one).run()) == errc::bad_padding);
+    std::vector<float> unknown(64);
+    const reader vendor = open_2("valid/mx-mx-of-an-unknown-element");
+    CHECK(refusal(ztensor::load_plan(vendor).add_as("w", unknown).check()) == errc::unsupported_type);
+}

@@ -16,7 +16,7 @@ RANKS = {
     2: "digest attribute_value attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized packed reader writer load_options",
-    7: "load_plan append content_digest copy edit lint json recover pieces export_options export foreign reader_set",
+    7: "load_plan append content_digest copy edit lint json recover pieces export_options export shards foreign reader_set",
     8: "ztensor compiled",
     9: "eigen mdspan dlpack dlpack_types visit formatter",
 }

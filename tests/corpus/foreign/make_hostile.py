@@ -42,6 +42,9 @@ def hostile_safetensors():
     yield "header_cut", safetensors(b'{"a":{'), "json_malformed", "the header is well-formed"
     yield "header_trailing", safetensors(b"{}x"), "json_malformed", "nothing but spaces follows the object"
     yield "header_two_objects", safetensors(b"{}{}"), "json_malformed", "likewise"
+    yield "header_padded_with_nul", safetensors(b"{}\0\0\0"), "json_malformed", "likewise"
+    yield "header_behind_nul", safetensors(b'{"__metadata__":{"a":"1"}}\0{}'), "json_malformed", "likewise"
+    yield "header_byte_order_mark", safetensors(b"\xef\xbb\xbf{}"), "header_malformed", "likewise"
     yield "header_not_utf8", safetensors(b'{"\xff":{' + fields + b"}}", four), "json_malformed", "text is UTF-8"
     yield "header_lone_surrogate", safetensors(b'{"\\ud800":{' + fields + b"}}", four), "json_malformed", "likewise"
     yield "header_deep", safetensors(b'{"a":' + b"[" * 5000), "schema_type", "a tensor is an object"
@@ -50,6 +53,9 @@ def hostile_safetensors():
     yield "name_twice", safetensors(b"{" + one + b"," + one.replace(b"[0,4]", b"[4,8]") + b"}", bytes(8)), \
         "duplicate_key", "names are distinct"
     yield "field_twice", with_field(fields + b',"dtype":"F32"'), "duplicate_key", "a field stands once"
+    yield "name_twice_escaped", safetensors(b"{" + one + b"," + one.replace(b'"a"', b'"\\u0061"').replace(b"[0,4]", b"[4,8]") + b"}",
+                                            bytes(8)), "duplicate_key", "names are distinct"
+    yield "field_twice_escaped", with_field(fields + b',"dt\\u0079pe":"F32"'), "duplicate_key", "a field stands once"
     yield "metadata_twice", safetensors(b'{"__metadata__":{},"__metadata__":{}}'), "duplicate_key", "likewise"
     yield "metadata_key_twice", safetensors(b'{"__metadata__":{"a":"1","a":"2"}}'), "duplicate_key", "likewise"
     yield "metadata_number", safetensors({"__metadata__": {"a": 1}}), "schema_type", "metadata are texts"
@@ -219,6 +225,19 @@ def hostile_npz():
     yield "descriptor_cut", Zip().add("a.npy", good, flags=0x808, local=(0, 0, 0)).end(), "zip_malformed", "sizes behind the bytes"
     yield "descriptor_wrong", Zip().add("a.npy", good, flags=0x808, local=(0, 0, 0), behind=b"PK\7\x08" + bytes(12)).end(), \
         "zip_malformed", "say the same"
+    crc, size = zlib.crc32(good), len(good)
+    for name, behind in {"magic": struct.pack("<4s3I", b"PK\7\x08", crc, 1, 1), "size": struct.pack("<3I", crc, size, 1),
+                         "64": struct.pack("<4sIQQ", b"PK\7\x08", crc, size, size + 2**32)}.items():
+        yield f"descriptor_wrong_{name}", Zip().add("a.npy", good, flags=0x808, local=(0, 0, 0), behind=behind).end(), \
+            "zip_malformed", "say the same"
+    end = Zip().add("b.npy", good).end()
+    yield "two_ends", end[:-2] + struct.pack("<H", len(whole)) + whole, "zip_malformed", "an archive has one end"
+    for number in (2**63, 2**64 - 10):
+        yield f"zip64_size_{number}", \
+            Zip().add("a.npy", good, size=2**32 - 1, stored_size=2**32 - 1, local=(crc, size, size),
+                      extra=struct.pack("<2H2Q", 1, 16, number, number)).end(), "zip_malformed", "bytes lie before the directory"
+    yield "zip64_offset", Zip().add("a.npy", good, offset=2**32 - 1, extra=struct.pack("<2HQ", 1, 8, 2**64 - 1)).end(), \
+        "zip_malformed", "an entry has its own header"
     yield "not_deflated", Zip().add("a.npy", good, 8, stored=b"\xff" * 60).end(), "decode_failed", "deflated data inflate"
     yield "header_malformed", Zip().add("a.npy", npy("{", bytes(8))).end(), "header_malformed", "an array has its header"
     yield "array_of_objects", Zip().add("a.npy", npy(array("'|O'"), bytes(8))).end(), "unknown_dtype", "and is a tensor"

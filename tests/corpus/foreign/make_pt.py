@@ -268,6 +268,9 @@ def hostile():
     yield "bytes_2_64", with_tensor(size=(2**62,), stride=(0,)), "shape_overflow", "64 bits count bytes"
     yield "sixty_five_dimensions", with_tensor(size=(1,) * 65, stride=(1,) * 65), "limit_exceeded", "ours: 64 dimensions"
     yield "name_empty", with_pickle(Pickle().raw(b"}").text("").tensor().raw(b"s.").bytes), "name_invalid", "names hold"
+    key = b"X" + struct.pack("<I", 1000) + b"k" * 1000
+    yield "name_of_many_keys", with_pickle(b"\x80\x02}" + key + b"q\0" + b"}h\0" * 4 + b"K\1" + b"s" * 5 + b"."), \
+        "name_invalid", "ours: at most 4096 bytes"
     yield "name_twice", with_pickle(Pickle().dictionary(lambda out: out.text("w").tensor().text("w").tensor()).bytes), \
         "duplicate_key", "names are distinct"
     yield "byte_order_middle", with_pickle(good, byteorder=b"middle"), "header_malformed", "little or big"

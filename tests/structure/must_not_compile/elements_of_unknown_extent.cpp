@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Common mistakes, each of which one assertion meets with its cure.
-#include <ztensor/ztensor.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
 #include <array>
 #include <cstdint>

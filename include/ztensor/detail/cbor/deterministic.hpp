@@ -23,7 +23,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Arrays and maps may enclose one another this deep in version 2, the root included.
+/// So many arrays and maps may enclose anything in version 2, the root included.
 inline constexpr std::size_t max_deterministic_depth = 32;
 
 /// True if the float of that head could not be shorter, and is the one NaN that there may be if it is one.
@@ -192,7 +192,8 @@ public:
             if (!read_head(head) || !pass_string(head, start)) {
                 return false;
             }
-            if (head.major == cbor_major::array || head.major == cbor_major::map) {
+            const bool is_container = head.major == cbor_major::array || head.major == cbor_major::map;
+            if (is_container && head.argument != 0) { // an empty one encloses nothing
                 const bool is_map = head.major == cbor_major::map;
                 if (!count_fits(head, is_map ? 2 : 1, start)) {
                     return false;

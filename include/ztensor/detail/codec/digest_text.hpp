@@ -54,13 +54,18 @@ struct digest_parts {
     return is_hex(text) && text.find_first_of("ABCDEF") == std::string_view::npos;
 }
 
+/// Letters in lower case and digits.
+[[nodiscard]] inline bool is_algorithm_word(std::string_view text) noexcept {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string_view::npos;
+}
+
 /// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower case.
 /// One of another length than its algorithm's is well-formed there, and matches nothing.
 [[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
     const std::size_t colon = std::min(text.find(':'), text.size());
     const std::string_view algorithm = text.substr(0, colon);
     const std::string_view digits = text.substr(std::min(colon + 1, text.size()));
-    const bool is_well_formed = !algorithm.empty() && !digits.empty() && is_lower_hex(digits);
+    const bool is_well_formed = is_algorithm_word(algorithm) && !digits.empty() && is_lower_hex(digits);
     const digest known = algorithm == name(digest::xxh3)     ? digest::xxh3
                          : algorithm == name(digest::sha256) ? digest::sha256
                                                              : digest::none;

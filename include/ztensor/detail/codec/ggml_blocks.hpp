@@ -2,10 +2,10 @@
 //
 // The weights in blocks of ggml: what stands behind read_as<float> of an object of format gguf.<type>/1.
 //
-// Every documented type comes to the same: a weight is scale · integer − minimum, where a group of 16 or 32 neighbours
-// shares scale and minimum. So a type only says how its block is unpacked, and one loop computes. Products are exact
-// (at most 24 significant bits), so neither the order of factors nor a fused multiply-subtract changes a bit of what
-// ggml's own and its Python package's dequantizers give.
+// Every documented type comes to the same: a weight is scale · integer ∓ minimum, where a group of 16 or 32
+// neighbours shares scale and minimum. So a type only says how its block is unpacked, and one loop computes. Products
+// are exact (at most 24 significant bits), so neither the order of factors nor a fused multiply-subtract changes a bit
+// of what ggml's own and its Python package's dequantizers give.
 #ifndef ZTENSOR_DETAIL_CODEC_GGML_BLOCKS_HPP
 #define ZTENSOR_DETAIL_CODEC_GGML_BLOCKS_HPP
 
@@ -86,7 +86,7 @@ struct q4_1_block {
     static constexpr std::size_t elements = 32, bytes = 20, group = 32;
     static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
         out.scales[0] = load_half(block);
-        out.minimums[0] = -load_half(block + 2); // which this type adds
+        out.minimums[0] = load_half(block + 2);
         unpack_nibbles_of_32(block + 4, out.integers);
     }
 };
@@ -106,7 +106,7 @@ struct q5_1_block {
     static constexpr std::size_t elements = 32, bytes = 24, group = 32;
     static void unpack(const std::uint8_t* block, unpacked_block& out) noexcept {
         out.scales[0] = load_half(block);
-        out.minimums[0] = -load_half(block + 2);
+        out.minimums[0] = load_half(block + 2);
         unpack_nibbles_of_32(block + 8, out.integers);
         add_fifth_bits_of_32(block + 4, out.integers);
     }
@@ -218,6 +218,14 @@ struct q6_k_block {
     }
 };
 
+/// Of the types whose weight is the sum: less a negated minimum would be the same but for the sign of NaN.
+template <class Block>
+inline constexpr bool adds_minimum = false;
+template <>
+inline constexpr bool adds_minimum<q4_1_block> = true;
+template <>
+inline constexpr bool adds_minimum<q5_1_block> = true;
+
 /// Each block is copied before its weights are written: blocks may be the end of the memory that the weights fill.
 template <class Block, class To>
 void dequantize_blocks(bytes_view blocks, span<To> weights) noexcept {
@@ -233,7 +241,8 @@ void dequantize_blocks(bytes_view blocks, span<To> weights) noexcept {
             const float scale = parts.scales[group];
             const float minimum = parts.minimums[group];
             for (std::size_t k = group * Block::group; k < (group + 1) * Block::group; ++k) {
-                computed[k] = scale * static_cast<float>(parts.integers[k]) - minimum;
+                const float product = scale * static_cast<float>(parts.integers[k]);
+                computed[k] = adds_minimum<Block> ? product + minimum : product - minimum;
             }
         }
         To* const place = weights.data() + i * Block::elements;

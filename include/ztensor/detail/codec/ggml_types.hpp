@@ -85,6 +85,8 @@ inline constexpr ggml_block_type ggml_block_types[] = {
 
 inline constexpr std::string_view ggml_format_prefix = "gguf.";
 inline constexpr std::string_view ggml_format_suffix = "/1";
+/// Behind the type's name, of blocks from a big-endian file: see gguf.hpp.
+inline constexpr std::string_view ggml_big_endian_mark = "_big_endian";
 
 /// The block type of objects of the format `word`, such as "gguf.q4_0/1"; null for any other word.
 [[nodiscard]] constexpr const ggml_block_type* find_ggml_format(std::string_view word) noexcept {

@@ -13,15 +13,17 @@
 #include <cstdint>
 #include <new>
 
-#if __has_include(<xxhash.h>)
+#if __has_include(<xxhash.h>) && !defined(ZTENSOR_WITHOUT_XXHASH)
 #define XXH_INLINE_ALL
-#pragma push_macro("XXH_NO_INLINE_HINTS")
-// Its portable code is passed on as functions, which GCC refuses to inline where it optimises for debugging (-Og).
-#if !defined(__SSE2__) && !defined(__ARM_NEON) && !defined(XXH_NO_INLINE_HINTS)
-#define XXH_NO_INLINE_HINTS 1
-#endif
+// Its inner loops are passed on as functions, which GCC refuses to inline where it optimises for debugging (-Og).
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#pragma GCC push_options
+#pragma GCC optimize("O2")
 #include <xxhash.h>
-#pragma pop_macro("XXH_NO_INLINE_HINTS")
+#pragma GCC pop_options
+#else
+#include <xxhash.h>
+#endif
 #undef XXH_INLINE_ALL
 #endif
 
@@ -29,7 +31,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-#if defined(XXH_VERSION_NUMBER) && XXH_VERSION_NUMBER >= 800
+#if defined(XXH_VERSION_NUMBER) && XXH_VERSION_NUMBER >= 800 && !defined(ZTENSOR_WITHOUT_XXHASH)
 
 inline constexpr bool has_xxh3 = true;
 

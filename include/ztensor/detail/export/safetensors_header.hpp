@@ -31,12 +31,16 @@ namespace detail {
 struct safetensors_word {
     std::string_view name;
     dtype storage;
-    std::string_view type; ///< logical
+    std::string_view type;  ///< logical
+    std::uint64_t bits = 0; ///< of an element, where that is less than a byte: its storage is packed
 };
 
 /// In the order of that library's own enumeration, in which its files have the last ones first.
 inline constexpr safetensors_word safetensors_words[] = {
     {"BOOL", dtype::boolean, ""},
+    {"F4", dtype::u8, "f4", 4},
+    {"F6_E2M3", dtype::u8, "f6_e2m3", 6},
+    {"F6_E3M2", dtype::u8, "f6_e3m2", 6},
     {"U8", dtype::u8, ""},
     {"I8", dtype::i8, ""},
     {"F8_E5M2", dtype::u8, "f8_e5m2"},
@@ -124,11 +128,28 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
     out += sentence("],\"data_offsets\":[{},{}]},", {begin, begin + tensor.bytes});
 }
 
+/// The bytes of elements that are packed, as that library counts them; others have theirs. Errors: not_expressible.
+[[nodiscard]] inline result<void> count_packed_bytes(exported_tensor& tensor, const safetensors_word& word) {
+    if (word.bits == 0) {
+        return {};
+    }
+    const std::optional<std::uint64_t> bits = checked_multiply(*tensor.shape.element_count(), word.bits);
+    if (!bits || *bits % 8 != 0 || tensor.data.decoded_bytes() != *bits / 8) {
+        return not_in_format("safetensors", sentence("{} of this shape in so many bytes", {word.name}));
+    }
+    tensor.bytes = *bits / 8;
+    return {};
+}
+
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
 [[nodiscard]] inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
-    for (const exported_tensor& each : tensors) {
-        if (safetensors_word_of(each) == std::end(safetensors_words)) {
+    for (exported_tensor& each : tensors) {
+        const safetensors_word* const word = safetensors_word_of(each);
+        if (word == std::end(safetensors_words)) {
             return not_in_format("safetensors", sentence("type {}", {in_quotes(each.type)})).in_object(each.name);
+        }
+        if (result<void> packed = count_packed_bytes(each, *word); !packed) {
+            return std::move(packed).error().in_object(each.name);
         }
         if (each.name == "__metadata__") {
             return not_in_format("safetensors", "tensor of this name, which it has for attributes")

@@ -261,8 +261,9 @@ private:
         return {};
     }
 
-    /// Writers of big-endian files do not agree on the order of numbers in blocks, so that these get a name of their
-    /// own.
+    /// Writers of big-endian files do not agree on the order of numbers in blocks: the gguf package's own leaves scales
+    /// as they are, its script that turns a file around swaps those of some types, and nothing in the file tells which
+    /// was at work. So these blocks get a name of their own, and are kept, not computed with.
     void add_bytes(const tensor& from, std::string_view type, std::uint64_t length, const attributes* of_object) {
         foreign_component data;
         data.dtype = "u8";
@@ -270,7 +271,7 @@ private:
         data.length = length;
         std::string format(ggml_format_prefix);
         format += type;
-        format += is_big_endian_ ? "_big_endian" : "";
+        format += is_big_endian_ ? ggml_big_endian_mark : std::string_view();
         format += ggml_format_suffix;
         index_.add(from.name, shape_of(from), format, {&data, 1}, of_object);
     }

@@ -151,7 +151,7 @@ private:
 
     [[nodiscard]] result<foreign_component> place(const onnx_tensor& tensor) {
         const onnx_type* const type = find_onnx_type(tensor.type);
-        if (type == nullptr || (tensor.field != onnx_field::none && type->field == onnx_field::none)) {
+        if (type == nullptr) {
             return place_unknown(tensor);
         }
         element_counter counter;
@@ -175,7 +175,7 @@ private:
         }
         const result<std::uint64_t> offset = tensor.is_external ? place_external(tensor, data.length)
                                              : tensor.raw       ? place_raw(*tensor.raw, data.length)
-                                                                : place_numbers(tensor, *type, data.length);
+                                                          : place_numbers(tensor, *type, data.length, counter.count());
         if (!offset) {
             return offset.error();
         }
@@ -196,7 +196,7 @@ private:
 
     /// Floats that are packed at once lie as they are; other numbers are taken one by one when they are read.
     [[nodiscard]] result<std::uint64_t> place_numbers(const onnx_tensor& tensor, const onnx_type& type,
-                                                      std::uint64_t bytes) {
+                                                      std::uint64_t bytes, std::uint64_t elements) {
         if (tensor.field != onnx_field::none && tensor.field != type.field) {
             return fail(errc::header_malformed, "the tensor keeps its elements in a field for other types");
         }
@@ -204,13 +204,14 @@ private:
             return tensor.message.offset;
         }
         const bool is_fixed = type.field == onnx_field::floats || type.field == onnx_field::doubles;
-        if (is_fixed ? tensor.piece_bytes != bytes : tensor.piece_bytes < bytes / type.bytes) {
+        const std::uint64_t count = type.bytes == 0 ? elements : bytes / type.bytes;
+        if (is_fixed ? tensor.piece_bytes != bytes : tensor.piece_bytes < count) {
             return wrong_size(tensor.piece_bytes, bytes);
         }
         if (is_fixed && tensor.pieces == 1) {
             return tensor.only_piece.offset;
         }
-        return all_->add(std::make_unique<onnx_numbers>(*file_.source, tensor.message, type), bytes);
+        return all_->add(std::make_unique<onnx_numbers>(*file_.source, tensor.message, type, count), bytes);
     }
 
     [[nodiscard]] result<std::uint64_t> place_external(const onnx_tensor& tensor, std::uint64_t bytes) {

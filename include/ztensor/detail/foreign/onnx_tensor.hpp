@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,10 +33,10 @@ struct onnx_type {
     std::string_view type;
     std::uint8_t bits; ///< of an element, where it is raw
     onnx_field field;
-    std::uint8_t bytes; ///< that one number of the field stands for
+    std::uint8_t bytes; ///< that one number of the field stands for; 0 where it is one element of six bits
 };
 
-/// Types narrower than a byte are bytes of a logical type; two or four elements share one.
+/// Types narrower than a byte are bytes of a logical type; two or four elements share one, four of six bits three.
 inline constexpr onnx_type onnx_types[] = {
     {1, "f32", "", 32, onnx_field::floats, 4},
     {2, "u8", "", 8, onnx_field::int32s, 1},
@@ -62,8 +63,8 @@ inline constexpr onnx_type onnx_types[] = {
     {24, "u8", "f8_e8m0", 8, onnx_field::int32s, 1},
     {25, "u8", "u2", 2, onnx_field::int32s, 1},
     {26, "u8", "i2", 2, onnx_field::int32s, 1},
-    {27, "u8", "f6_e2m3", 6, onnx_field::none, 1},
-    {28, "u8", "f6_e3m2", 6, onnx_field::none, 1},
+    {27, "u8", "f6_e2m3", 6, onnx_field::int32s, 0},
+    {28, "u8", "f6_e3m2", 6, onnx_field::int32s, 0},
 };
 
 [[nodiscard]] constexpr const onnx_type* find_onnx_type(std::uint64_t number) noexcept {
@@ -255,21 +256,21 @@ private:
 /// Elements that stand in a TensorProto as numbers of their own.
 class onnx_numbers final : public made_bytes {
 public:
-    onnx_numbers(const byte_source& source, file_range message, const onnx_type& type)
-        : source_(source), message_(message), type_(type) {}
+    /// Checked before: as many numbers fill as many bytes as will be asked for.
+    onnx_numbers(const byte_source& source, file_range message, const onnx_type& type, std::uint64_t count)
+        : source_(source), message_(message), type_(type), count_(count) {}
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
         const std::uint64_t end = message_.offset + message_.length;
         header_stream stream(source_, message_.offset, end, message_.length);
         proto_reader from(stream);
         const bool is_fixed = type_.field == onnx_field::floats || type_.field == onnx_field::doubles;
-        std::size_t done = 0;
+        std::uint64_t done = 0;
         const auto store = [&](std::uint64_t value) -> result<void> {
-            if (done == destination.size()) {
-                return wrong_count(destination.size());
+            if (done == count_) {
+                return wrong_count();
             }
-            store_little(value, destination.data() + done, type_.bytes);
-            done += type_.bytes;
+            store_number(value, done++, destination);
             return {};
         };
         while (from.position() < end) {
@@ -284,18 +285,34 @@ public:
                 return taken;
             }
         }
-        return done == destination.size() ? result<void>() : wrong_count(destination.size());
+        return done == count_ ? result<void>() : wrong_count();
     }
 
 private:
-    [[nodiscard]] error wrong_count(std::size_t expected) const {
-        return fail(errc::size_mismatch, "the tensor has other than the {} numbers that its shape needs",
-                    {expected / type_.bytes});
+    [[nodiscard]] error wrong_count() const {
+        return fail(errc::size_mismatch, "the tensor has other than the {} numbers that its shape needs", {count_});
+    }
+
+    void store_number(std::uint64_t value, std::uint64_t place, span<std::byte> destination) const noexcept {
+        if (type_.bytes != 0) {
+            return store_little(value, destination.data() + static_cast<std::size_t>(place) * type_.bytes, type_.bytes);
+        }
+        if (place == 0) {
+            std::memset(destination.data(), 0, destination.size());
+        }
+        const std::uint64_t first_bit = place * type_.bits; // which were counted
+        const std::uint64_t bits = (value & 0x3f) << first_bit % 8;
+        const auto first = static_cast<std::size_t>(first_bit / 8);
+        destination[first] |= static_cast<std::byte>(bits & 0xff);
+        if (bits > 0xff) {
+            destination[first + 1] |= static_cast<std::byte>(bits >> 8);
+        }
     }
 
     const byte_source& source_;
     file_range message_;
     const onnx_type& type_;
+    std::uint64_t count_;
 };
 
 } // namespace detail

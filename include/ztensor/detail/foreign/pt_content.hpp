@@ -76,7 +76,8 @@ public:
     }
 
     /// Calls `tensor(name, value)` and `attribute(name, value)`, which give a result<void>. `name_of_root` is that of a
-    /// tensor that stands alone. Errors: pickle_malformed, pickle_refused, limit_exceeded; those of the calls.
+    /// tensor that stands alone. Errors: name_invalid, pickle_malformed, pickle_refused, limit_exceeded; those of the
+    /// calls.
     template <class Tensor, class Attribute>
     [[nodiscard]] result<void> run(const std::string& name_of_root, Tensor&& tensor, Attribute&& attribute) {
         const auto leaf = [&](const pickle_value& value) {
@@ -105,6 +106,10 @@ public:
                 }
                 levels_.push_back({value, 0, name_.size()});
                 continue;
+            }
+            if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
+                return fail(errc::name_invalid, "a value of the checkpoint has a name of {} bytes, more than {}",
+                            {name_.size(), max_name_bytes});
             }
             if (result<void> done = leaf(value); !done) {
                 return std::move(done).error().in_object(name_);

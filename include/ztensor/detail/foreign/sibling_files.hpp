@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Files that a file says its data lies in. They must lie in its own folder, or below it, whatever the file says.
+//
+// A caller who opens a model means its folder to be read, and nothing else. So no name may lead out of it, and no
+// folder on the way may be a symbolic link. The file itself may be one, since the caches of model hubs are folders of
+// nothing but links, if it leads into the model's folder or into the one that the model itself lies in once its own
+// link is followed. A link to anywhere else, which an archive may bring along, would show as weights what the caller
+// alone may read.
 #ifndef ZTENSOR_DETAIL_FOREIGN_SIBLING_FILES_HPP
 #define ZTENSOR_DETAIL_FOREIGN_SIBLING_FILES_HPP
 
@@ -35,7 +41,7 @@ public:
     };
 
     /// The file of that relative path, opened once. Errors: name_invalid for a path that leads elsewhere, be it through
-    /// a symbolic link; those of opening.
+    /// a symbolic link; those of opening, such as not_regular_file.
     [[nodiscard]] result<sibling> find(const std::string& location) {
         if (const auto known = known_.find(location); known != known_.end()) {
             return known->second;
@@ -79,12 +85,35 @@ private:
             end = location.find('/', end + 1);
             const native_path step = path_of(location.substr(0, end));
             const os_answer<native_path> reached = operating_system().resolve_links(step);
-            if (reached.failure || reached.value != step) {
-                return fail(errc::name_invalid, "data is said to lie in {}, which leads through a symbolic link",
+            const bool is_link = reached.failure || reached.value != step;
+            const bool is_last = end == std::string_view::npos;
+            if (is_link && (reached.failure || !is_last || !is_at_home(directory_of(reached.value)))) {
+                return fail(errc::name_invalid,
+                            "data is said to lie in {}, which leads through a symbolic link to another folder",
                             {in_quotes(location)});
             }
         }
         return {};
+    }
+
+    /// The folder that the model was found in, or the one that it lies in.
+    [[nodiscard]] bool is_at_home(const native_path& folder) const {
+        if (is_same_folder(folder, directory_of(file_.path))) {
+            return true;
+        }
+        const os_answer<native_path> model = operating_system().resolve_links(file_.path);
+        return !model.failure && is_same_folder(folder, directory_of(model.value));
+    }
+
+    /// Where the system does not number folders, by what they are called.
+    [[nodiscard]] static bool is_same_folder(const native_path& a, const native_path& b) {
+        const native_path here(1, native_path::value_type('.'));
+        const os_answer<file_status> of_a = operating_system().status(a.empty() ? here : a);
+        const os_answer<file_status> of_b = operating_system().status(b.empty() ? here : b);
+        if (of_a.failure || of_b.failure) {
+            return false;
+        }
+        return of_a.value.file_id != 0 ? of_a.value.is_same_file(of_b.value) : a == b;
     }
 
     const foreign_file& file_;

@@ -322,23 +322,30 @@ private:
         return comes_later ? check_descriptor(source, entry) : result<void>();
     }
 
-    /// What stands behind the entry's bytes: its CRC-32, perhaps after a magic.
+    /// What stands behind the entry's bytes: its CRC-32 and its two sizes of 4 or 8 bytes each, perhaps after a magic.
     [[nodiscard]] result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
-        constexpr std::uint64_t smallest_bytes = 12, mark_bytes = 4;
+        constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
         const std::uint64_t at = entry.offset + entry.stored_bytes;
-        std::array<std::byte, smallest_bytes + mark_bytes> content{};
-        const std::uint64_t room = std::min<std::uint64_t>(begin_ - at, content.size());
-        if (room < smallest_bytes) {
+        std::array<std::byte, most_bytes> content{};
+        const std::uint64_t room = std::min(begin_ - at, most_bytes);
+        if (room < least_bytes) {
             return malformed(entry, "the record behind its bytes is cut off");
         }
-        if (result<void> read = source.read_at(at, span<std::byte>(content).first(static_cast<std::size_t>(room)));
-            !read) {
+        const span<std::byte> found = span<std::byte>(content).first(static_cast<std::size_t>(room));
+        if (result<void> read = source.read_at(at, found); !read) {
             return read;
         }
-        const zip_record record(content);
-        const bool has_magic = record.starts_with("PK\x07\x08");
-        const bool agrees = (has_magic && record.u32(4) == entry.crc32) || record.u32(0) == entry.crc32;
+        const bool has_magic = zip_record(found).starts_with("PK\x07\x08");
+        const bool agrees =
+            (has_magic && is_descriptor(bytes_view(found).subspan(4), entry)) || is_descriptor(found, entry);
         return agrees ? result<void>() : malformed(entry, "the record behind its bytes says else than the directory");
+    }
+
+    [[nodiscard]] static bool is_descriptor(bytes_view bytes, const zip_entry& entry) noexcept {
+        const zip_record record(bytes);
+        const bool is_32 = bytes.size() >= 12 && record.u32(4) == entry.stored_bytes && record.u32(8) == entry.size;
+        const bool is_64 = bytes.size() >= 20 && record.u64(4) == entry.stored_bytes && record.u64(12) == entry.size;
+        return (is_32 || is_64) && record.u32(0) == entry.crc32;
     }
 
     byte_buffer bytes_;

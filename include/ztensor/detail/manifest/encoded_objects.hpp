@@ -40,14 +40,14 @@ public:
         return names_.find(name, name_of{this}) != name_table::absent;
     }
 
-    /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
+    /// Takes in an object of 0.1 to 1.2, of a name that is new. Throws std::bad_alloc, and then is of no use any more.
     ZTENSOR_NOINLINE void add(format_version version, const object_entry& object) {
         begin_object(version, object.name);
-        encode_object(text_, version, object);
+        encode_object_before_2(text_, version, object);
         end_object(version);
     }
 
-    /// One of a file that is gone on with: what stands for it, as it stands there.
+    /// The same of any version, of which what stands for it is known.
     ZTENSOR_COLD void add_encoded(format_version version, std::string_view of_name, bytes_view value) {
         begin_object(version, of_name);
         text_.encoded(value);
@@ -134,16 +134,19 @@ private:
         for (std::uint32_t i = 0; i < size(); ++i) {
             order.push_back(i);
         }
-        if (version == format_version::v2) {
-            sort_positions({order.data(), order.size()},
-                           [&](std::uint32_t a, std::uint32_t b) { return comes_before_2(name(a), name(b)); });
-        } else if (version != format_version::v0_1) {
-            record_array<std::uint64_t> keys;
-            find_sort_keys(keys);
-            sort_positions({order.data(), order.size()}, [&](std::uint32_t a, std::uint32_t b) {
-                return keys[a] != keys[b] ? keys[a] < keys[b] : name(a) < name(b);
-            });
+        if (version == format_version::v0_1) {
+            return;
         }
+        record_array<std::uint64_t> keys;
+        find_sort_keys(keys);
+        const bool is_2 = version == format_version::v2;
+        sort_positions({order.data(), order.size()}, [&](std::uint32_t a, std::uint32_t b) {
+            const std::string_view one = name(a), other = name(b);
+            if (is_2 && one.size() != other.size()) {
+                return one.size() < other.size();
+            }
+            return keys[a] != keys[b] ? keys[a] < keys[b] : one < other;
+        });
     }
 
     /// Of each name the eight bytes behind what all names start with, as a number that compares as they do: most names

@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    bool read_root() {
+    ZTENSOR_COLD bool read_root() {
         deterministic_map fields;
         bool has_objects = false;
         for (cursor_.enter_map(fields); cursor_.next_key(fields);) {
@@ -112,7 +112,7 @@ private:
 
     // -- the shard table, which stands before the objects
 
-    bool read_shards() {
+    ZTENSOR_COLD bool read_shards() {
         deterministic_map shards;
         std::string_view name;
         cursor_.enter_map(shards);
@@ -131,7 +131,7 @@ private:
         return !cursor_.failed();
     }
 
-    bool read_shard(shard_record& shard) {
+    ZTENSOR_COLD bool read_shard(shard_record& shard) {
         const std::size_t start = cursor_.position();
         deterministic_map fields;
         bool has_size = false;

@@ -75,8 +75,8 @@ private:
     // -- what layouts have in common
 
     /// The object has these parts and no others.
-    [[nodiscard]] result<void> check_parts(const object_record& object,
-                                           std::initializer_list<std::string_view> roles) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_parts(const object_record& object,
+                                                        std::initializer_list<std::string_view> roles) const {
         for (const std::string_view role : roles) {
             if (find_component(index_, object, role) == nullptr) {
                 return fail(errc::layout_components, "an object of layout {} needs a part {}",
@@ -104,8 +104,8 @@ private:
     }
 
     /// The part decodes to so many elements of its type, if that is known.
-    [[nodiscard]] result<void> check_elements(const component_record& part, std::uint64_t elements,
-                                              errc code = errc::size_mismatch) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_elements(const component_record& part, std::uint64_t elements,
+                                                           errc code = errc::size_mismatch) const {
         if (part.logical_type == unknown_type) {
             return {};
         }
@@ -113,8 +113,9 @@ private:
         return check_bytes(part, checked_multiply(stored, width_bytes(*part.dtype) * storage_elements(part)), code);
     }
 
-    [[nodiscard]] result<void> check_bytes(const component_record& part, std::optional<std::uint64_t> expected,
-                                           errc code = errc::size_mismatch) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_bytes(const component_record& part,
+                                                        std::optional<std::uint64_t> expected,
+                                                        errc code = errc::size_mismatch) const {
         if (expected && *expected == decoded_bytes(part)) {
             return {};
         }
@@ -149,7 +150,7 @@ private:
         return decoded_bytes(part) / entry_bytes;
     }
 
-    [[nodiscard]] result<void> check_csr(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_csr(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         if (dimensions.rank() != 2) {
             return fail(errc::sparse_shape, "a CSR matrix has 2 dimensions, not those of shape {}",
@@ -175,7 +176,7 @@ private:
         return valid ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : valid;
     }
 
-    [[nodiscard]] result<void> check_coo(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_coo(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         if (dimensions.empty()) {
             return fail(errc::sparse_shape, "a COO tensor has at least 1 dimension");
@@ -187,7 +188,7 @@ private:
         return entries ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : entries.error();
     }
 
-    [[nodiscard]] result<void> check_mx(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_mx(const object_record& object) const {
         if (result<void> valid = check_parts(object, {"data", "scales"}); !valid) {
             return valid;
         }
@@ -215,7 +216,7 @@ private:
         return valid ? check_elements(scales, elements / layout->block_size) : valid;
     }
 
-    [[nodiscard]] result<void> check_quantized(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_quantized(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         const result<quant_group_layout> layout = read_quant_group(attributes_of(index_, object), dimensions);
         if (!layout) {
@@ -255,8 +256,8 @@ private:
     }
 
     /// Words that would be left partly empty are none that a packing of version 2 has.
-    [[nodiscard]] result<void> check_packed_words(const component_record& part, std::uint64_t codes,
-                                                  const quant_group_layout& layout) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_packed_words(const component_record& part, std::uint64_t codes,
+                                                               const quant_group_layout& layout) const {
         if (codes % layout.per_word != 0) {
             return fail(errc::quant_packing, "{} codes don't fill words of {}", {codes, layout.per_word})
                 .in_component(index_.text(part.role));
@@ -264,7 +265,7 @@ private:
         return check_bytes(part, checked_multiply(codes / layout.per_word, width_bytes(layout.word)));
     }
 
-    [[nodiscard]] result<void> check_gguf(const object_record& object) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> check_gguf(const object_record& object) const {
         if (result<void> valid = check_parts(object, {"data"}); !valid) {
             return valid;
         }

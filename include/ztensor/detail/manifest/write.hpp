@@ -175,14 +175,19 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.end_indefinite();
 }
 
-/// What stands for one object in the manifest: the value behind its name, in 0.1 an item of the array.
-inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
+/// What stands for one object in the manifest of 0.1 to 1.2: the value behind its name, in 0.1 an item of the array.
+inline void encode_object_before_2(cbor_encoder& out, format_version version, const object_entry& object) {
     if (version == format_version::v0_1) {
         encode_tensor_0_1(out, object);
-    } else if (version == format_version::v2) {
-        encode_object_2(out, object);
     } else {
         encode_object_1(out, version, object);
+    }
+}
+inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
+    if (version == format_version::v2) {
+        encode_object_2(out, object);
+    } else {
+        encode_object_before_2(out, version, object);
     }
 }
 

@@ -15,7 +15,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -131,8 +130,9 @@ template <class Float8>
 [[nodiscard]] inline const float8_values& values_of_e8m0() noexcept {
     static const float8_values values = [] {
         float8_values made;
-        for (int exponent = 0; exponent < 255; ++exponent) {
-            made.of[exponent] = std::ldexp(1.0F, exponent - 127);
+        for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
+            const std::uint32_t bits = exponent != 0 ? exponent << 23 : 1u << 22; // 2^-127 is no normal number
+            std::memcpy(&made.of[exponent], &bits, sizeof bits);
         }
         made.of[255] = std::numeric_limits<float>::quiet_NaN();
         return made;

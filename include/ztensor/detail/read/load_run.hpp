@@ -173,7 +173,7 @@ private:
         const std::uint64_t most_frame_bytes = staging_bytes_ / 2; // a small blob is held as a whole, if it may be
         const bool is_large =
             is_zstd && component.length >= std::min(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
-        if (is_large && target.is_whole() && component.decoded_length() && target.decoded_bytes <= destination.size()) {
+        if (is_large && target.is_whole() && !target.is_joint && component.decoded_length() && target.decoded_bytes <= destination.size()) {
             const span<std::byte> elements = destination.last(static_cast<std::size_t>(target.decoded_bytes));
             units_.push_back({unit_kind::shared, shared_.size(), place + 1});
             shared_.push_back(std::make_unique<shared_blob>(file_, target, elements, most_frame_bytes));
@@ -242,6 +242,10 @@ private:
     [[nodiscard]] result<void> read_single(const load_target& target, std::uint64_t& read_bytes) {
         const wanted_tensor& wanted = *target.wanted;
         const component_record& component = *target.component;
+        if (target.is_joint) {
+            read_bytes = target.decoded_bytes;
+            return read_joint_target(file_, target);
+        }
         if (!target.is_whole() && component.decoded_length()) {
             return with_part(file_, target, [&](const element_part& part) {
                 result<void> read = read_runs(file_, component, part.runs, wanted.destination, read_bytes);

@@ -10,9 +10,11 @@
 #include <ztensor/detail/read/byte_runs.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
+#include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/reader.hpp>
@@ -36,6 +38,7 @@ struct load_target {
     const object_record* object = nullptr;
     const component_record* component = nullptr;
     bool is_blocks = false; ///< of quantized weights, which are converted
+    bool is_joint = false;  ///< elements share bytes or scales: all of them are converted at once
     /// Of raw data that is wanted as one run, the run: absolute in the file.
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -95,8 +98,38 @@ template <class Use>
     return elements == room ? result<void>() : wrong_destination(room, elements);
 }
 
+/// Of elements that share bytes or scales: every part is understood, and all of them fit. Fills in the target.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_joint_target(const opened_file& file, load_target& target) {
+    for (const component_record& part : file.index.components_of(*target.object)) {
+        if (part.logical_type == unknown_type) {
+            return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
+                        {in_quotes(type_name(file.index, part))});
+        }
+        const element_request stored = {*part.dtype, {}, width_bytes(*part.dtype), 1, false};
+        const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, part, stored);
+        if (!count) {
+            return count.error();
+        }
+        target.decoded_bytes += part.decoded_length().value_or(0);
+    }
+    target.offset = target.component->offset;
+    target.length = target.component->length;
+    return check_room(file.index.element_count_of(*target.object), target);
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_joint_target(const opened_file& file, const load_target& target) {
+    const wanted_tensor& wanted = *target.wanted;
+    return has_group_weights(file.index, *target.object)
+               ? read_group_weights_into(file, *target.object, wanted.number_bytes, wanted.destination)
+               : read_packed_numbers_into(file, *target.object, *target.component, wanted.number_bytes,
+                                          wanted.destination);
+}
+
 /// What is found of the tensor is of the right type and size. Fills in the target.
 [[nodiscard]] inline result<void> check_target(const opened_file& file, load_target& target) {
+    if (target.is_joint) {
+        return check_joint_target(file, target);
+    }
     const component_record& component = *target.component;
     const element_request& request = target.wanted->request;
     std::optional<std::uint64_t> elements;
@@ -161,12 +194,17 @@ template <class Use>
     load_target target;
     target.wanted = &wanted;
     target.object = &object_access::record_of(*object);
-    target.is_blocks = target.is_converted() && target.object->format != format::dense;
-    const result<component_view> data = target.is_blocks ? block_data_of(*object) : object->data();
+    const bool is_grouped =
+        target.is_converted() && has_group_weights(object_access::file_of(*object).index, *target.object);
+    target.is_blocks = target.is_converted() && !is_grouped && target.object->format != format::dense;
+    const result<component_view> data = target.is_blocks ? block_data_of(*object)
+                                        : is_grouped     ? object->component("data")
+                                                         : object->data();
     if (!data) {
         return data.error();
     }
     target.component = &component_access::record_of(*data);
+    target.is_joint = is_grouped || (target.is_converted() && packed_elements(*target.component) != 1);
     result<void> fits = check_target(object_access::file_of(*object), target);
     return fits ? result<load_target>(target) : component_access::located(*data, std::move(fits).error());
 }

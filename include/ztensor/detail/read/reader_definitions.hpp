@@ -8,7 +8,8 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/shards.hpp>
+#include <ztensor/detail/read/shard_digest.hpp>
+#include <ztensor/detail/read/shard_taking.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
@@ -98,7 +99,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<con
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] {
         result<void> done = detail::open_container(*opened);
-        return done && !opened->index.shards.empty() ? detail::take_shards(*opened, root) : done;
+        return done ? detail::take_shards_of(*opened, root) : done;
     });
     return opened_as(std::move(opened), std::move(valid));
 }

@@ -28,13 +28,10 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// The table at the end of the component's blob. A blob of no bytes has no frames. Errors: decode_failed, decode_size,
+/// The table at the end of the component's blob, which one without frames has, too. Errors: decode_failed, decode_size,
 /// limit_exceeded, out_of_memory, and what the source says.
 [[nodiscard]] ZTENSOR_COLD inline result<void> load_seek_table(const opened_file& file,
                                                                const component_record& component, seek_table& table) {
-    if (component.length == 0 && component.uncompressed_length == 0) {
-        return {};
-    }
     const std::uint64_t least_bytes = seek_head_bytes + seek_footer_bytes;
     if (component.length < least_bytes) {
         return fail(errc::decode_failed, "a blob of {} bytes is too small for the seek table of seekable zstd",

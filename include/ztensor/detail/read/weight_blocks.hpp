@@ -28,6 +28,12 @@ struct weight_blocks {
 };
 
 [[nodiscard]] ZTENSOR_COLD inline error not_dense(std::string_view format) noexcept {
+    if (format.find(ggml_big_endian_mark) != std::string_view::npos) {
+        return fail(errc::unsupported_format,
+                    "its format is {}: whether the numbers in blocks of big-endian files are swapped, too, depends on "
+                    "the program that wrote them, so only their bytes can be read",
+                    {in_quotes(format)});
+    }
     return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
 }
 

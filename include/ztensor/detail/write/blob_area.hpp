@@ -18,6 +18,7 @@
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/copied_blobs.hpp>
 #include <ztensor/detail/write/shared_blobs.hpp>
+#include <ztensor/detail/write/ways_of_2.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -39,12 +40,12 @@ namespace detail {
 class blob_area : public blob_output {
 public:
     blob_area(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
-        : blob_output(std::move(sink), options), threads_(options.threads_) {}
+        : blob_output(std::move(sink), options), threads_(options.threads_), ways_of_2_(options.ways_of_2_) {}
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     [[nodiscard]] result<void> prepare(const store& how) {
         if (is_version_2() && xxh3_ == nullptr) {
-            xxh3_.reset(new (std::nothrow) xxh3_digester);
+            xxh3_.reset(ways_of_2_->make_xxh3());
             if (xxh3_ == nullptr) {
                 return fail(errc::out_of_memory, "no memory for a digest");
             }
@@ -74,15 +75,16 @@ public:
     /// One component; `entry` then says where and how it is stored.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
                                                        component_entry& entry) {
-        return is_version_2() && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
-                                                                : encode_here(content, how, digester_for(how), entry);
+        return is_version_2() && how.encoding_ == encoding::raw
+                   ? ways_of_2_->encode_or_share(*this, content, how, entry)
+                   : encode_here(content, how, digester_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
     /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
     [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
         if (is_version_2() && stored.is_raw) {
-            return copy_or_share(stored, entry);
+            return ways_of_2_->copy_or_share(*this, stored, entry);
         }
         const blob_place place = {address_of(stored.source), stored.offset, stored.length};
         const std::optional<blob_position> known = copied_blobs_ != nullptr ? copied_blobs_->find(place) : std::nullopt;
@@ -121,6 +123,8 @@ public:
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
+    friend struct blob_sharing;
+
     [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
         const bool is_encoded = how.encoding_ != encoding::raw;
         return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2()};
@@ -148,45 +152,6 @@ private:
         return {};
     }
 
-    /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
-    /// compared.
-    [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
-                                                            component_entry& entry) {
-        no_bytes nowhere;
-        blob_writer looked_at(nowhere, 0, store(), nullptr, xxh3_.get(), true);
-        if (result<void> read = looked_at.append(content, true); !read) {
-            return read;
-        }
-        const blob_identity identity = {xxh3_->value(), content.bytes.size()};
-        const std::optional<blob_position> known = written_.find(identity);
-        if (!known || !holds(*known, content)) {
-            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
-            result<void> encoded = encode_here(content, how, still_to_do, entry);
-            if (encoded) {
-                written_.add(identity, {entry.offset, entry.shard});
-                entry.own_digest = still_to_do == nullptr ? xxh3_digester::text_of(identity.xxh3) : entry.own_digest;
-            }
-            return encoded;
-        }
-        if (how.digest_ != digest::none) {
-            blob_writer digested(nowhere, 0, how, nullptr, digester_.get(), true);
-            if (result<void> read = digested.append(content, true); !read) {
-                return read;
-            }
-        }
-        entry.offset = known->offset;
-        entry.shard = known->shard;
-        entry.own_digest = digester_for(how)->text();
-        return {};
-    }
-
-    [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
-        byte_sink& where = sink_of(position.shard);
-        compared_bytes compared(where, position.offset);
-        blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
-        return blob.append(content, true).has_value() && compared.is_same();
-    }
-
     [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
         const result<std::uint64_t> offset = begin_blob(stored.length);
         if (!offset) {
@@ -197,55 +162,6 @@ private:
         return copy_bytes(stored);
     }
 
-    /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
-        const std::optional<std::uint64_t> stated = stated_xxh3(stored);
-        if (!stated) {
-            const digest algorithm = stored.new_digest.value_or(digest::none);
-            if (result<void> looked_at = look_at(stored, algorithm, entry); !looked_at) {
-                return looked_at;
-            }
-        }
-        const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
-        const std::optional<blob_position> known = written_.find(identity);
-        if (known) {
-            const result<bool> same = holds(*known, stored);
-            if (!same) {
-                return same.error();
-            }
-            if (*same) {
-                entry.offset = known->offset;
-                entry.shard = known->shard;
-                return {};
-            }
-        }
-        result<void> copied = copy_here(stored, entry);
-        if (copied) {
-            written_.add(identity, {entry.offset, entry.shard});
-        }
-        return copied;
-    }
-
-    /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
-    [[nodiscard]] result<void> look_at(const stored_component& stored, digest algorithm, component_entry& entry) {
-        blob_digester* const wanted = algorithm == digest::none ? nullptr : digester_.get();
-        xxh3_->begin(digest::xxh3);
-        if (wanted != nullptr) {
-            wanted->begin(algorithm);
-        }
-        result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            xxh3_->update(piece);
-            if (wanted != nullptr) {
-                wanted->update(piece);
-            }
-            return true;
-        });
-        if (read && !entry.copied_digest) {
-            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
-        }
-        return read;
-    }
-
     [[nodiscard]] result<void> digest_anew(const stored_component& stored, digest algorithm, component_entry& entry) {
         digester_->begin(algorithm);
         result<void> read = read_pieces(stored, [&](bytes_view piece) {
@@ -254,18 +170,6 @@ private:
         });
         entry.own_digest = digester_->text();
         return read;
-    }
-
-    [[nodiscard]] result<bool> holds(const blob_position& position, const stored_component& stored) {
-        byte_sink& where = sink_of(position.shard);
-        std::uint64_t at = position.offset;
-        bool is_same = true;
-        const result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            is_same = where.holds(at, piece);
-            at += piece.size();
-            return is_same;
-        });
-        return read ? result<bool>(is_same) : read.error();
     }
 
     /// Calls `take(bytes) → bool` for all of a blob of another file, until it has enough.
@@ -358,8 +262,9 @@ private:
     unsigned threads_;
     std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
     std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
-    std::unique_ptr<xxh3_digester> xxh3_;     ///< of version 2, once there is a blob
     copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
+    const ways_of_2* ways_of_2_;              ///< null unless that is written
+    std::unique_ptr<blob_digester> xxh3_;     ///< of version 2, once there is a blob
     shared_blobs written_;                    ///< of version 2: the raw blobs of the file
 };
 

@@ -34,12 +34,19 @@ public:
     /// has it, zt.zstd-seekable/1.
     virtual void begin(int level, double most_of_raw, bool seekable) noexcept = 0;
     /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
-    [[nodiscard]] virtual result<void> encode(bytes_view piece, bool last, byte_consumer out) = 0;
+    [[nodiscard]] result<void> encode(bytes_view piece, bool last, byte_consumer out) {
+        return encode_(*this, piece, last, out);
+    }
     /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
     [[nodiscard]] virtual ztensor::encoding used() const noexcept = 0;
 
 protected:
-    blob_encoder() = default;
+    using encode_function = result<void> (*)(blob_encoder& self, bytes_view piece, bool last, byte_consumer out);
+
+    explicit blob_encoder(encode_function how) noexcept : encode_(how) {}
+
+private:
+    encode_function encode_; ///< not virtual: g++ guesses the one class it sees, and then compiles all of zstd anyway
 };
 
 /// Computes the digests of the blobs of a writer one after the other.

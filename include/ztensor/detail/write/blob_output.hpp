@@ -11,7 +11,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -36,18 +36,18 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
     /// Drops the sink: what was not finished is gone.
-    void close() noexcept {
+    ZTENSOR_COLD void close() noexcept {
         sink_.reset();
         shards_.reset();
     }
-    [[nodiscard]] result<void> finish() {
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
         result<void> finished = shards_ != nullptr ? shards_->finish() : result<void>();
         return finished ? sink_->finish() : finished;
     }
 
     /// From here on, blobs go to shards.
-    ZTENSOR_COLD void shard_into(std::unique_ptr<shard_files> shards) noexcept { shards_ = std::move(shards); }
-    [[nodiscard]] const shard_files* shards() const noexcept { return shards_.get(); }
+    ZTENSOR_COLD void shard_into(std::unique_ptr<shard_output> shards) noexcept { shards_ = std::move(shards); }
+    [[nodiscard]] const shard_output* shards() const noexcept { return shards_.get(); }
     /// After the last blob: what is written next stands in the file itself.
     [[nodiscard]] ZTENSOR_COLD result<void> end_shards() {
         if (shard_ == 0) {
@@ -136,10 +136,10 @@ private:
     std::unique_ptr<byte_sink> sink_; ///< null once closed
     bool is_version_2_;
     std::uint64_t alignment_bytes_;
-    std::uint64_t position_ = 0;          ///< in what target() writes
-    std::unique_ptr<shard_files> shards_; ///< null: there are to be none
-    std::uint32_t shard_ = 0;             ///< the number of the one that is being written; 0, the file itself
-    std::uint64_t position_in_root_ = 0;  ///< while a shard is being written
+    std::uint64_t position_ = 0;           ///< in what target() writes
+    std::unique_ptr<shard_output> shards_; ///< null: there are to be none
+    std::uint32_t shard_ = 0;              ///< the number of the one that is being written; 0, the file itself
+    std::uint64_t position_in_root_ = 0;   ///< while a shard is being written
 };
 
 } // namespace detail

@@ -39,7 +39,7 @@ public:
         : sink_(&sink), position_(position), encoder_(encoder), digester_(digester),
           digests_decoded_(is_version_2 && encoder != nullptr), is_big_endian_(how.is_big_endian_) {
         if (encoder_ != nullptr) {
-            encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
+            begin_encoding(how, is_version_2);
         }
         if (digester_ != nullptr) {
             digester_->begin(how.digest_);
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
     [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return stored_bytes_; }
     /// Of the blob that is ended.
-    [[nodiscard]] ztensor::encoding encoding() const noexcept {
+    [[nodiscard]] ZTENSOR_COLD ztensor::encoding encoding() const noexcept {
         return encoder_ != nullptr ? encoder_->used() : ztensor::encoding::raw;
     }
     /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
@@ -64,6 +64,11 @@ public:
     }
 
 private:
+    // Cold, or g++ guesses the one encoder it sees.
+    ZTENSOR_COLD void begin_encoding(const store& how, bool is_version_2) noexcept {
+        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
+    }
+
     [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
         if (digests_decoded_ && digester_ != nullptr) {

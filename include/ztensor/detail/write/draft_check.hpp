@@ -21,6 +21,7 @@
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
+#include <ztensor/detail/write/ways_of_2.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -206,22 +207,14 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
     return {};
 }
 
-/// An object's attributes in the one form that version 2 has.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values) {
-    const std::size_t depth = depth_around_object_attributes(format_version::v2);
-    if (result<void> valid = check_attributes(format_version::v2, values, depth); !valid) {
-        return std::move(valid).error();
-    }
-    return to_deterministic(values, depth);
-}
-
 /// Gives an object of version 2 the attributes it will have there, which `into` holds; none instead of an empty set.
-[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(object_entry& object, attributes& into) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(const ways_of_2& ways, object_entry& object,
+                                                                   attributes& into) {
     if (object.attributes == nullptr || object.attributes->empty()) {
         object.attributes = nullptr;
         return {};
     }
-    result<attributes> said = attributes_in_2(*object.attributes);
+    result<attributes> said = ways.in_one_form(*object.attributes, depth_around_object_attributes(format_version::v2));
     if (!said) {
         return std::move(said).error();
     }

@@ -164,7 +164,8 @@ public:
     static constexpr std::size_t frame_bytes = std::size_t{1} << 20;
 
     /// `threads` as in write_options.
-    explicit zstd_frames(unsigned threads) noexcept : lanes_(threads != 0 ? threads : processor_count()) {}
+    explicit zstd_frames(unsigned threads) noexcept
+        : blob_encoder(encode_next), lanes_(threads != 0 ? threads : processor_count()) {}
 
     [[nodiscard]] result<void> check(int level) const override { return check_zstd_level(level); }
 
@@ -185,19 +186,22 @@ public:
                                        : ztensor::encoding::zstd;
     }
 
-    [[nodiscard]] result<void> encode(bytes_view piece, bool last, byte_consumer out) override {
-        if (!settings_.is_seekable) {
-            return encode_piece(piece, last, out);
+private:
+    [[nodiscard]] static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
+        zstd_frames& frames = static_cast<zstd_frames&>(self);
+        if (!frames.settings_.is_seekable) {
+            return frames.encode_piece(piece, last, out);
         }
-        out_ = out;
-        decoded_bytes_ += piece.size();
-        result<void> done = encode_piece(piece, last, {this, take_frame});
-        return done && last && !is_raw_ ? put_seek_table(frame_sizes_, frame_bytes, decoded_bytes_, out) : done;
+        frames.out_ = out;
+        frames.decoded_bytes_ += piece.size();
+        result<void> done = frames.encode_piece(piece, last, {&self, take_frame});
+        return done && last && !frames.is_raw_
+                   ? put_seek_table(frames.frame_sizes_, frame_bytes, frames.decoded_bytes_, out)
+                   : done;
     }
 
-private:
     [[nodiscard]] static result<void> take_frame(void* self, bytes_view frame) {
-        zstd_frames& frames = *static_cast<zstd_frames*>(self);
+        zstd_frames& frames = static_cast<zstd_frames&>(*static_cast<blob_encoder*>(self));
         frames.frame_sizes_.push_back(static_cast<std::uint32_t>(frame.size())); // about 1 MiB, if they will count
         return frames.out_.take(frames.out_.owner, frame);
     }

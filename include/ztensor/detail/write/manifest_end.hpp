@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// What ends a file: manifest and footer. SPEC.md §2 and §13.
+// What ends a file: manifest and footer, of 0.1 to 1.2. SPEC.md §2.
 #ifndef ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
 #define ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -58,78 +49,6 @@ struct manifest_content {
         written = file.write(text.bytes());
     }
     return written;
-}
-
-/// A field of the root map of version 2, encoded, but for the objects: of those the count stands as the value.
-struct root_field {
-    std::string_view key;
-    std::vector<std::byte> pair;
-};
-
-[[nodiscard]] ZTENSOR_COLD inline std::vector<root_field> root_fields_of(const manifest_content& content,
-                                                                         const shard_files* shards) {
-    std::vector<root_field> fields;
-    cbor_cursor old(content.old_fields);
-    for (std::size_t i = 0; i < content.old_field_count; ++i) { // all of them have been read before
-        const std::size_t begin = old.position();
-        static_cast<void>(old.skip());
-        const std::size_t key_bytes = old.position() - begin;
-        static_cast<void>(old.skip());
-        const bytes_view pair = old.passed_since(begin);
-        fields.push_back({as_text(pair.first(key_bytes)), {pair.begin(), pair.end()}});
-    }
-    cbor_encoder text;
-    const auto add = [&](std::string_view encoded_key) {
-        fields.push_back({encoded_key, {text.bytes().begin(), text.bytes().end()}});
-        text.clear();
-    };
-    if (content.of_file != nullptr) {
-        text.text("attributes");
-        encode_attributes_2(text, *content.of_file);
-        add("\x6a"
-            "attributes");
-    }
-    if (shards != nullptr && shards->count() != 0) {
-        text.text("shards");
-        shards->encode_table(text);
-        add("\x66shards");
-    }
-    text.text("objects");
-    text.begin_map(content.objects.size());
-    add("\x67objects");
-    std::sort(fields.begin(), fields.end(), [](const root_field& a, const root_field& b) { return a.key < b.key; });
-    return fields;
-}
-
-/// Version 2: the manifest is a blob, which the footer gives both ends and the XXH3 of.
-[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_2(blob_area& file, const manifest_content& content) {
-    result<void> written = file.end_shards();
-    const result<std::uint64_t> offset = written ? file.begin_aligned() : std::move(written).error();
-    if (!offset) {
-        return offset.error();
-    }
-    digest_memory hash;
-    xxh3_start(hash);
-    footer_2 footer;
-    footer.manifest_offset = *offset;
-    const auto write = [&](bytes_view bytes) {
-        xxh3_update(hash, bytes);
-        footer.manifest_length += bytes.size();
-        return file.write(bytes);
-    };
-    const std::vector<root_field> fields = root_fields_of(content, file.shards());
-    cbor_encoder head;
-    head.begin_map(fields.size());
-    written = write(head.bytes());
-    for (const root_field& field : fields) {
-        written = written ? write({field.pair.data(), field.pair.size()}) : std::move(written);
-        if (written && field.key == "\x67objects") {
-            written = content.objects.hand_over(content.version, write);
-        }
-    }
-    footer.manifest_hash = xxh3_value(hash);
-    const auto end = encode_footer_2(footer);
-    return written ? file.write({end.data(), end.size()}) : written;
 }
 
 } // namespace detail

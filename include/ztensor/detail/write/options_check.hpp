@@ -27,6 +27,9 @@ namespace detail {
                     {static_cast<unsigned>(options.version_)});
     }
     const bool is_version_2 = options.version_ == format_version::v2;
+    if (is_version_2 != (options.ways_of_2_ != nullptr)) {
+        return fail(errc::invalid_argument, "options are told of their version by write_options::version() alone");
+    }
     const std::uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
     const std::uint64_t alignment = options.alignment_bytes_.value_or(least);
     if (!is_power_of_two(alignment) || alignment < least || alignment > max_alignment_bytes) {

@@ -9,6 +9,7 @@
 #include <ztensor/detail/manifest/write_2.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -51,28 +52,26 @@ private:
     std::uint64_t size_bytes_ = 0;
 };
 
-/// All but the last are complete, and none is published before the file itself is complete.
-class shard_files {
+class shard_files final : public shard_output {
 public:
     /// Beside the file of that path. Errors: invalid_argument.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root,
-                                                                                const write_options& options) {
+    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_output>> make(const file_path& root,
+                                                                                 const write_options& options) {
         constexpr std::string_view ending = ".zt";
         const native_path path = root.native();
         const native_path tail(ending.begin(), ending.end());
         if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
             return fail(errc::invalid_argument, "shards are named after a file whose own name ends in \".zt\"");
         }
-        return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options));
+        return std::unique_ptr<shard_output>(new shard_files(path.substr(0, path.size() - tail.size()), options));
     }
 
-    [[nodiscard]] std::uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
-    [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
-    /// Of the number 1 to count().
-    [[nodiscard]] shard_sink& shard(std::uint32_t number) noexcept { return *all_[number - 1]; }
+    [[nodiscard]] std::uint64_t most_bytes() const noexcept override { return options_.shard_bytes_; }
+    [[nodiscard]] std::uint32_t count() const noexcept override { return static_cast<std::uint32_t>(all_.size()); }
+    [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept override { return *all_[number - 1]; }
 
-    /// The next one, empty. Errors: as file_sink::open().
-    [[nodiscard]] ZTENSOR_COLD result<void> open_next() {
+    /// Errors: as file_sink::open().
+    [[nodiscard]] ZTENSOR_COLD result<void> open_next() override {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         std::unique_ptr<file_sink> file(new file_sink(path, options_, operating_system()));
@@ -88,8 +87,8 @@ public:
         return {};
     }
 
-    /// Publishes them. Errors: as file_sink::finish().
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    /// Errors: as file_sink::finish().
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             if (result<void> finished = each->finish(); !finished) {
                 return finished;
@@ -98,7 +97,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] bool would_destroy(const file& source) const {
+    [[nodiscard]] bool would_destroy(const file& source) const override {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             if (each->would_destroy(source)) {
                 return true;
@@ -107,14 +106,12 @@ public:
         return false;
     }
 
-    /// What the root's table says of them, at most.
-    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept {
+    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept override {
         constexpr std::uint64_t most_entry_bytes = 160;
         return (count() + std::uint64_t{1}) * most_entry_bytes;
     }
 
-    /// The value of the field "shards".
-    ZTENSOR_COLD void encode_table(cbor_encoder& out) const {
+    ZTENSOR_COLD void encode_table(cbor_encoder& out) const override {
         out.begin_map(all_.size());
         for (std::uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
             out.text(shard_name(i + 1));

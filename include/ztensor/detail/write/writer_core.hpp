@@ -81,7 +81,7 @@ public:
             return valid;
         }
         if (is_version_2()) {
-            result<attributes> said = to_deterministic(values, depth_around_file_attributes);
+            result<attributes> said = options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
             if (!said) {
                 return std::move(said).error();
             }
@@ -131,7 +131,7 @@ public:
         attributes in_one_form;
         if (is_version_2()) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
-            if (result<void> said = say_attributes_in_2(object, in_one_form); !said) {
+            if (result<void> said = say_attributes_in_2(*options_.ways_of_2_, object, in_one_form); !said) {
                 return std::move(said).error().in_object(name);
             }
         }
@@ -283,10 +283,14 @@ public:
 
     /// Takes a written object into the manifest.
     void keep(const object_entry& object) {
-        if (is_version_2()) {
-            last_name_ = object.name;
+        if (!is_version_2()) {
+            objects_.add(options_.version_, object);
+            return;
         }
-        objects_.add(options_.version_, object);
+        last_name_ = object.name;
+        in_words_of_2_.clear();
+        options_.ways_of_2_->encode_object(in_words_of_2_, object);
+        objects_.add_encoded(options_.version_, object.name, in_words_of_2_.bytes());
     }
 
     [[nodiscard]] result<void> finish() {
@@ -313,6 +317,8 @@ public:
 
     [[nodiscard]] blob_area& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
+    /// Null unless that is written.
+    [[nodiscard]] const ways_of_2* ways_to_2() const noexcept { return options_.ways_of_2_; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces: see writer_streams.hpp
@@ -409,7 +415,8 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
         const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
         const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
-        result<void> written = is_version_2() ? write_manifest_2(file_, content) : write_manifest_1(file_, content);
+        result<void> written =
+            is_version_2() ? options_.ways_of_2_->write_manifest(file_, content) : write_manifest_1(file_, content);
         return written ? file_.finish() : written;
     }
 
@@ -422,6 +429,7 @@ private:
     std::uint64_t attributes_bytes_ = 0; ///< that they take in the manifest, at most
     encoded_objects objects_;
     std::string last_name_;             ///< of version 2: of the object before
+    cbor_encoder in_words_of_2_;        ///< of version 2: an object on its way into the manifest
     std::vector<std::byte> old_fields_; ///< of the manifest of a file that is gone on with
     std::size_t old_field_count_ = 0;
     open_stream* stream_ = nullptr; ///< owned

@@ -12,6 +12,7 @@
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/detail/write/writer_streams.hpp>
+#include <ztensor/detail/write/writing_2.hpp>
 #include <ztensor/writer.hpp>
 
 namespace ztensor {
@@ -80,7 +81,7 @@ ZTENSOR_INLINE result<void> tensor_stream::finish() {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                                          const write_options& options,
-                                                         std::unique_ptr<detail::shard_files> shards) {
+                                                         std::unique_ptr<detail::shard_output> shards) {
     if (result<void> valid = detail::check_options(options); !valid) {
         return std::move(valid).error();
     }
@@ -107,9 +108,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
         if (!sink) {
             return std::move(sink).error();
         }
-        std::unique_ptr<detail::shard_files> shards;
+        std::unique_ptr<detail::shard_output> shards;
         if (options.shard_bytes_ != 0) {
-            result<std::unique_ptr<detail::shard_files>> made = detail::shard_files::make(path, options);
+            result<std::unique_ptr<detail::shard_output>> made = options.ways_of_2_->make_shards(path, options);
             if (!made) {
                 return std::move(made).error();
             }
@@ -181,23 +182,20 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
     return valid ? check_expressible(version, object) : valid;
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<attributes> object_attributes_in_2(const attributes& values) {
-    return attributes_in_2(values);
-}
-
 /// Calls `work(about)` with the attributes as the version has them: in version 2 in one form, and none for an empty
 /// map.
 template <class Work>
-[[nodiscard]] result<void> with_attributes_of(format_version version, const object_attributes& about,
+[[nodiscard]] result<void> with_attributes_of(const writer_core& core, const object_attributes& about,
                                               std::string_view name, const Work& work) {
-    if (about.get() == nullptr || version != format_version::v2) {
+    if (about.get() == nullptr || core.ways_to_2() == nullptr) {
         return work(about);
     }
-    const result<attributes> said = about.in_2();
+    const result<attributes> said =
+        core.ways_to_2()->in_one_form(*about.get(), depth_around_object_attributes(format_version::v2));
     if (!said) {
         return error(said.error()).in_object(name);
     }
-    return work(said->empty() ? object_attributes() : object_attributes(*said));
+    return work(said->empty() ? object_attributes() : about.with(&*said));
 }
 
 } // namespace detail
@@ -220,7 +218,7 @@ ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const sh
     return detail::with_core(core_, [&](detail::writer_core& core) {
         const std::string_view type = how.has_type_ ? how.type_ : elements.type;
         const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
-        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+        return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             return core.add_dense({name, dimensions, elements.storage, word, how, said},
                                   {elements.bytes, width_bytes(elements.storage)});
         });
@@ -232,7 +230,7 @@ ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape
                                               const object_attributes& about) {
     return detail::with_core(core_, [&](detail::writer_core& core) {
         const auto word = detail::writer_core::word_of_type(how);
-        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+        return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             return core.add_dense({name, dimensions, storage, word, how, said}, {little_endian, 1});
         });
     });
@@ -283,7 +281,7 @@ ZTENSOR_INLINE result<tensor_stream> writer::start_stream(std::string_view name,
                                                           std::size_t element_bytes) {
     std::uint64_t number = 0;
     result<void> begun = detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
-        return detail::with_attributes_of(core.version(), about, name, [&](const object_attributes& said) {
+        return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             const result<std::uint64_t> made = core.begin_stream(name, dimensions, storage, how, said, element_bytes);
             number = made.value_or(0);
             return made ? result<void>() : made.error();

@@ -145,7 +145,7 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_
     attributes in_one_form;
     result<void> valid = check_attributes(options_.version_, values, depth_around_object_attributes(options_.version_));
     if (valid && is_version_2()) {
-        valid = say_attributes_in_2(object, in_one_form);
+        valid = say_attributes_in_2(*options_.ways_of_2_, object, in_one_form);
     }
     if (valid) {
         valid = check_expressible(options_.version_, object);

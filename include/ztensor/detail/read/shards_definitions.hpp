@@ -2,19 +2,20 @@
 //
 // The other files of a model of version 2: found beside its root by name, by digest or by what they hold, and put into
 // one row behind it. SPEC.md §13.9.
-#ifndef ZTENSOR_DETAIL_READ_SHARDS_HPP
-#define ZTENSOR_DETAIL_READ_SHARDS_HPP
+#ifndef ZTENSOR_DETAIL_READ_SHARDS_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_READ_SHARDS_DEFINITIONS_HPP
 
-#include <ztensor/detail/codec/digest_2.hpp>
 #include <ztensor/detail/codec/digest_text.hpp>
-#include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/shard_digest.hpp>
+#include <ztensor/detail/read/shard_taking.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/file_path.hpp>
@@ -22,7 +23,6 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,48 +34,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
-                                                                      std::uint64_t length, digest algorithm) {
-    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-    byte_buffer piece;
-    if (!piece.allocate(static_cast<std::size_t>(std::min(length, piece_bytes)))) {
-        return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
-    }
-    digest_memory hash;
-    start_digest_2(algorithm, hash);
-    for (std::uint64_t done = 0; done < length; done += piece_bytes) {
-        const auto size = static_cast<std::size_t>(std::min(length - done, piece_bytes));
-        if (result<void> read = source.read_at(begin + done, piece.writable_bytes().first(size)); !read) {
-            return std::move(read).error();
-        }
-        update_digest_2(algorithm, hash, piece.bytes().first(size));
-    }
-    return text_of_digest_2(algorithm, hash);
-}
-
-/// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
-/// shard_mismatch, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
-    for (const shard_record& shard : file.index.shards) {
-        const digest_parts expected = parse_digest_2(file.index.text(shard.digest_text));
-        if (expected.algorithm == digest::none) {
-            continue;
-        }
-        const result<std::string> found =
-            digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm);
-        if (!found) {
-            return found.error();
-        }
-        if (!same_digest(parse_digest_2(*found), expected)) {
-            return fail(
-                errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
-                {in_quotes(file.index.text(shard.name)), *found, in_quotes(file.index.text(shard.digest_text))});
-        }
-    }
-    return {};
-}
 
 /// Stands for a shard of a root that was not opened by a path, so that nobody knows where to look.
 class absent_shard final : public byte_source {
@@ -210,16 +168,15 @@ private:
             return;
         }
         const os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
-        std::vector<const native_path*>
-            in_order; // pointers, because sorting what they point to takes 8 KB of code more
-        for (const native_path& name : names.value) {
-            in_order.push_back(&name);
+        std::vector<std::uint32_t> in_order;
+        for (std::uint32_t i = 0; i < names.value.size(); ++i) {
+            in_order.push_back(i);
         }
-        std::sort(in_order.begin(), in_order.end(), [](const native_path* a, const native_path* b) { return *a < *b; });
-        for (const native_path* const name : in_order) {
-            const result<file_status> status = opened->status(*name);
+        sort_positions(in_order, [&](std::uint32_t a, std::uint32_t b) { return names.value[a] < names.value[b]; });
+        for (const std::uint32_t i : in_order) {
+            const result<file_status> status = opened->status(names.value[i]);
             if (status && status->kind == file_kind::regular) {
-                candidates_.push_back({*name, status->size_bytes, {}, {}});
+                candidates_.push_back({names.value[i], status->size_bytes, {}, {}});
             }
         }
     }
@@ -267,6 +224,9 @@ private:
     opened.source = *std::move(all);
     return {};
 }
+
+/// Lets the readers of the program find shards: see shard_taking.hpp.
+inline const bool finds_shards = (shard_taking = take_shards, true);
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// What only writers of version 2 do: one form of attributes, shared blobs, shards, and a manifest that is a blob.
+// SPEC.md §13.
+#ifndef ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
+#define ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/cbor/to_deterministic.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/digest_memory.hpp>
+#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/manifest/encoded_objects.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/write_2.hpp>
+#include <ztensor/detail/write/blob_area.hpp>
+#include <ztensor/detail/write/blob_sharing.hpp>
+#include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/manifest_end.hpp>
+#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/ways_of_2.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
+    if (result<void> valid = check_attributes(format_version::v2, values, depth); !valid) {
+        return std::move(valid).error();
+    }
+    return to_deterministic(values, depth);
+}
+
+/// A field of the root map of version 2, encoded, but for the objects: of those the count stands as the value.
+struct root_field {
+    std::string_view key;
+    std::vector<std::byte> pair;
+};
+
+/// In any order.
+[[nodiscard]] ZTENSOR_COLD inline std::vector<root_field> root_fields_of(const manifest_content& content,
+                                                                         const shard_output* shards) {
+    std::vector<root_field> fields;
+    cbor_cursor old(content.old_fields);
+    for (std::size_t i = 0; i < content.old_field_count; ++i) { // all of them have been read before
+        const std::size_t begin = old.position();
+        static_cast<void>(old.skip());
+        const std::size_t key_bytes = old.position() - begin;
+        static_cast<void>(old.skip());
+        const bytes_view pair = old.passed_since(begin);
+        fields.push_back({as_text(pair.first(key_bytes)), {pair.begin(), pair.end()}});
+    }
+    cbor_encoder text;
+    const auto add = [&](std::string_view encoded_key) {
+        fields.push_back({encoded_key, {text.bytes().begin(), text.bytes().end()}});
+        text.clear();
+    };
+    if (content.of_file != nullptr) {
+        text.text("attributes");
+        encode_attributes_2(text, *content.of_file);
+        add("\x6a"
+            "attributes");
+    }
+    if (shards != nullptr && shards->count() != 0) {
+        text.text("shards");
+        shards->encode_table(text);
+        add("\x66shards");
+    }
+    text.text("objects");
+    text.begin_map(content.objects.size());
+    add("\x67objects");
+    return fields;
+}
+
+/// Version 2: the manifest is a blob, which the footer gives both ends and the XXH3 of.
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_2(blob_area& file, const manifest_content& content) {
+    result<void> written = file.end_shards();
+    const result<std::uint64_t> offset = written ? file.begin_aligned() : std::move(written).error();
+    if (!offset) {
+        return offset.error();
+    }
+    digest_memory hash;
+    xxh3_start(hash);
+    footer_2 footer;
+    footer.manifest_offset = *offset;
+    const auto write = [&](bytes_view bytes) {
+        xxh3_update(hash, bytes);
+        footer.manifest_length += bytes.size();
+        return file.write(bytes);
+    };
+    const std::vector<root_field> fields = root_fields_of(content, file.shards());
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < fields.size(); ++i) {
+        order.push_back(i);
+    }
+    sort_positions(order, [&](std::uint32_t a, std::uint32_t b) { return fields[a].key < fields[b].key; });
+    cbor_encoder head;
+    head.begin_map(fields.size());
+    written = write(head.bytes());
+    for (const std::uint32_t position : order) {
+        const root_field& field = fields[position];
+        written = written ? write({field.pair.data(), field.pair.size()}) : std::move(written);
+        if (written && field.key == "\x67objects") {
+            written = content.objects.hand_over(content.version, write);
+        }
+    }
+    footer.manifest_hash = xxh3_value(hash);
+    const auto end = encode_footer_2(footer);
+    return written ? file.write({end.data(), end.size()}) : written;
+}
+
+inline constexpr ways_of_2 writing_of_2 = {
+    blob_sharing::make_xxh3,
+    blob_sharing::encode_or_share,
+    blob_sharing::copy_or_share,
+    shard_files::make,
+    attributes_in_2,
+    encode_object_2,
+    write_manifest_2,
+};
+
+} // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE write_options& write_options::version(format_version value) noexcept {
+    version_ = value;
+    ways_of_2_ = value == format_version::v2 ? &detail::writing_of_2 : nullptr;
+    return *this;
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
