@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds all fuzz targets under ASan and UBSan: bash tests/fuzz/build.sh libfuzzer|afl FOLDER
+# Builds all fuzz targets under ASan and UBSan: bash tests/fuzz/build.sh libfuzzer|afl FOLDER. ZTENSOR_FUZZ_OPTIMISE is
+# the optimisation (-O2), less of which is built sooner.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 engine=$1
@@ -26,7 +27,7 @@ shared=(fuzz/fuzzing fuzz/cbor_tree fuzz/well_formed fuzz/work_file support/byte
 if [[ $engine == libfuzzer ]]; then
     shared+=(fuzz/mutator) # AFL++ has no function for a custom mutator to fall back on
 fi
-flags=(-std=c++17 -O2 -g1 -ffunction-sections -Iinclude -Itests -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+flags=(-std=c++17 "${ZTENSOR_FUZZ_OPTIMISE:--O2}" -g1 -ffunction-sections -Iinclude -Itests -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 # What only serves the tests is neither watched nor a goal, which makes a target several times as fast, too.
 watched=(-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all)
 mkdir -p "$out/objects/quick"
