@@ -3,6 +3,7 @@
 // Common mistakes, each of which one assertion meets with its cure.
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 
 #include <array>
