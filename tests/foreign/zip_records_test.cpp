@@ -31,20 +31,20 @@ std::string taken(const support::bytes& extra, std::uint64_t size, std::uint64_t
 
 TEST_CASE("a ZIP64 field gives the numbers that are wanted, one after the other") {
     constexpr std::uint64_t no = zip_unknown_32;
-    const std::uint64_t large = std::uint64_t{5} << 32;
+    const std::uint64_t large = std::uint64_t{5} << 56; // all eight bytes count
     const support::bytes one = extra_field(1, little_endian(large, 8));
     const support::bytes two = extra_field(1, little_endian(large, 8) + little_endian(large + 1, 8));
     const support::bytes three =
         extra_field(1, little_endian(large, 8) + little_endian(large + 1, 8) + little_endian(large + 2, 8));
     CHECK(taken({}, 1, 2, 3) == "1 2 3");
     CHECK(taken(three, 1, 2, 3) == "1 2 3"); // nothing is wanted
-    CHECK(taken(three, no, no, no) == "21474836480 21474836481 21474836482");
-    CHECK(taken(one, no, 2, 3) == "21474836480 2 3");
-    CHECK(taken(one, 1, no, 3) == "1 21474836480 3");
-    CHECK(taken(one, 1, 2, no) == "1 2 21474836480");
-    CHECK(taken(two, no, 2, no) == "21474836480 2 21474836481");
-    CHECK(taken(extra_field(0x5455, "12345") + two, no, no, 3) == "21474836480 21474836481 3");
-    CHECK(taken(extra_field(0x5455, "") + one, no, 2, 3) == "21474836480 2 3");
+    CHECK(taken(three, no, no, no) == "360287970189639680 360287970189639681 360287970189639682");
+    CHECK(taken(one, no, 2, 3) == "360287970189639680 2 3");
+    CHECK(taken(one, 1, no, 3) == "1 360287970189639680 3");
+    CHECK(taken(one, 1, 2, no) == "1 2 360287970189639680");
+    CHECK(taken(two, no, 2, no) == "360287970189639680 2 360287970189639681");
+    CHECK(taken(extra_field(0x5455, "12345") + two, no, no, 3) == "360287970189639680 360287970189639681 3");
+    CHECK(taken(extra_field(0x5455, "") + one, no, 2, 3) == "360287970189639680 2 3");
 
     CHECK(taken({}, no, 2, 3) == "none");
     CHECK(taken(one, no, no, 3) == "none");
