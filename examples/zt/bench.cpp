@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ exit_code bench_file(const std::string& path) {
         }
     }
     std::vector<std::vector<std::string>> rows;
+    std::optional<waiting_line> waiting("measuring " + path);
     const auto add = [&](const char* what, std::uint64_t bytes, double seconds) {
         rows.push_back(
             {what, time_text(seconds), bytes == 0 ? "-" : human(bytes), bytes == 0 ? "-" : rate_text(bytes, seconds)});
@@ -67,6 +69,7 @@ exit_code bench_file(const std::string& path) {
             static_cast<void>(ztensor::read_all(file, ztensor::load_options().threads(1)).value());
         }));
     add("verify digests", stored, median_seconds([&] { static_cast<void>(file.verify().value()); }));
+    waiting.reset();
     print_table({{"WHAT"}, {"TIME", true}, {"BYTES", true}, {"RATE", true}}, rows);
     std::cout << "medians of " << bench_rounds << " rounds, the file in the system's cache\n";
     return good;

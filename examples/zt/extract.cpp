@@ -23,6 +23,7 @@ exit_code extract_tensor(const extract_options& options) {
     if (!options.dtype.empty()) {
         how.floats_as(*ztensor::find_dtype(options.dtype));
     }
+    const waiting_line waiting("writing " + options.out);
     ztensor::export_npy(file.find(options.name).value(), options.out, how).value();
     return good;
 }

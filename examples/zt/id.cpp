@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "terminal.hpp"
 
 #include <iostream>
 #include <memory>
@@ -16,7 +17,12 @@ struct id_options {
 
 exit_code print_id(const id_options& options) {
     const auto algorithm = options.algorithm == "xxh3" ? ztensor::digest::xxh3 : ztensor::digest::sha256;
-    std::cout << ztensor::content_digest(open_input(options.path), algorithm).value() << '\n';
+    std::string id;
+    {
+        const waiting_line waiting("reading " + options.path);
+        id = ztensor::content_digest(open_input(options.path), algorithm).value();
+    }
+    std::cout << id << '\n';
     return good;
 }
 

@@ -198,7 +198,7 @@ private:
 void rewriting::add_options(CLI::App& command) {
     command
         .add_option("--zstd", zstd_level,
-                    "Compress what gets smaller by it; LEVEL from 1, which is what --zstd alone means, to 22")
+                    "Compress what gets smaller by it; LEVEL from -7 to 22, and 1 for --zstd alone")
         ->type_name("[=LEVEL]")
         ->check(CLI::Range(-7, 22));
     command

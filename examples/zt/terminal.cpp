@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #ifdef _WIN32
 #include <io.h>
@@ -179,6 +180,37 @@ void progress_line::show(std::uint64_t done, std::uint64_t total, std::string_vi
     std::fflush(stderr);
     is_shown_ = true;
     next_ = clock::now() + std::chrono::milliseconds(100);
+}
+
+waiting_line::waiting_line(std::string what) : what_(std::move(what)) {
+    if (is_terminal(stderr)) {
+        clock_ = std::thread([this] { show_seconds(); });
+    }
+}
+
+waiting_line::~waiting_line() {
+    if (!clock_.joinable()) {
+        return;
+    }
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        is_done_ = true;
+    }
+    done_.notify_one();
+    clock_.join();
+}
+
+void waiting_line::show_seconds() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    bool is_shown = false;
+    for (int seconds = 1; !done_.wait_for(lock, std::chrono::seconds(1), [this] { return is_done_; }); ++seconds) {
+        std::fprintf(stderr, "\r\x1b[K%s: %d s", cut(printable(what_), 60).c_str(), seconds);
+        std::fflush(stderr);
+        is_shown = true;
+    }
+    if (is_shown) {
+        std::fputs("\r\x1b[K", stderr);
+    }
 }
 
 } // namespace zt

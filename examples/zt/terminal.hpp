@@ -7,8 +7,10 @@
 #include "../human.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +59,24 @@ private:
     bool is_terminal_;
     bool is_shown_ = false;
     clock::time_point next_;
+};
+
+/// For what does not tell how far it is: that it is going on, and for how long, on the same terms.
+class waiting_line {
+public:
+    explicit waiting_line(std::string what);
+    waiting_line(const waiting_line&) = delete;
+    waiting_line& operator=(const waiting_line&) = delete;
+    ~waiting_line();
+
+private:
+    void show_seconds();
+
+    std::string what_;
+    std::mutex mutex_;
+    std::condition_variable done_;
+    bool is_done_ = false;
+    std::thread clock_; ///< none where nobody would see it
 };
 
 } // namespace zt

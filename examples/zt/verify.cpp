@@ -24,8 +24,14 @@ void complain_of(const std::string& path, const ztensor::component_view& part, c
               << printable(part.role()) << "\": the stored bytes are not those that were digested\n";
 }
 
+ztensor::verification verify_digests(const ztensor::reader& file) {
+    const waiting_line waiting("verifying " + file.path());
+    return file.verify().value();
+}
+
 /// Every element of every component whose words are known. Damage throws.
-void decode_all(const ztensor::reader& file, progress_line& progress) {
+void decode_all(const ztensor::reader& file) {
+    progress_line progress;
     std::uint64_t total = 0, done = 0;
     for (const ztensor::object_view object : file) {
         total += stored_bytes_of(object);
@@ -45,8 +51,7 @@ void decode_all(const ztensor::reader& file, progress_line& progress) {
 
 exit_code verify_file(const ztensor::reader& file, const verify_options& options) {
     const std::string& path = file.path();
-    progress_line progress;
-    const ztensor::verification found = file.verify().value();
+    const ztensor::verification found = verify_digests(file);
     std::set<std::uint64_t> damaged; // blobs, by where they are
     for (const ztensor::component_view& each : found.mismatches) {
         damaged.insert(each.offset());
@@ -59,7 +64,7 @@ exit_code verify_file(const ztensor::reader& file, const verify_options& options
         }
     }
     if (options.decodes && found.ok()) {
-        decode_all(file, progress);
+        decode_all(file);
     }
     const std::uint64_t unknown = found.absent + found.unsupported;
     std::cout << path << ": " << grouped(found.verified) << " verified, " << grouped(unknown)
