@@ -5,6 +5,8 @@
 #ifndef ZTENSOR_DETAIL_CORE_NORMAL_FORM_TABLES_HPP
 #define ZTENSOR_DETAIL_CORE_NORMAL_FORM_TABLES_HPP
 
+#include <ztensor/version.hpp>
+
 #include <cstdint>
 
 namespace ztensor {
