@@ -149,13 +149,13 @@ struct write_options {
     /// writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and of single
     /// tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is the
     /// caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
-    /// tensors in pieces, and compressed ones. Names are taken to be in NFC, as canonical form wants them.
+    /// tensors in pieces, and compressed ones. Names of objects and components must be in Normalization Form C.
     write_options& version(format_version value) noexcept;
     /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers
     /// map or advise single tensors. In version 2 at least 4,096, and unless told otherwise 65,536.
     write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }
-    /// Version 2: objects come in any order. Unless this is asked for, their names must rise, byte by byte, as
-    /// canonical form has it.
+    /// Version 2: objects come in any order, with names in any form. Unless this is asked for, their names must rise,
+    /// byte by byte, and be in Unicode's Normalization Form C, as canonical form has it.
     write_options& any_order(bool value = true) noexcept { return any_order_ = value, *this; }
     /// Version 2, by writer::create alone: all blobs go to shards of at most so many bytes, unless a single blob takes
     /// more, beside the file: "model-00001.zt" and so on for "model.zt", which holds their table. finish() publishes

@@ -244,6 +244,12 @@ TEST_CASE("shards that are missing are all named, and others than the root means
     CHECK(without.error().what().find("\"00001\"") != std::string::npos);
     CHECK(without.error().what().find("\"b-2\"") != std::string::npos);
 
+    support::write_file(folder / "model-00001.zt", data);
+    const result<reader> without_one = reader::open(folder / "model.zt"); // which comes before the other in the table
+    REQUIRE(refusal(without_one) == errc::shard_missing);
+    CHECK(without_one.error().what().find("\"00001\"") == std::string::npos);
+    CHECK(without_one.error().what().find("\"b-2\"") != std::string::npos);
+
     support::write_file(folder / "model-b-2.zt", support::read_file(files_2 / "sharded/model-b-2.zt"));
     support::write_file(folder / "model-00001.zt", data.substr(1));
     CHECK(refusal(reader::open(folder / "model.zt")) == errc::shard_mismatch); // the size

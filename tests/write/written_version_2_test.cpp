@@ -332,3 +332,26 @@ TEST_CASE("a model has one content digest, however it is laid out") {
     CHECK(refusal(ztensor::content_digest(canonical, ztensor::digest::crc32c)) == errc::invalid_argument);
     CHECK(refusal(ztensor::content_digest(reopened(write_options(), add(plain)))) == errc::not_expressible);
 }
+
+TEST_CASE("names in canonical form are in Unicode's Normalization Form C") {
+    const std::string composed = "caf\xc3\xa9", apart = "cafe\xcc\x81";
+    const auto add_tensor = [](writer& to, const std::string& name) { return to.add(name, {3}, three_floats); };
+    const auto add_part = [](writer& to, const std::string& role) {
+        return to.add_object("w", ztensor::object_draft("vendor.layout/1", {3}).component(role, three_floats));
+    };
+    const auto in_memory = [](const write_options& options) { return writer::to_memory(options).value(); };
+
+    for (const write_options& options : {as_version_2(), as_version_2().alignment_bytes(4096)}) {
+        writer canonical = in_memory(options);
+        CHECK(refusal(add_tensor(canonical, apart)) == errc::name_invalid);
+        CHECK(add_tensor(canonical, composed));
+        CHECK(refusal(add_part(canonical, apart)) == errc::name_invalid);
+        CHECK(add_part(canonical, composed));
+        CHECK(canonical.finish());
+    }
+    writer any = in_memory(as_version_2().any_order());
+    CHECK(add_tensor(any, apart));
+    CHECK(add_part(any, apart));
+    writer before = in_memory(write_options());
+    CHECK(add_tensor(before, apart));
+}

@@ -67,10 +67,9 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
         for (const shard_record& shard : file_.index.shards) {
-            std::shared_ptr<const byte_source> found =
-                has_folder_ ? find(shard) : std::make_shared<absent_shard>(shard.size_bytes);
-            if (found == nullptr) {
-                continue;
+            std::shared_ptr<const byte_source> found = has_folder_ ? find(shard) : nullptr;
+            if (found == nullptr) { // its place in the row stays empty
+                found = std::make_shared<absent_shard>(shard.size_bytes);
             }
             const result<std::uint64_t> base = all->add(std::move(found), 0, shard.size_bytes);
             if (!base || *base != shard.base) {

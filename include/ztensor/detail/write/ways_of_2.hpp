@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -38,6 +39,8 @@ struct ways_of_2 {
     result<attributes> (*in_one_form)(const attributes& values, std::size_t depth);
     void (*encode_object)(cbor_encoder& out, const object_entry& object);
     result<void> (*write_manifest)(blob_area& file, const manifest_content& content);
+    /// Of a name in canonical form.
+    result<void> (*check_form_of_name)(std::string_view name);
 };
 
 } // namespace detail

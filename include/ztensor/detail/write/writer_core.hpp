@@ -137,6 +137,7 @@ public:
         }
         for (const component_source& source : draft.components()) {
             result<void> valid = check_store(source.how);
+            valid = valid ? check_form_of_name(source.role) : std::move(valid);
             if (valid && !source.stored) {
                 const bool is_dense = object.format == ztensor::name(format::dense);
                 valid = check_values(options_.version_, source.storage, source.type, source.bytes,
@@ -233,13 +234,17 @@ public:
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
         }
-        if (is_version_2() && !options_.any_order_ && name < last_name_) {
+        if (is_canonical() && name < last_name_) {
             return fail(errc::invalid_argument,
                         "in canonical form it comes before {}: add objects in the order of their names, or ask for "
                         "write_options::any_order()",
                         {in_quotes(last_name_)});
         }
-        return {};
+        return check_form_of_name(name);
+    }
+
+    [[nodiscard]] result<void> check_form_of_name(std::string_view name) const {
+        return is_canonical() ? options_.ways_of_2_->check_form_of_name(name) : result<void>();
     }
 
     /// Everything that can be known to be wrong before a byte is written.
@@ -411,6 +416,7 @@ private:
     }
 
     [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
+    [[nodiscard]] bool is_canonical() const noexcept { return is_version_2() && !options_.any_order_; }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
         const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;

@@ -12,7 +12,10 @@
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/normal_form.hpp>
 #include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write_2.hpp>
@@ -122,6 +125,15 @@ struct root_field {
     return written ? file.write({end.data(), end.size()}) : written;
 }
 
+/// A name that is not UTF-8 is refused elsewhere. Errors: name_invalid.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(std::string_view name) {
+    if (is_ascii(name) || !is_utf8(name) || is_in_normal_form_c(name)) {
+        return {};
+    }
+    return fail(errc::name_invalid, "in canonical form names are in Unicode's Normalization Form C: bring it into that, "
+                                    "or ask for write_options::any_order()");
+}
+
 inline constexpr ways_of_2 writing_of_2 = {
     blob_sharing::make_xxh3,
     blob_sharing::encode_or_share,
@@ -130,6 +142,7 @@ inline constexpr ways_of_2 writing_of_2 = {
     attributes_in_2,
     encode_object_2,
     write_manifest_2,
+    check_form_of_name,
 };
 
 } // namespace detail
