@@ -14,6 +14,8 @@ MEANINGS = {
     "value_type": "The type of the elements.",
     "element_type": "The type of the elements, const if they may not be changed.",
     "error_type": "The type of the error.",
+    "unexpected_type": "What becomes a result without a value.",
+    "swap": "Exchanges what both hold.",
     "size_type": "The type of sizes.",
     "iterator": "The type of iterators.",
     "const_iterator": "The type of iterators over constant elements.",

@@ -261,6 +261,17 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
     return out << name(code);
 }
 
+/// The kind as it is spelled in the source.
+[[nodiscard]] constexpr std::string_view name(error_kind of) noexcept {
+    constexpr std::string_view names[] = {"io", "invalid_file", "unsupported", "limit", "not_found", "usage"};
+    return names[static_cast<std::size_t>(of)];
+}
+
+template <class Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, error_kind kind) {
+    return out << name(kind);
+}
+
 namespace detail {
 struct error_details;
 } // namespace detail

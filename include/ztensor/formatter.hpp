@@ -48,6 +48,8 @@ struct std::formatter<ztensor::error> : ztensor::detail::text_formatter<ztensor:
 template <>
 struct std::formatter<ztensor::errc> : ztensor::detail::text_formatter<ztensor::errc> {};
 template <>
+struct std::formatter<ztensor::error_kind> : ztensor::detail::text_formatter<ztensor::error_kind> {};
+template <>
 struct std::formatter<ztensor::shape> : ztensor::detail::text_formatter<ztensor::shape> {};
 template <>
 struct std::formatter<ztensor::dtype> : ztensor::detail::text_formatter<ztensor::dtype> {};

@@ -36,6 +36,13 @@ struct opened_set;
 /// hands out lives as long as any copy of it. Every member may be called from many threads at once.
 class reader_set {
 public:
+    /// Of no files, until an open set is assigned.
+    reader_set() noexcept;
+    // No moves, as of reader.
+    reader_set(const reader_set&) noexcept = default;
+    reader_set& operator=(const reader_set&) noexcept = default;
+    ~reader_set() = default;
+
     /// What `path` leads to: an index of shards ("….json", as Hugging Face writes it: {"weight_map": {name: file}}), a
     /// directory, or one file. Of a directory the one index in it, or else all files of the endings .zt, .safetensors,
     /// .gguf, .npy, .npz, .pt, .pth and .onnx, in the order of their names. What an index says is held against the

@@ -45,13 +45,14 @@ inline constexpr bool is_handle_v<span<T>> = true;
 /// Throws exception(why), or says why and ends the program where exceptions are off.
 [[noreturn]] void raise(const error& why);
 
-/// Says that a result was asked for what it does not hold, and ends the program.
-[[noreturn]] void result_misused() noexcept;
+/// Says that a result was asked for what it does not hold, which is a value where it holds `held`, and ends the
+/// program.
+[[noreturn]] void result_misused(const error* held) noexcept;
 
-inline void expect([[maybe_unused]] bool is_there) noexcept {
+inline void expect([[maybe_unused]] bool is_there, [[maybe_unused]] const error* held) noexcept {
 #if !defined(NDEBUG)
     if (!is_there) {
-        result_misused();
+        result_misused(held);
     }
 #endif
 }
@@ -311,8 +312,8 @@ private:
             error_.~error();
         }
     }
-    void expect() const noexcept { detail::expect(has_value_); }
-    void expect_error() const noexcept { detail::expect(!has_value_); }
+    void expect() const noexcept { detail::expect(has_value_, &error_); }
+    void expect_error() const noexcept { detail::expect(!has_value_, nullptr); }
     void require() const {
         if (!has_value_) {
             detail::raise(error_);
@@ -353,7 +354,7 @@ public:
 
     [[nodiscard]] bool has_value() const noexcept { return error_.details_ == nullptr; }
     [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
-    void operator*() const noexcept { detail::expect(has_value()); }
+    void operator*() const noexcept { detail::expect(has_value(), &error_); }
     void value() const {
         if (!has_value()) {
             detail::raise(error_);
@@ -426,7 +427,7 @@ public:
     friend bool operator!=(const result& a, const unexpected& b) noexcept { return !(a == b); }
 
 private:
-    void expect_error() const noexcept { detail::expect(!has_value()); }
+    void expect_error() const noexcept { detail::expect(!has_value(), nullptr); }
 
     ztensor::error error_; ///< without details where all went well
 };

@@ -2,15 +2,21 @@
 //
 // Results and errors.
 #include "support/catch.hpp"
+#include "support/child_process.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <set>
@@ -92,6 +98,34 @@ TEST_CASE("a result that dies gives its value away") {
     CHECK(*std::move(failure).value_or(std::make_unique<int>(6)) == 6);
 }
 
+#if !defined(NDEBUG) && !defined(_WIN32)
+TEST_CASE("taking what a result lacks ends the program and says what it holds") {
+    const support::temp_dir folder;
+    const auto last_words = [&](auto&& take) {
+        const std::string path = (folder / "words").string();
+        const int ended = support::exit_code_of([&] {
+            std::signal(SIGABRT, SIG_DFL);
+            if (std::freopen(path.c_str(), "w", stderr) == nullptr) {
+                return 1;
+            }
+            std::setvbuf(stderr, nullptr, _IONBF, 0); // abort() writes nothing that is kept
+            take();
+            return 0;
+        });
+        CHECK(ended == -1);
+        std::ifstream words(path);
+        return std::string(std::istreambuf_iterator<char>(words), {});
+    };
+    const result<int> failure = some_error();
+    const result<void> nothing = some_error();
+    const result<int> value = 5;
+    int taken = 0;
+    CHECK(last_words([&] { taken = *failure; }).find("it is broken") != std::string::npos);
+    CHECK(last_words([&] { *nothing; }).find("it is broken") != std::string::npos);
+    CHECK(last_words([&] { static_cast<void>(value.error()); }).find("holds none") != std::string::npos);
+}
+#endif
+
 TEST_CASE("steps after a value run, and after an error don't") {
     const auto half = [](int value) -> result<int> {
         return value % 2 == 0 ? result<int>(value / 2) : result<int>(error(errc::size_mismatch, "odd"));
@@ -161,6 +195,11 @@ TEST_CASE("the kind of an error says what to do about it") {
     CHECK(kind(errc::file_not_found) == error_kind::not_found);
     CHECK(kind(errc::writer_closed) == error_kind::usage);
     CHECK(some_error().kind() == error_kind::invalid_file);
+    CHECK(name(error_kind::io) == "io");
+    CHECK(name(error_kind::not_found) == "not_found");
+    std::ostringstream out;
+    out << error_kind::usage;
+    CHECK(out.str() == "usage");
 }
 
 TEST_CASE("an error says where, what and why in one line") {

@@ -356,3 +356,18 @@ TEST_CASE("limits hold for the headers and the weights of GGUF files") {
     CHECK(outcome(file.find("q4_0").value().read_as<float>()) == "ok"); // 512 bytes
     CHECK(refusal(file.find("q2_k").value().read_as<float>()) == errc::limit_exceeded);
 }
+
+TEST_CASE("a header of GGUF may end with the smallest key-value that there is") {
+    const auto file = [](std::uint64_t count) {
+        const support::bytes pair = support::little_endian(1, 8) + "k" + support::little_endian(0, 4) + "\7";
+        return "GGUF" + support::little_endian(3, 4) + support::little_endian(0, 8) + support::little_endian(count, 8) +
+               pair;
+    };
+    const support::temp_dir folder;
+    support::write_file(folder / "one.gguf", file(1));
+    support::write_file(folder / "two.gguf", file(2));
+    const auto one = ztensor::open_any(folder / "one.gguf");
+    REQUIRE(outcome(one) == "ok");
+    CHECK(one->attributes().unsigned_integer("k").value() == 7);
+    CHECK_FALSE(ztensor::open_any(folder / "two.gguf"));
+}

@@ -219,3 +219,22 @@ TEST_CASE("a model that was opened from memory without a name has no folder to l
     CHECK(refusal(ztensor::open_any(source, "")) == errc::name_invalid);
     CHECK(outcome(ztensor::open_any(source, onnx_folder / "external.onnx")) == "ok");
 }
+
+TEST_CASE("fields that nobody knows are passed over in what says where the data lies") {
+    const auto field = [](int number, const std::string& content) { // of fewer than 128 bytes
+        return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + content;
+    };
+    const auto number_field = [](int number, int value) {
+        return std::string{static_cast<char>(number << 3), static_cast<char>(value)};
+    };
+    const std::string location = number_field(4, 1) + field(1, "location") + field(3, "?") + field(2, "data.bin");
+    const std::string offset = field(1, "offset") + field(2, "4") + number_field(5, 2);
+    const std::string tensor = number_field(1, 2) + number_field(2, 1) + field(8, "w") + field(13, location) +
+                               field(13, offset) + number_field(14, 1);
+    const support::temp_dir folder;
+    support::write_file(folder / "data.bin", support::little_endian(std::vector<std::uint64_t>{7, 0, 0x3f800000}, 4));
+    support::write_file(folder / "model.onnx", number_field(1, 8) + field(7, field(2, "g") + field(5, tensor)));
+    const auto file = ztensor::open_any(folder / "model.onnx");
+    REQUIRE(outcome(file) == "ok");
+    CHECK(file->read<float>("w").value() == std::vector<float>{0, 1});
+}

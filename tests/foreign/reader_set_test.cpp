@@ -77,6 +77,13 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
     CHECK(reader_set::open(first).value().size() == 2);
     CHECK(reader_set::of({ztensor::open_any(first).value()}).value().size() == 2);
     CHECK(reader_set::of({}).value().empty());
+    reader_set held;
+    CHECK(held.empty());
+    CHECK(held.shards().empty());
+    CHECK_FALSE(held.contains("a"));
+    CHECK(refusal(held.find("a")) == errc::object_not_found);
+    held = *by_list;
+    CHECK(held.size() == 4);
 }
 
 TEST_CASE("tensors of several shards are loaded by one plan") {

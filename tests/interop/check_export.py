@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Write random files with safetensors and NumPy, let `zt convert` make .zt files of them and the same again, and compare.
+"""Write random files with safetensors, NumPy and gguf, let `zt convert` make .zt files of them and the same again.
 
 Usage: check_export.py OUTDIR --zt COMMAND... [--seed N] [--count N]
 What comes back must be to its own package what went away, bit by bit, and byte by byte where that package leaves no
 choice: a safetensors file but for the spaces that end its header, and every .npy file of an archive. Data lies at
-multiples of 64 bytes. Ends with 'N passed, N failed'; status 0 only if nothing failed.
+multiples of 64 bytes. Weights of GGUF's blocks go to safetensors as what the gguf package makes of them. Ends with
+'N passed, N failed'; status 0 only if nothing failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import random
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from check_foreign import Arrays, Written, numpy, safetensors_numpy, write_npy, write_npz, write_safetensors
+from foreign_models import gguf, random_bits
 from oracle.need import require
 
 safetensors = require("safetensors", "requirements-foreign.txt")
@@ -99,18 +102,80 @@ def npz_differences(path: Path, arrays: Arrays) -> Iterator[str]:
                 yield f"{entry.filename} is not what numpy.save writes"
 
 
+# Types that NumPy has not, and the bits of an element.
+PACKED_TYPES = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "C64": 64}
+
+
+def write_packed(chance: random.Random, folder: Path, number: int) -> Written:
+    """A safetensors file of types that NumPy has not, by hand."""
+    header: dict[str, Any] = {}
+    data = b""
+    for i in range(chance.randrange(9)):
+        kind = chance.choice(list(PACKED_TYPES))
+        shape = [chance.choice([0, 1, 3]) for _ in range(chance.randrange(3))] + [8]
+        content = chance.randbytes(int(numpy.prod(shape, dtype="u8")) * PACKED_TYPES[kind] // 8)
+        header[f"t{i}"] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    path = folder / f"{number}.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path, "packed", {}, {}
+
+
+def packed_differences(path: Path, original: Path) -> Iterator[str]:
+    """Both as the package reads them."""
+    if dict(safetensors.deserialize(path.read_bytes())) != dict(safetensors.deserialize(original.read_bytes())):
+        yield "the package reads other tensors than went away"
+
+
+DEQUANTIZED = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
+
+
+def write_blocks(chance: random.Random, folder: Path, number: int) -> Written:
+    """Blocks of random bytes, with the weights that the package computes of them."""
+    path = folder / f"{number}.gguf"
+    writer = gguf.GGUFWriter(path, "test")
+    arrays: Arrays = {}
+    for name in DEQUANTIZED:
+        kind = gguf.GGMLQuantizationType[name]
+        shape = [chance.choice([1, 2, 3]) for _ in range(chance.randrange(3))]
+        blocks = random_bits(chance, "uint8", [*shape, chance.choice([1, 2, 5]) * gguf.GGML_QUANT_SIZES[kind][1]])
+        with numpy.errstate(all="ignore"):
+            arrays[name] = gguf.quants.dequantize(blocks, kind).astype("float32")
+        writer.add_tensor(name, blocks.copy(), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path, "blocks", arrays, {}
+
+
+def block_differences(path: Path, arrays: Arrays) -> Iterator[str]:
+    """Weights bit by bit; which of two NaN a sum keeps is the processor's to say."""
+    found = safetensors_numpy.load_file(path)
+    for name, expected in arrays.items():
+        same = found[name].view("u4") == expected.view("u4")
+        if not (same | (numpy.isnan(found[name]) & numpy.isnan(expected))).all():
+            yield f"{name!r} is not what the package computes"
+
+
 def differences(zt: list[str], written: Written, options: list[str]) -> Iterator[str]:
     """What did not come back as it went away."""
     path, kind, arrays, metadata = written
-    ending = ".safetensors" if kind == "safetensors" else ".npz"
+    ending = ".safetensors" if kind in ("safetensors", "packed", "blocks") else ".npz"
     middle, back = path.with_suffix(".zt"), path.with_suffix(".back" + ending)
-    for words in ([*options, path, middle], [middle, back]):
+    away, home = (["--dtype=f32"], ["--drop-attributes"]) if kind == "blocks" else ([], [])
+    for words in ([*options, *away, path, middle], [*home, middle, back]):
         problem = convert(zt, *words)
         if problem is not None:
             yield problem
             return
     if kind == "safetensors":
         yield from safetensors_differences(back, arrays, metadata)
+    elif kind == "packed":
+        yield from packed_differences(back, path)
+    elif kind == "blocks":
+        yield from block_differences(back, arrays)
     else:
         yield from npz_differences(back, arrays)
 
@@ -124,7 +189,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=30)
     arguments = parser.parse_args()
     passed = failed = 0
-    for kind, write in (("safetensors", write_safetensors), ("npz", write_npz), ("npy", write_npy)):
+    writers = {"safetensors": write_safetensors, "packed": write_packed, "npz": write_npz, "npy": write_npy,
+               "blocks": write_blocks}  # fmt: skip
+    for kind, write in writers.items():
         folder = arguments.out / kind
         folder.mkdir(parents=True, exist_ok=True)
         chance = random.Random(f"{arguments.seed} export {kind}")

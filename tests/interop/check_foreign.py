@@ -35,6 +35,7 @@ TYPES = {
     "uint64": ("u64", ""), "uint32": ("u32", ""), "uint16": ("u16", ""), "uint8": ("u8", ""), "bool": ("bool", ""),
     "complex64": ("f32", "complex64"), "complex128": ("f64", "complex128"),
     "float8_e4m3fn": ("u8", "f8_e4m3fn"), "float8_e5m2": ("u8", "f8_e5m2"),
+    "float8_e4m3fnuz": ("u8", "f8_e4m3fnuz"), "float8_e5m2fnuz": ("u8", "f8_e5m2fnuz"),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ elements that numpy has no type for), and the texts that it carries.
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import random
 from pathlib import Path
@@ -58,7 +59,7 @@ def write_gguf(chance: random.Random, folder: Path, number: int) -> Written:
     for i in range(chance.randrange(5)):
         add = chance.choice([writer.add_uint8, writer.add_int32, writer.add_float64, writer.add_bool])
         add(f"number.{i}", chance.randrange(2))
-        writer.add_array(f"array.{i}", chance.choice([["a", "ß"], [1, 2, 3], [0.5], [True]]))
+        writer.add_array(f"array.{i}", chance.choice([["a", "ß"], [1, 2, 3], [0.5], [True], [[1, 2], [3]], [[["a"], ["ß"]]]]))
     if chance.randrange(3) == 0:
         writer.add_custom_alignment(chance.choice([8, 16, 64, 256]))
     arrays: dict[str, Any] = {}
@@ -81,12 +82,37 @@ def write_gguf(chance: random.Random, folder: Path, number: int) -> Written:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    if chance.randrange(3) == 0:
+        content = bytearray(path.read_bytes())
+        content[4:8] = (2).to_bytes(4, "big" if is_big else "little")  # whose layout is that of version 3
+        path.write_bytes(content)
     return path, "gguf", arrays, texts
 
 
 ONNX_TYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
-              "bool", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
-              ml_dtypes.float8_e5m2]  # fmt: skip
+              "bool", "complex64", "complex128", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
+              ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz]  # fmt: skip
+
+
+# Types narrower than a byte, which the packages keep one to a byte: by name, our logical type and the bits.
+NARROW_TYPES = {"UINT4": ("u4", 4), "INT4": ("i4", 4), "FLOAT4E2M1": ("f4", 4), "UINT2": ("u2", 2), "INT2": ("i2", 2),
+                "FLOAT6E2M3": ("f6_e2m3", 6), "FLOAT6E3M2": ("f6_e3m2", 6)}  # fmt: skip
+
+
+def narrow_tensor(chance: random.Random, name: str, shape: list[int]) -> tuple[Any, Blocks]:
+    """A tensor of elements that share bytes, and what is to be found of it."""
+    word = chance.choice([each for each in NARROW_TYPES if hasattr(onnx.TensorProto, each)])
+    logical, bits = NARROW_TYPES[word]
+    kind = getattr(onnx.TensorProto, word)
+    elements = [chance.randrange(1 << bits) for _ in range(int(numpy.prod(shape, dtype="u8")))]
+    number = sum(each << bits * i for i, each in enumerate(elements))  # from the lowest bit on
+    content = number.to_bytes((len(elements) * bits + 7) // 8, "little")
+    tensor = onnx.TensorProto(name=name, data_type=kind, dims=shape)
+    if chance.randrange(2):
+        tensor.raw_data = content
+    else:
+        tensor.int32_data.extend(elements if bits == 6 else content)
+    return tensor, Blocks(shape, "u8", logical, content)
 
 
 def typed_tensor(name: str, array: Any) -> Any:
@@ -109,7 +135,12 @@ def write_onnx(chance: random.Random, folder: Path, number: int) -> Written:
     weights = b""
     for i in range(chance.randrange(15)):
         name = chance.choice(["layer/", "ü ", ""]) + str(i)
-        array = random_bits(chance, chance.choice(ONNX_TYPES), [chance.choice([0, 1, 2, 7]) for _ in range(chance.randrange(4))])
+        shape = [chance.choice([0, 1, 2, 7]) for _ in range(chance.randrange(4))]
+        if chance.randrange(4) == 0:
+            tensor, arrays[name] = narrow_tensor(chance, name, shape)
+            tensors.append(tensor)
+            continue
+        array = random_bits(chance, chance.choice(ONNX_TYPES), shape)
         if array.dtype.kind in "fc" and array.dtype.itemsize > 2:
             array = numpy.nan_to_num(array)  # what passes through Python's floats changes the bits of NaN
         arrays[name] = array
@@ -136,27 +167,34 @@ def write_pt(chance: random.Random, folder: Path, number: int) -> Written:
 
     arrays: dict[str, Any] = {}
     checkpoint: dict[str, Any] = {}
-    kinds = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
-             "complex64"]  # fmt: skip
+    kinds = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint64", "uint32",
+             "uint16", "uint8", "bool", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"]  # fmt: skip
+    words = {"bfloat16": ("bf16", ""), "bool": ("bool", ""), "complex64": ("f32", "complex64"),
+             "complex128": ("f64", "complex128"), "float8_e4m3fn": ("u8", "f8_e4m3fn"),
+             "float8_e5m2": ("u8", "f8_e5m2")}  # fmt: skip
     for i in range(chance.randrange(12)):
-        shape = [chance.choice([1, 2, 3, 6]) for _ in range(chance.randrange(1, 4))]
-        dtype = getattr(torch, chance.choice(kinds))
+        shape = [chance.choice([0, 1, 2, 3, 6]) for _ in range(chance.randrange(4))]
+        kind = chance.choice(kinds)
+        dtype = getattr(torch, kind)
         size = torch.empty(0, dtype=dtype).element_size()
-        raw = random_bits(chance, "uint8", [int(numpy.prod(shape)) * size])
+        raw = random_bits(chance, "uint8", [int(numpy.prod(shape, dtype="u8")) * size])
         if dtype == torch.bool:
             raw = raw % 2
-        tensor = torch.from_numpy(raw.copy()).view(dtype).reshape(shape)
-        if chance.randrange(3) == 0:
+        tensor = torch.from_numpy(raw.copy()).view(dtype).reshape(shape) if raw.size else torch.empty(shape, dtype=dtype)
+        if chance.randrange(3) == 0 and shape:
             tensor = tensor.permute(*chance.sample(range(len(shape)), len(shape)))
-        if chance.randrange(3) == 0:
-            tensor = tensor[chance.randrange(shape[0]) :] if tensor.shape[0] == shape[0] else tensor[:1]
-        group = checkpoint.setdefault(chance.choice(["model", "optimizer"]), {})
+        if chance.randrange(3) == 0 and shape:
+            tensor = tensor[chance.randrange(tensor.shape[0] + 1) :]
+        if chance.randrange(4) == 0:
+            tensor = tensor.expand(2, *tensor.shape)
+        if chance.randrange(4) == 0:
+            tensor = torch.nn.Parameter(tensor, requires_grad=False)
+        group = checkpoint.setdefault(chance.choice(["model", "optimizer"]), collections.OrderedDict())
         group[f"w.{i}"] = tensor
         prefix = next(key for key, value in checkpoint.items() if value is group)
-        content = torch.empty(tensor.shape, dtype=dtype).copy_(tensor).reshape(-1).view(torch.uint8).numpy().tobytes()
-        word = {"torch.bfloat16": "bf16", "torch.bool": "bool", "torch.complex64": "f32"}.get(str(dtype))
-        word = word or str(dtype).split(".")[1][0] + str(8 * size)
-        logical = "complex64" if dtype == torch.complex64 else ""
+        plain = torch.empty(tensor.shape, dtype=dtype).copy_(tensor.detach()).reshape(-1)
+        content = plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b""
+        word, logical = words.get(kind, (kind[0] + str(8 * size), ""))
         arrays[f"{prefix}.w.{i}"] = Blocks(list(tensor.shape), word, logical, content)
         if chance.randrange(3) == 0:
             group[f"tied.{i}"] = tensor

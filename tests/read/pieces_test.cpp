@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -138,6 +139,36 @@ TEST_CASE("pieces of version 2 are verified as they are decoded, frame by frame"
         const auto damaged = reader::from_bytes(ztensor::bytes_view(content)).value();
         const std::optional<errc> code = join(component_pieces::open(*damaged.find("w")->begin())).code;
         CHECK(code == (is_zstd ? errc::decode_failed : errc::digest_mismatch));
+    }
+}
+
+TEST_CASE("integers of 64 bits are rounded once, not first to a double") {
+    // Just beyond the middle between two floats, or two bfloat16s, by less than a double can tell.
+    const std::uint64_t singles = 0x64a681400000003f, halves = (std::uint64_t{1} << 62) + (std::uint64_t{1} << 54) + 1;
+    const std::vector<std::uint64_t> bits = {
+        singles, singles - 63, singles - 64,     0 - singles, halves,           0 - halves, halves - 1,
+        ~0ULL,   1ULL << 63,   (1ULL << 63) - 1, 1ULL << 53,  (1ULL << 53) + 1, 0,          7};
+    for (const bool is_signed : {false, true}) {
+        std::vector<float> expected;
+        for (const std::uint64_t each : bits) { // the compiler's conversion rounds once
+            expected.push_back(is_signed ? static_cast<float>(static_cast<std::int64_t>(each))
+                                         : static_cast<float>(each));
+        }
+        const support::bytes content =
+            sample().dtype(is_signed ? "i64" : "u64").shape({bits.size()}).blob(support::little_endian(bits, 8)).file();
+        const reader file = reader::from_bytes(support::to_vector(content)).value();
+        const component_view data = file.find("w").value().data().value();
+        std::vector<std::uint64_t> patterns;
+        for (const float each : expected) {
+            std::uint32_t pattern = 0;
+            std::memcpy(&pattern, &each, sizeof(pattern));
+            patterns.push_back(pattern);
+        }
+        CHECK(join(component_pieces::open_as(data, dtype::f32)).content == support::little_endian(patterns, 4));
+        const support::bytes short_ones = join(component_pieces::open_as(data, dtype::bf16)).content;
+        CHECK(short_ones.substr(8, 2) == support::little_endian(0x5e81, 2));
+        CHECK(short_ones.substr(12, 2) == support::little_endian(0x5e80, 2)); // the middle itself: to even
+        CHECK(short_ones.substr(10, 2) == support::little_endian(is_signed ? 0xde81 : 0x5f40, 2));
     }
 }
 

@@ -192,6 +192,15 @@ TEST_CASE("what an appended file held before is not seen") {
     CHECK(file.verify().value().complete());
 }
 
+TEST_CASE("the parts of an object of version 2 are counted") {
+    const auto opened = [](std::uint64_t most) {
+        return support::outcome(reader::open(files_2 / "valid/group-plain-zeros.zt",
+                                             ztensor::read_options().max_components_per_object(most)));
+    };
+    CHECK(opened(3) == "ok");
+    CHECK(opened(2) == "limit_exceeded");
+}
+
 TEST_CASE("shards are found by name, by digest and by what they hold") {
     const std::string data = support::read_file(files_2 / "sharded/model-00001.zt");
     const std::string whole = support::read_file(files_2 / "sharded/model-b-2.zt");

@@ -287,6 +287,7 @@ def main():
     save("checkpoint.pt", checkpoint())
     save("protocol_5.pt", checkpoint(), pickle_protocol=5)
     save("tensor.pt", torch.arange(6.0).reshape(2, 3)[:, 1])
+    save("empty_slices.pt", {"rows": torch.empty(3, 2, 0)[2:], "columns": torch.ones(2, 3)[:, 3:], "none": torch.ones(4)[4:]})
     arrays = flat(torch.arange(6.0).reshape(2, 3)[:, 1], "tensor")
     describe(FOLDER / "tensor.pt", arrays)
 

@@ -13,9 +13,13 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-[[noreturn]] ZTENSOR_COLD ZTENSOR_INLINE void result_misused() noexcept {
-    std::fputs("ztensor: the value of a result that holds an error was taken, or the error of one that holds none\n",
-               stderr);
+[[noreturn]] ZTENSOR_COLD ZTENSOR_INLINE void result_misused(const error* held) noexcept {
+    if (held != nullptr) {
+        std::fprintf(stderr, "ztensor: the value of a result was taken, and it holds an error: %s\n",
+                     held->what().c_str());
+    } else {
+        std::fputs("ztensor: the error of a result was taken, and it holds none\n", stderr);
+    }
     std::abort();
 }
 

@@ -186,14 +186,15 @@ private:
         }
         const zip_entry& entry = *(*storage)->entry;
         const std::optional<std::uint64_t> reach = shape.reach();
-        if (!reach || !fits(tensor.offset, *reach, entry.size / width)) {
+        const std::uint64_t first = reach == std::uint64_t{0} ? 0 : tensor.offset; // nothing lies anywhere
+        if (!reach || !fits(first, *reach, entry.size / width)) {
             return fail(errc::out_of_bounds, "the tensor reaches beyond its storage of {} elements",
                         {entry.size / width});
         }
         foreign_component data;
         data.dtype = tensor.element->dtype;
         data.type = tensor.element->type;
-        data.offset = *(*storage)->offset + tensor.offset * width;
+        data.offset = *(*storage)->offset + first * width;
         data.length = *bytes;
         data.is_big_endian = is_big_endian_ && data.dtype != "u8" && data.dtype != "i8" && data.dtype != "bool";
         std::string digest;

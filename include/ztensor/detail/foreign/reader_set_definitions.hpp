@@ -206,7 +206,26 @@ open_directory(const native_path& path, const read_options& options) {
                                                              : open_unindexed({path}, options);
 }
 
+/// What a set of no files looks at. Never destroyed, as no_file.
+union no_files {
+    opened_set opened;
+
+    no_files() : opened() {}
+    no_files(const no_files&) = delete;
+    no_files& operator=(const no_files&) = delete;
+    ~no_files() {}
+
+    [[nodiscard]] static const opened_set& get() {
+        static const no_files none;
+        return none.opened;
+    }
+};
+
 } // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE reader_set::reader_set() noexcept
+    : set_(std::shared_ptr<void>(), &detail::no_files::get()) {
+}
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::open(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader_set> {

@@ -90,12 +90,12 @@ struct signature {
 
 inline constexpr signature foreign_signatures[] = {
     {"version https://git-lfs", "a Git LFS pointer, not the file it points to: fetch it with `git lfs pull`"},
-    {"PK\x03\x04", "a ZIP archive, such as a PyTorch .pt or NumPy .npz file"},
+    {"PK\x03\x04", "a ZIP archive, such as a PyTorch .pt or NumPy .npz file: open_any() reads these"},
     {"PK\x05\x06", "an empty ZIP archive"},
-    {"GGUF", "a GGUF file"},
-    {"\x93NUMPY", "a NumPy .npy file"},
+    {"GGUF", "a GGUF file: open_any() reads it"},
+    {"\x93NUMPY", "a NumPy .npy file: open_any() reads it"},
     {"\x89HDF\r\n\x1a\n", "an HDF5 file"},
-    {"\x80\x02", "a Python pickle, such as an old PyTorch file"},
+    {"\x80\x02", "a Python pickle, such as an old PyTorch file: load it by torch.load, and save it again"},
     {"\x80\x03", "a Python pickle"},
     {"\x80\x04", "a Python pickle"},
     {"\x80\x05", "a Python pickle"},
@@ -121,7 +121,7 @@ inline constexpr signature foreign_signatures[] = {
     if (head.size() > size_field_bytes && head[size_field_bytes] == '{') {
         const std::uint64_t header_bytes = load_little(as_bytes(head).data(), size_field_bytes);
         if (header_bytes >= 2 && header_bytes <= file_bytes - size_field_bytes) {
-            return "a safetensors file";
+            return "a safetensors file: open_any() reads it";
         }
     }
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";

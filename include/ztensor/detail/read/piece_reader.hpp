@@ -71,6 +71,27 @@ private:
     std::uint64_t position_ = 0; ///< in the blob
 };
 
+/// Makes integers of 64 bits such that a double holds each, and that this is rounded to fewer bits as the integer would
+/// be: of more than 53 significant bits, the last one kept also stands for all that are dropped. To round to a double
+/// first, and then once more, could end at the wrong neighbour.
+inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexcept {
+    constexpr std::uint64_t end_of_exact = std::uint64_t{1} << 53;
+    for (std::size_t at = 0; at < integers.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, integers.data() + at, sizeof(bits));
+        const bool is_negative = are_signed && bits >> 63 != 0;
+        std::uint64_t magnitude = is_negative ? 0 - bits : bits;
+        int dropped = 0;
+        while (magnitude >> dropped >= end_of_exact) {
+            ++dropped;
+        }
+        const std::uint64_t rest = magnitude & ((std::uint64_t{1} << dropped) - 1);
+        magnitude = (magnitude >> dropped | (rest != 0 ? 1U : 0U)) << dropped;
+        bits = is_negative ? 0 - magnitude : magnitude;
+        std::memcpy(integers.data() + at, &bits, sizeof(bits));
+    }
+}
+
 class piece_reader {
 public:
     static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
@@ -290,7 +311,11 @@ private:
             swap_elements(piece, width());
         }
         const dtype_facts& storage = facts(*component_.dtype);
-        const bool by_floats = storage.width_bytes <= (storage.category == dtype_class::floating ? 4U : 2U);
+        const bool is_integer = storage.category != dtype_class::floating;
+        if (is_integer && storage.width_bytes == sizeof(std::uint64_t) && target_ != dtype::f64) {
+            shorten_for_double(piece, storage.category == dtype_class::signed_integer);
+        }
+        const bool by_floats = storage.width_bytes <= (is_integer ? 2U : 4U);
         return by_floats && target_ != dtype::f64 ? convert_by<float>(piece) : convert_by<double>(piece);
     }
 
