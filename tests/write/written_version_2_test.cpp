@@ -209,14 +209,14 @@ TEST_CASE("version 2 compresses into frames that can be looked for, with digests
     std::vector<float> many(700'000, 1.0F);
     many[600'000] = 2.0F;
     const reader raw = reopened(as_version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many)); });
-    const reader small =
+    const reader packed =
         reopened(as_version_2(), [&](writer& to) { REQUIRE(to.add("m", {700'000}, many, store().zstd())); });
-    const auto part = small.find("m").value().component("data").value();
+    const auto part = packed.find("m").value().component("data").value();
     CHECK(part.encoding() == ztensor::encoding::zstd_seekable);
     CHECK(part.stored_bytes() < 10'000);
     CHECK(part.digest() == raw.find("m").value().component("data").value().digest());
     CHECK(part.read<float>().value() == many);
-    CHECK(small.verify().value().verified == 1);
+    CHECK(packed.verify().value().verified == 1);
     const reader empty =
         reopened(as_version_2(), [](writer& to) { REQUIRE(to.add("e", {0}, std::vector<float>(), store().zstd())); });
     CHECK(empty.find("e").value().component("data").value().stored_bytes() == 17);
