@@ -84,6 +84,10 @@ private:
     }
 
     [[nodiscard]] result<void> add_item() {
+        if (depth_ + open_.size() > max_deterministic_depth) { // an empty array or map encloses nothing
+            return fail(errc::cbor_depth, "nested deeper than the {} arrays and maps of version 2",
+                        {max_deterministic_depth});
+        }
         cbor_cursor ahead = cursor_;
         cbor_head head;
         if (!ahead.read_head(head)) {
@@ -140,10 +144,6 @@ private:
     }
 
     [[nodiscard]] result<void> open(bool is_map) {
-        if (depth_ + open_.size() >= max_deterministic_depth) {
-            return fail(errc::cbor_depth, "nested deeper than the {} arrays and maps of version 2",
-                        {max_deterministic_depth});
-        }
         container made = {{}, out_.size(), starts_.size(), is_map, false};
         if (!(is_map ? cursor_.enter_map(made.items) : cursor_.enter_array(made.items))) {
             return fault(cursor_);
