@@ -141,13 +141,13 @@ void report_families(std::size_t index_bytes, int rounds) {
     for (const std::vector<std::byte>& file : files) {
         all.emplace_back([&file] { bench::keep(ztensor::reader::from_bytes(file).value().size()); });
     }
-    const std::vector<double> times = bench::medians(rounds, all);
+    const std::vector<bench::duration> times = bench::medians(rounds, all);
     std::printf("| opening, in memory | index | ns/byte | beside the first | goal | |\n| --- | --- | --- | --- | --- | "
                 "--- |\n");
     double first = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
         const auto size = static_cast<double>(ztensor::reader::from_bytes(files[i]).value().manifest_bytes());
-        const double per_byte = times[i] * 1e9 / size;
+        const double per_byte = times[i].least * 1e9 / size;
         first = i == 0 ? per_byte : first;
         std::printf("| %s | %.1f MB | %.2f | %.2f | 2.00 | %s |\n", bench::families::all[i].name, size / 1e6, per_byte,
                     per_byte / first, per_byte <= 2 * first ? "met" : "missed");

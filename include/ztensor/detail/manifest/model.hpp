@@ -156,8 +156,8 @@ public:
     bool blobs_may_overlap = false;
     std::uint64_t manifest_offset = 0; ///< of version 2, where it is a blob among others; 0 for none
     bool is_data_shard = false;        ///< of version 2, without any manifest
-    index_item version;    ///< the file's own text; absent in 0.1
-    index_item attributes; ///< as in object_record
+    index_item version;                ///< the file's own text; absent in 0.1
+    index_item attributes;             ///< as in object_record
     bool has_attributes = false;
     bool names_are_sorted = true;
     bool blobs_are_in_order = true; ///< each component's behind the one before, so that none overlap
@@ -220,11 +220,12 @@ public:
     /// name_table::absent, if all names are distinct.
     ZTENSOR_COLD std::uint32_t index_names() const {
         auto* const built = new name_table(objects.size());
-        for (std::uint32_t object = 0; object < objects.size(); ++object) {
-            if (!built->insert(object, objects[object].name.position, name_at{bytes()})) {
-                delete built;
-                return object;
-            }
+        const std::uint32_t twin = built->insert_all(
+            static_cast<std::uint32_t>(objects.size()),
+            [this](std::uint32_t object) { return objects[object].name.position; }, name_at{bytes()});
+        if (twin != name_table::absent) {
+            delete built;
+            return twin;
         }
         const name_table* expected = nullptr;
         if (!name_table_.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {

@@ -78,21 +78,37 @@ public:
         slots_.assign_zeros(slots);
     }
 
-    /// Adds the name at `place` as the one of `position`. False if an equal name is in already.
-    template <class NameOf>
-    [[nodiscard]] ZTENSOR_NOINLINE bool insert(std::uint32_t position, std::uint32_t place, NameOf&& name_of) noexcept {
-        const std::string_view name = name_of(place);
-        const std::uint64_t hash = hash_name(name, key_);
-        const std::size_t slot = probe(name, hash, name_of);
-        if (slots_[slot] != 0) {
-            return false;
-        }
-        slots_[slot] = tag(hash) | std::uint64_t{place} << position_bits | (std::uint64_t{position} + 1);
-        return true;
-    }
-
     /// The answer of find() where there is no such name.
     static constexpr std::uint32_t absent = 0xffffffff;
+
+    /// Adds the names at `place_of(position)` of positions 0 to count − 1. Stops at a name that is in already, and
+    /// returns its position; absent, if there is none. Slots are fetched while the names before are being added.
+    template <class PlaceOf, class NameOf>
+    [[nodiscard]] ZTENSOR_NOINLINE std::uint32_t insert_all(std::uint32_t count, PlaceOf&& place_of,
+                                                            NameOf&& name_of) noexcept {
+        constexpr std::uint32_t ahead = 16;
+        std::uint64_t hashes[ahead];
+        for (std::uint32_t next = 0; next < count + ahead; ++next) {
+            if (next >= ahead) {
+                const std::uint32_t position = next - ahead;
+                if (!insert(position, place_of(position), hashes[position % ahead], name_of)) {
+                    return position;
+                }
+            }
+            if (next < count) {
+                const std::uint64_t hash = hash_name(name_of(place_of(next)), key_);
+                prefetch(&slots_[static_cast<std::size_t>(hash) & slot_mask_]);
+                hashes[next % ahead] = hash;
+            }
+        }
+        return absent;
+    }
+
+    /// Adds the name at `place` as the one of `position`. False if an equal name is in already.
+    template <class NameOf>
+    [[nodiscard]] bool insert(std::uint32_t position, std::uint32_t place, NameOf&& name_of) noexcept {
+        return insert(position, place, hash_name(name_of(place), key_), name_of);
+    }
 
     /// The position of `name`, or absent.
     template <class NameOf>
@@ -108,6 +124,23 @@ private:
     static constexpr std::uint64_t tag_mask = ~std::uint64_t{0} << (position_bits + place_bits);
 
     [[nodiscard]] static std::uint64_t tag(std::uint64_t hash) noexcept { return hash & tag_mask; }
+
+    template <class NameOf>
+    [[nodiscard]] bool insert(std::uint32_t position, std::uint32_t place, std::uint64_t hash,
+                              NameOf&& name_of) noexcept {
+        const std::size_t slot = probe(name_of(place), hash, name_of);
+        if (slots_[slot] != 0) {
+            return false;
+        }
+        slots_[slot] = tag(hash) | std::uint64_t{place} << position_bits | (std::uint64_t{position} + 1);
+        return true;
+    }
+
+    static void prefetch([[maybe_unused]] const void* memory) noexcept {
+#if defined(__GNUC__) || defined(__clang__)
+        __builtin_prefetch(memory, 1);
+#endif
+    }
 
     /// The slot that holds `name`, or the empty one where it would go.
     template <class NameOf>

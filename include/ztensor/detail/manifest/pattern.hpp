@@ -165,7 +165,11 @@ template <bool IsDeterministic>
         return nullptr;
     }
     element_counter counter;
+    constexpr std::uint64_t eight_ones = 0x0101010101010101u;
     for (std::uint64_t dimension = 0; rank != 0; --rank) {
+        for (; rank > 8 && load_little_64(at) == eight_ones; rank -= 8) { // what most of very many dimensions are
+            at += 8;
+        }
         at = IsDeterministic ? pass_shortest_unsigned(at, dimension) : pass_unsigned(at, dimension);
         if (at == nullptr || !counter.multiply(dimension)) {
             return nullptr;
@@ -203,9 +207,14 @@ template <bool IsDeterministic>
     name = as_text({at, size});
     const std::byte* const end = at + size;
     std::uint64_t wrong = 0; // a byte above 0x7f, or 0, leaves a high bit
-    for (; end - at >= 8; at += 8) {
+    for (; end - at >= 16; at += 16) {
+        const std::uint64_t word = load_little_64(at), next = load_little_64(at + 8);
+        wrong |= word | (word - ones) | next | (next - ones);
+    }
+    if (end - at >= 8) {
         const std::uint64_t word = load_little_64(at);
         wrong |= word | (word - ones);
+        at += 8;
     }
     const std::uint64_t beyond = ~std::uint64_t{0} << 8 * (end - at);
     const std::uint64_t last = (load_little_64(at) & ~beyond) | (ones & beyond);

@@ -247,28 +247,29 @@ private:
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
         const std::size_t components_before = into_.components.size();
-        object_record object = like.record;
         pattern::run_positions begins;
         numbers found;
-        at = pass_runs(like.bytes, at, begins, found, object.component_count);
-        if (at == nullptr || (object.component_count == 1 && !has_place(like.only, found))) {
+        at = pass_runs(like.bytes, at, begins, found, like.record.component_count);
+        if (at == nullptr || (like.record.component_count == 1 && !has_place(like.only, found))) {
             into_.components.truncate(components_before);
             return nullptr;
         }
+        into_.objects.push_back(like.record); // and made there: to copy what was just written stalls a processor
+        object_record& object = into_.objects.back();
         object.name = {position(name)};
         object.format_word = like.format_word.in(begins);
         object.shape = like.shape.in(begins);
         object.attributes = like.attributes.in(begins);
         object.first_component = position(components_before);
-        if (object.component_count == 1) {
+        if (like.record.component_count == 1) {
             const component_record& component = add_component(like.only, begins, found);
             object.is_checked = like.may_be_dense && is_right_dense(into_, component, found.element_count,
                                                                     like.only.element_bytes, blobs_end_);
             note_blob(component);
         } else if (!take_parts(object)) {
+            into_.objects.truncate(into_.objects.size() - 1);
             return nullptr;
         }
-        into_.objects.push_back(object);
         return at;
     }
 

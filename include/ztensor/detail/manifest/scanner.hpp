@@ -28,10 +28,15 @@ namespace detail {
 
 /// A map of which only some fields are known, while it is walked: scanner.enter(), next_field() …, leave().
 struct field_walk {
-    explicit constexpr field_walk(span<const std::string_view> known) noexcept : names(known), field(known.size()) {}
+    explicit constexpr field_walk(span<const std::string_view> known) noexcept : names(known), field(known.size()) {
+        for (const std::string_view each : known) {
+            sizes |= std::uint32_t{1} << each.size();
+        }
+    }
 
     span<const std::string_view> names; ///< at most 32, in the order in which writers put them
     std::size_t field;                  ///< the one whose value is to be read
+    std::uint32_t sizes = 0;            ///< a bit for each size that a name has, which is below 24
     std::uint32_t seen = 0;             ///< a bit for each field so far
     cbor_sequence pairs;
     std::size_t outer_keys = 0; ///< noted before this map was entered
@@ -233,11 +238,19 @@ private:
         return joined_in_place(word);
     }
 
+    /// False for a key whose head says that it has not the size of any of the walk's names.
+    [[nodiscard]] bool may_be_field(const field_walk& walk) const noexcept {
+        constexpr unsigned empty_text = 0x60, first_long_text = 0x78;
+        const unsigned head = cursor_.remaining() != 0 ? std::to_integer<unsigned>(index_[cursor_.position()]) : 0;
+        return head < empty_text || head >= first_long_text || (walk.sizes >> (head - empty_text) & 1) != 0;
+    }
+
     /// The next key as a position in the walk's names, or behind them if it is none. Writers keep to one order: the
     /// search starts behind the last one that was found.
     ZTENSOR_NOINLINE bool read_field_key(field_walk& walk) noexcept {
         const std::size_t count = walk.names.size();
-        for (std::size_t next = walk.field < count ? walk.field + 1 : 0; next < count; ++next) {
+        const bool may_be_known = may_be_field(walk);
+        for (std::size_t next = walk.field < count ? walk.field + 1 : 0; may_be_known && next < count; ++next) {
             if (cursor_.take_word(walk.names[next])) {
                 walk.field = next;
                 return true;
@@ -251,7 +264,7 @@ private:
             }
             key = joined_in_place(found);
         }
-        walk.field = place_of(text(key), walk.names);
+        walk.field = may_be_known ? place_of(text(key), walk.names) : count;
         return true;
     }
 

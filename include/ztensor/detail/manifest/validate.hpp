@@ -202,8 +202,8 @@ private:
     [[nodiscard]] ZTENSOR_NOINLINE result<void> check_whole_elements(const object_record& object,
                                                                      const component_record& component) const {
         const std::optional<std::uint64_t> bytes = component.decoded_length();
-        if (!bytes || !component.dtype || component.logical_type == unknown_type || component.holds_indices ||
-            !has_meaning(object, role_name(index_, component))) {
+        if (!object.format || !bytes || !component.dtype || component.logical_type == unknown_type ||
+            component.holds_indices || !has_meaning(object, role_name(index_, component))) {
             return {};
         }
         const std::uint64_t element_bytes = width_bytes(*component.dtype) * storage_elements(component);

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/target_file.hpp>
@@ -64,6 +65,7 @@ public:
         if (size_bytes >= least_expected && size_bytes <= bytes_.max_size() - bytes_.size() &&
             size_bytes > bytes_.capacity() - bytes_.size()) {
             bytes_.reserve(std::max(bytes_.size() + static_cast<std::size_t>(size_bytes), 2 * bytes_.size()));
+            advise_large_memory(bytes_.data(), bytes_.capacity());
         }
     }
 
