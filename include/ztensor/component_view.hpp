@@ -253,8 +253,8 @@ public:
                                           detail::as_writable_bytes(destination));
     }
 
-    /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version 2,
-    /// whose digests are of decoded bytes, all are decoded, and the rules of their encoding and type checked.
+    /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version
+    /// 2, whose digests are of decoded bytes, all are decoded, and the rules of their encoding and type checked.
     /// Errors: what the source says; of version 2 decode_failed, decode_size, bad_bool, bad_padding.
     [[nodiscard]] result<digest_state> verify() const;
 

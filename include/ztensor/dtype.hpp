@@ -88,9 +88,9 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 /// A logical type that the texts define: what the stored elements mean.
 struct logical_type_facts {
     std::string_view name;
-    dtype storage;                  ///< the only storage type it may stand over
-    std::uint64_t storage_elements; ///< per logical element: 2 for complex numbers, stored [real, imag]
-    std::string_view name_as_dtype; ///< the word 1.1 puts where the storage type stands; empty if it has none
+    dtype storage;                     ///< the only storage type it may stand over
+    std::uint64_t storage_elements;    ///< per logical element: 2 for complex numbers, stored [real, imag]
+    std::string_view name_as_dtype;    ///< the word 1.1 puts where the storage type stands; empty if it has none
     std::uint64_t packed_elements = 1; ///< logical elements that share a storage element: 2 of f4_e2m1, low bits first
 };
 

@@ -51,16 +51,16 @@ enum class errc : std::uint8_t {
     manifest_empty,         ///< the footer gives a manifest of 0 bytes
     manifest_too_large,     ///< larger than read_options::max_manifest_bytes
     manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
-    manifest_damaged, ///< the manifest is not the one that the footer of version 2 digested
-    shard_table, ///< a shard that the table does not have, or a name or digest that no shard may have
-    shard_missing, ///< files that the root of version 2 needs were not found
-    shard_mismatch, ///< a file found for a shard is not the one that the root means
+    manifest_damaged,       ///< the manifest is not the one that the footer of version 2 digested
+    shard_table,            ///< a shard that the table does not have, or a name or digest that no shard may have
+    shard_missing,          ///< files that the root of version 2 needs were not found
+    shard_mismatch,         ///< a file found for a shard is not the one that the root means
     // -- CBOR, SPEC.md §3.1
-    cbor_truncated, ///< an item claims more bytes or items than are left
-    cbor_malformed, ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
-    cbor_depth,     ///< nested deeper than the limit
-    cbor_trailing,  ///< bytes after the root item
-    cbor_utf8,      ///< text that is not UTF-8
+    cbor_truncated,         ///< an item claims more bytes or items than are left
+    cbor_malformed,         ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
+    cbor_depth,             ///< nested deeper than the limit
+    cbor_trailing,          ///< bytes after the root item
+    cbor_utf8,              ///< text that is not UTF-8
     cbor_not_deterministic, ///< a manifest of version 2 that is not in the one encoding it may have
     // -- manifest schema, SPEC.md §3.2–3.7
     schema_type,         ///< a field has the wrong CBOR type
@@ -85,7 +85,7 @@ enum class errc : std::uint8_t {
     sparse_dtype,      ///< an index component that is not of the required integer type
     sparse_indptr,     ///< row pointers that do not start at 0, fall, or do not end at the number of values
     sparse_index,      ///< a row, column or coordinate outside the shape, or negative
-    sparse_order, ///< columns of a row that do not rise, or a coordinate that stands twice, in version 2
+    sparse_order,      ///< columns of a row that do not rise, or a coordinate that stands twice, in version 2
     quant_bits,        ///< `bits` is missing, no integer, or not from 1 to 64
     quant_group,       ///< `group_size` is missing, 0, or does not divide the last dimension
     quant_packing,     ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
@@ -95,8 +95,8 @@ enum class errc : std::uint8_t {
     decode_failed, ///< zstd refused the bytes
     encode_failed, ///< zstd could not compress
     // -- digests, SPEC.md §7
-    digest_format,   ///< the text of a known algorithm is malformed
-    digest_mismatch, ///< the stored bytes are not those that were digested
+    digest_format,      ///< the text of a known algorithm is malformed
+    digest_mismatch,    ///< the stored bytes are not those that were digested
     unsupported_digest, ///< XXH3 is needed, and this build is without xxHash
     // -- unknown words, refused only when used
     unknown_dtype,        ///< a storage type that is not one of the 13
@@ -126,7 +126,7 @@ enum class errc : std::uint8_t {
     misaligned_memory,   ///< no zero-copy view: the bytes lie at an odd address
     needs_byteswap,      ///< no zero-copy view: foreign byte order
     bad_bool,            ///< a bool byte other than 0 and 1
-    bad_padding, ///< bits behind the last packed element that are not zero
+    bad_padding,         ///< bits behind the last packed element that are not zero
     invalid_argument,    ///< an option or argument outside its range
     not_expressible,     ///< the format version being written has no way to say this
     cancelled,           ///< the caller's own callback asked to stop

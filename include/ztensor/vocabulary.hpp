@@ -23,8 +23,8 @@ enum class format : std::uint8_t { dense, sparse_csr, sparse_coo, quantized_grou
 enum class encoding : std::uint8_t { raw, zstd, zstd_seekable };
 
 /// The digest algorithms that can be computed; `none` asks the writer for no digest. CRC-32C is of 0.1 to 1.2, over
-/// stored bytes; XXH3 (64 bits) of version 2, whose digests are all over decoded bytes. crc32 is that of ZIP archives: it
-/// is checked where one gives it, and no writer takes it.
+/// stored bytes; XXH3 (64 bits) of version 2, whose digests are all over decoded bytes. crc32 is that of ZIP archives:
+/// it is checked where one gives it, and no writer takes it.
 enum class digest : std::uint8_t { none, crc32c, sha256, crc32, xxh3 };
 
 /// What can be said of stored bytes and their digest. Only `match` means verified.

@@ -164,9 +164,9 @@ TEST_CASE("SHA-256 of lengths around the block and its padding") {
 
 TEST_CASE("XXH3 of lengths around those at which it changes its way") {
     const std::pair<std::size_t, std::string_view> expected[] = {
-        {0, "2d06800538d394c2"},   {1, "13e608bc156defed"},   {3, "a9088dda485b481c"},    {4, "6d9253b16c8b1ed3"},
-        {8, "60539db630471163"},   {9, "feff668361d723a8"},   {16, "b8c859b0f030b585"},   {17, "714a04408e79b80f"},
-        {128, "67425a03650261bf"}, {129, "c664bf3311c6abc4"}, {240, "64556dc6b462a6cf"},  {241, "8beadd3a8874fe17"},
+        {0, "2d06800538d394c2"},    {1, "13e608bc156defed"},      {3, "a9088dda485b481c"},   {4, "6d9253b16c8b1ed3"},
+        {8, "60539db630471163"},    {9, "feff668361d723a8"},      {16, "b8c859b0f030b585"},  {17, "714a04408e79b80f"},
+        {128, "67425a03650261bf"},  {129, "c664bf3311c6abc4"},    {240, "64556dc6b462a6cf"}, {241, "8beadd3a8874fe17"},
         {1000, "6c4f14bd97bd9e82"}, {100000, "0c056f6fcc340974"},
     };
     REQUIRE(ztensor::can_compute(digest::xxh3));

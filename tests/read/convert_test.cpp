@@ -233,9 +233,9 @@ TEST_CASE("the table of conversions leaves no type out") {
     }
     for (const ztensor::logical_type_facts& type : ztensor::logical_types) {
         CAPTURE(type.name);
-        CHECK((type.storage_elements > 1 || type.packed_elements > 1 || std::any_of(rows.begin(), rows.end(), [&](const conversion& row) {
-                   return row.logical_type == type.name;
-               })));
+        CHECK((type.storage_elements > 1 || type.packed_elements > 1 ||
+               std::any_of(rows.begin(), rows.end(),
+                           [&](const conversion& row) { return row.logical_type == type.name; })));
     }
 }
 

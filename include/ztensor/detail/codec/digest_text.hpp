@@ -59,8 +59,8 @@ struct digest_parts {
     return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string_view::npos;
 }
 
-/// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower case.
-/// One of another length than its algorithm's is well-formed there, and matches nothing.
+/// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower
+/// case. One of another length than its algorithm's is well-formed there, and matches nothing.
 [[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
     const std::size_t colon = std::min(text.find(':'), text.size());
     const std::string_view algorithm = text.substr(0, colon);

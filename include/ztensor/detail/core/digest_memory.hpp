@@ -15,9 +15,9 @@ namespace detail {
 
 /// What an algorithm keeps between two pieces; detail/codec knows what it means.
 struct digest_memory {
-    std::uint32_t words[8] = {};    ///< SHA-256's state; of CRC-32C the first
-    std::byte pending[64] = {};     ///< of SHA-256: the start of a block that is not full yet
-    std::uint64_t length_bytes = 0; ///< of all pieces so far
+    std::uint32_t words[8] = {};     ///< SHA-256's state; of CRC-32C the first
+    std::byte pending[64] = {};      ///< of SHA-256: the start of a block that is not full yet
+    std::uint64_t length_bytes = 0;  ///< of all pieces so far
     alignas(64) std::byte xxh3[576]; ///< of XXH3: its whole state, made when it starts
 };
 

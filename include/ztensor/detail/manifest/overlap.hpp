@@ -104,9 +104,8 @@ private:
             positions.push_back(i);
         }
     }
-    sort_positions(span<std::uint32_t>(positions), [&](std::uint32_t a, std::uint32_t b) {
-        return blob_at(a).offset < blob_at(b).offset;
-    });
+    sort_positions(span<std::uint32_t>(positions),
+                   [&](std::uint32_t a, std::uint32_t b) { return blob_at(a).offset < blob_at(b).offset; });
     for (const std::uint32_t i : positions) {
         if (overlaps(blob_at(i))) {
             return true;

@@ -151,9 +151,9 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     return compare_digest(expected, hash);
 }
 
-/// Where the caller wants digests checked: takes in a blob's stored bytes (in version 2 what they decode to) as they are
-/// read, from memory that nobody else changes, and says in the end whether they match its digest, if it has one that is
-/// known.
+/// Where the caller wants digests checked: takes in a blob's stored bytes (in version 2 what they decode to) as they
+/// are read, from memory that nobody else changes, and says in the end whether they match its digest, if it has one
+/// that is known.
 class blob_check {
 public:
     blob_check(const opened_file& file, const component_record& component) noexcept
@@ -177,7 +177,8 @@ public:
             return {};
         }
         return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the manifest says {}",
-                    {file_.index.generation == generation::v2 ? "decoded" : "stored", hash_.text(), in_quotes(file_.index.text(component_.digest_text))})
+                    {file_.index.generation == generation::v2 ? "decoded" : "stored", hash_.text(),
+                     in_quotes(file_.index.text(component_.digest_text))})
             .at(component_.offset);
     }
 
@@ -241,7 +242,8 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     if (component.encoding) {
         return {};
     }
-    return fail(errc::unsupported_encoding, "the blob is encoded as {}; this library decodes raw, zstd and zt.zstd-seekable/1",
+    return fail(errc::unsupported_encoding,
+                "the blob is encoded as {}; this library decodes raw, zstd and zt.zstd-seekable/1",
                 {in_quotes(file.index.text(component.encoding_word))});
 }
 

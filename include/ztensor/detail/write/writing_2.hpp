@@ -130,8 +130,9 @@ struct root_field {
     if (is_ascii(name) || !is_utf8(name) || is_in_normal_form_c(name)) {
         return {};
     }
-    return fail(errc::name_invalid, "in canonical form names are in Unicode's Normalization Form C: bring it into that, "
-                                    "or ask for write_options::any_order()");
+    return fail(errc::name_invalid,
+                "in canonical form names are in Unicode's Normalization Form C: bring it into that, "
+                "or ask for write_options::any_order()");
 }
 
 inline constexpr ways_of_2 writing_of_2 = {
