@@ -11,6 +11,7 @@
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
