@@ -66,7 +66,7 @@ fuzz() { # TARGET
         -dict=tests/fuzz/ztensor.dict $(options_of "$1") -timeout=10 -rss_limit_mb=1024 -max_total_time="$seconds" \
         -print_final_stats=1 > "$out/logs/$1" 2>&1 || true # the findings tell
 }
-export -f fuzz seeds_of options_of
+export -f fuzz seeds_of options_of few_seeds_of
 export out seconds
 printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c 'fuzz {}'
 
