@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds and runs all tests, optimised a little: with -O3 the library would take as long to compile as it takes to run most
-# tests. Arguments go to cmake instead, such as --preset asan; BUILD_DIR names another
-# build folder than build/tests.
+# tests. Arguments go to cmake instead, such as --preset asan; BUILD_DIR names another build folder than build/tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD_DIR:-build/tests}
