@@ -152,7 +152,7 @@ def difference(text, fault):
 
 
 FUNCTION = re.compile(r"^((?:    )?)(?!\s|(?:return|if|for|while|else|template|using|explicit|struct|class|enum|static_assert)\b)"
-                      r"(?=(?:[\w:<>&*,]+ )+[&*]?\w+\((?:[^=\n]*|[^\n]*[{}])$)", re.MULTILINE)
+                      r"(?=(?:[\w:<>&*,]+ )+[&*]?[\w:]+\((?:[^=\n]*|[^\n]*[{}])$)", re.MULTILINE)
 
 
 def emitted(text):

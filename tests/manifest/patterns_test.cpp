@@ -514,3 +514,24 @@ TEST_CASE("the indices of real files are the same by pattern and by the general 
     }
     CHECK(by_pattern > 0);
 }
+
+TEST_CASE("what is no shape is not taken for one by a pattern, however many numbers stand there") {
+    const auto last_shape = [](const bytes& shape) {
+        return dozen("1.2.0", [&](std::size_t i) {
+            return bytes(cbor::map{{"shape", i == 11 ? shape : cbor::array({cbor::number(6)})},
+                                   {"format", cbor::text("dense")},
+                                   {"components", cbor::map{{"data", part_at(i, "u8", 6)}}.encoded()}});
+        });
+    };
+    const auto of_ones = [](std::size_t count) { return cbor::joined(std::vector<bytes>(count, cbor::number(1))); };
+    // Each head is that of a rank from 25 on to whoever looks at no more than its distance from an array's.
+    CHECK(is_said_of(last_shape(cbor::array({cbor::number(6)})), "sorted"));
+    CHECK(is_said_of(last_shape(cbor::head_of_size(cbor::major::array, 2, 2) + of_ones(24) + cbor::number(6)),
+                     "key"));
+    CHECK(is_said_of(last_shape(cbor::indefinite_head(cbor::major::array) + of_ones(30) + cbor::number(6)),
+                     "in the manifest, an unsigned integer is required here"));
+    CHECK(is_said_of(last_shape(cbor::head(cbor::major::map, 1) + of_ones(32) + cbor::number(6)),
+                     "in the manifest, an array is required here"));
+    CHECK(is_said_of(last_shape(cbor::head(cbor::major::tag, 1) + of_ones(64)),
+                     "in the manifest, an array is required here"));
+}
