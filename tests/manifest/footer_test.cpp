@@ -222,6 +222,17 @@ TEST_CASE("the limit of a manifest is exact") {
     }
 }
 
+TEST_CASE("the limit of a manifest of version 2 is exact") {
+    using namespace ztensor::detail;
+    constexpr std::uint64_t file_bytes = 2 * 4096 + 50 + footer_bytes_2;
+    const auto footer = encode_footer_2({2 * 4096, 50, 0});
+    const auto located = [&](std::uint64_t most) {
+        return locate_manifest(container::zt_2, {footer.data(), footer.size()}, file_bytes, most);
+    };
+    CHECK(located(50).value().length == 50);
+    CHECK(located(49).error().code() == errc::manifest_too_large);
+}
+
 TEST_CASE("a cut-off file is told its length") {
     CHECK(ztensor::detail::missing_footer(12345).sentence().find("12345 bytes") != std::string::npos);
     CHECK(ztensor::detail::missing_footer(12345).code() == errc::truncated);

@@ -287,6 +287,17 @@ TEST_CASE("objects of version 2 that patterns read are counted, and their parts"
     CHECK(code(group, ztensor::read_options().max_components_per_object(2)) == "limit_exceeded");
 }
 
+TEST_CASE("a required field of version 2 that is missing is named") {
+    const bytes nameless = cbor::map{
+        {"w", cbor::map{{"parts", cbor::map{{"data", cbor::map{{"blob", blob_2(4096, 4)}}.encoded()}}.encoded()},
+                        {"shape", cbor::numbers({1})},
+                        {"layout", cbor::text("dense")}}
+                  .encoded()}};
+    const manifest_2_outcome found = read_both_ways(cbor::map{{"objects", nameless}});
+    CHECK(found.code == "schema_missing");
+    CHECK(found.text.find("\"dtype\"") != std::string::npos);
+}
+
 TEST_CASE("a manifest of version 2 that is cut short is refused alike by patterns and without them") {
     for (const auto make : {dense_with_digest_2, group_2}) {
         const bytes whole = dozen_objects_2(make);
@@ -331,6 +342,9 @@ TEST_CASE("patterns pass shapes of every rank, in their shortest form alone wher
         {rank(1, 0) + seven, 2, 2, 7},
         {rank(3, 0) + seven + cbor::number(24) + cbor::number(2), 5, 5, 336},
         {rank(8, 0) + ones(7) + seven, 9, 9, 7},
+        {rank(8, 0) + ones(8), 9, 9, 1},
+        {rank(9, 0) + ones(9), 10, 10, 1},
+        {rank(16, 0) + ones(16), 17, 17, 1},
         {rank(9, 0) + ones(8) + seven, 10, 10, 7},
         {rank(9, 0) + seven + ones(8), 10, 10, 7},
         {rank(10, 0) + ones(8) + seven + seven, 11, 11, 49},
