@@ -142,6 +142,7 @@ TEST_CASE("floats of six bits stand one by one in numbers, and packed in a tenso
     };
     CHECK(bytes_of(open_numbers(4, "\x01\x3f\x20\x2a")) == "\xc1\x0f\xaa"); // 24 bits, the lowest first
     CHECK(bytes_of(open_numbers(5, "\x01\x3f\x20\x2a\x15")) == "\xc1\x0f\xaa\x15");
+    CHECK(bytes_of(open_numbers(6, "\x01\x3f\x20\x2a\x15\x2b")) == "\xc1\x0f\xaa\xd5\x0a");
     CHECK(bytes_of(open_numbers(3, "\x01\x3f\x20")) == std::string("\xc1\x0f\x02"));
     CHECK(bytes_of(open_numbers(1, "\xff\x01")) == "\x3f"); // bits that no writer sets
     CHECK(refusal(open_numbers(4, "\x01\x3f\x20")) == errc::size_mismatch);

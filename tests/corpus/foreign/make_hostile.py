@@ -148,6 +148,8 @@ def hostile_npy():
     yield "shape_product", npy(array(shape="(4294967296, 4294967296)"), eight), "shape_overflow", "the product, too"
     yield "shape_bytes", npy(array(shape="(4611686018427387904,)"), eight), "shape_overflow", "and in bytes"
     yield "shape_65_dimensions", npy(array(shape="(%s)" % ("1," * 65)), eight), "limit_exceeded", "64 dimensions"
+    yield "header_of_no_bytes", b"\x93NUMPY\1\0\0\0", "header_malformed", "a header says something"
+    yield "header_length_cut", b"\x93NUMPY\1\0\0", "file_too_small", "and how long it is"
     yield "data_cut", npy(array(), bytes(7)), "truncated", "all elements are there"
     yield "data_missing", npy(array(shape="(1152921504606846976,)")), "truncated", "likewise"
     yield "data_trailing", npy(array(), bytes(9)), "unclaimed_bytes", "and nothing else"
