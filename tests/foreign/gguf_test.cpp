@@ -385,5 +385,7 @@ TEST_CASE("counts of GGUF that the file has no room for are refused before anyth
         CHECK(refusal(file) == errc::truncated);
         CHECK((file || file.error().sentence().find("more than the file has room for") != std::string::npos));
     }
-    CHECK(refusal(opened(1, 0, support::bytes(24, '\0'))) == errc::name_invalid); // the smallest there could be
+    // The smallest that there could be are looked at: what they lack is a name.
+    CHECK(refusal(opened(1, 0, support::bytes(24, '\0'))) == errc::name_invalid);
+    CHECK(refusal(opened(0, 1, support::bytes(13, '\0'))) == errc::name_invalid);
 }
