@@ -132,7 +132,7 @@ public:
         if (!into_.objects.has_room() || !into_.components.has_room()) {
             return 0;
         }
-        const std::byte* const behind_name = pass_name(begin_ + position, name);
+        const std::byte* const behind_name = pass_word(begin_ + position, name);
         if (behind_name == nullptr || (IsDeterministic && !is_in_order(name))) {
             return 0;
         }
@@ -306,7 +306,7 @@ private:
 
     ZTENSOR_NOINLINE const std::byte* read_component(const std::byte* role) {
         std::string_view name;
-        const std::byte* const behind_role = into_.components.has_room() ? pass_name(role, name) : nullptr;
+        const std::byte* const behind_role = into_.components.has_room() ? pass_word(role, name) : nullptr;
         if (behind_role == nullptr) {
             return nullptr;
         }
@@ -331,6 +331,9 @@ private:
                                     fits(found.offset, found.length, like.data_end));
     }
 
+    [[nodiscard]] static const std::byte* pass_word(const std::byte* at, std::string_view& name) noexcept {
+        return IsDeterministic ? pass_shortest_name(at, name) : pass_name(at, name);
+    }
     [[nodiscard]] static const std::byte* pass_number(const std::byte* at, std::uint64_t& value) noexcept {
         return IsDeterministic ? pass_shortest_unsigned(at, value) : pass_unsigned(at, value);
     }
