@@ -110,8 +110,8 @@ inline constexpr std::size_t logical_types_of_1_2 = 6;
 
 namespace detail {
 
-[[nodiscard]] constexpr const logical_type_facts* find_logical_type_among(std::size_t first_rows,
-                                                                          std::string_view name) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE constexpr const logical_type_facts*
+find_logical_type_among(std::size_t first_rows, std::string_view name) noexcept {
     for (std::size_t row = 0; row < first_rows; ++row) {
         if (logical_types[row].name == name) {
             return &logical_types[row];

@@ -191,6 +191,35 @@ inline std::string in_some_key_order(std::size_t object) {
     return object_of(shape({2, 2}), "dense", map(1, key("data", component)));
 }
 
+/// Types, ranks, digests and encodings of all kinds, side by side.
+inline std::string of_some_kind(std::size_t object) {
+    using namespace cbor;
+    constexpr std::string_view types[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16",
+                                          "i8",  "u64", "u32", "u16",  "u8",  "bool"};
+    constexpr std::uint64_t widths[] = {8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1};
+    std::mt19937 dice(static_cast<unsigned>(object));
+    const std::size_t type = dice() % 13;
+    std::vector<std::uint64_t> dimensions(1 + dice() % 6, 1);
+    dimensions[0] = 4;
+    std::string fields = key("dtype", text(types[type])) + key("offset", number(next_offset(object))) +
+                         key("length", number(4 * widths[type]));
+    const bool has_encoding = dice() % 2 == 0, has_digest = dice() % 2 == 0;
+    fields += has_encoding ? key("encoding", text("raw")) : "";
+    fields += has_digest ? key("digest", text("crc32c:00112233")) : "";
+    const std::size_t count = std::size_t{3} + has_encoding + has_digest;
+    return object_of(shape(dimensions), "dense", map(1, key("data", map(count, fields))));
+}
+inline std::string with_three_attributes(std::size_t object) {
+    using namespace cbor;
+    const std::string attributes = key("layer", number(object)) + key("note", text(std::to_string(object % 1000))) +
+                                   key("heads", number(object % 64));
+    return map(4, key("shape", shape({2, 2})) + key("format", text("dense")) + key("attributes", map(3, attributes)) +
+                      key("components", map(1, key("data", component("f32", next_offset(object), 16)))));
+}
+inline std::string name_in_chinese(std::size_t object) {
+    return "\xe6\xa8\xa1\xe5\x9e\x8b." + std::to_string(object + 10'000'000) + ".\xe6\x9d\x83\xe9\x87\x8d";
+}
+
 inline constexpr family all[] = {
     {"dense, names in order", layer_name, dense, false, "1.2.0"},
     {"names in no order", layer_name, dense, true, "1.2.0"},
@@ -207,6 +236,9 @@ inline constexpr family all[] = {
     {"1,000 attributes", layer_name, with_attributes<true>, false, "1.2.0"},
     {"1,000 attributes in no order", layer_name, with_attributes<false>, false, "1.2.0"},
     {"fields in a new order each time", layer_name, in_some_key_order, false, "1.2.0"},
+    {"dense of some type, rank, digest and encoding", layer_name, of_some_kind, false, "1.2.0"},
+    {"three attributes of each object", layer_name, with_three_attributes, false, "1.2.0"},
+    {"names that are not ASCII", name_in_chinese, dense, false, "1.2.0"},
     {"dense of 1.0", layer_name, dense_1_0, false, "1.0"},
     {"dense of 0.1", layer_name, dense_0_1, false, "0.1"},
 };

@@ -68,9 +68,9 @@ field_names(const std::array<std::string_view, Count>&) -> field_names<Count>;
     const std::uint64_t bytes = load_little_64(key);
     const auto size = static_cast<std::size_t>(bytes & 0x1f);
     const std::uint64_t start = size < 7 ? bytes & ((std::uint64_t{1} << 8 * (size + 1)) - 1) : bytes;
-    std::size_t field = known.count;
-    for (std::size_t each = 0; each < known.count; ++each) {
-        field = known.starts[each] == start ? each : field; // no branch: keys may be in any order
+    std::size_t field = 0;
+    while (field < known.count && known.starts[field] != start) {
+        ++field;
     }
     for (std::size_t i = 7; field < known.count && i < size; i += 8) { // what is behind, of which the last may overlap
         const std::size_t at = i + 8 <= size ? i : size - 8;
@@ -79,6 +79,11 @@ field_names(const std::array<std::string_view, Count>&) -> field_names<Count>;
         }
     }
     return field;
+}
+
+/// Behind a key that was found: told by its head alone, so that a processor need not wait for which it is.
+[[nodiscard]] inline const std::byte* behind_key(const std::byte* key) noexcept {
+    return key + 1 + (std::to_integer<std::size_t>(*key) & 0x1f);
 }
 
 /// The bits that stand for some of `fields` in field_walk::seen.

@@ -133,8 +133,7 @@ public:
     }
 
     /// Whether an object that came by the general way, and whose components were noted, needs no other check.
-    [[nodiscard]] ZTENSOR_NOINLINE bool is_right(const object_record& object,
-                                                 std::uint64_t element_count) const noexcept {
+    [[nodiscard]] ZTENSOR_COLD bool is_right(const object_record& object, std::uint64_t element_count) const noexcept {
         const component_record& last = into_.components.back();
         if (object.format == format::dense && object.component_count == 1) {
             return role_name(into_, last) == "data" &&
@@ -154,7 +153,7 @@ public:
     /// Notes the name of an object that comes by the general way.
     void note_name(std::string_view name) noexcept {
         if (!IsDeterministic) { // whose reader has seen to it
-            into_.names_are_sorted = into_.names_are_sorted && (last_name_.empty() || last_name_ < name);
+            into_.names_are_sorted = into_.names_are_sorted && is_in_order(name);
         }
         last_name_ = name;
     }
@@ -254,18 +253,17 @@ private:
     }
 
     /// Of an object that has other parts than a dense one.
-    [[nodiscard]] bool has_right_parts(const object_record& object) const noexcept {
+    [[nodiscard]] ZTENSOR_NOINLINE bool has_right_parts(const object_record& object) const noexcept {
         if (!are_right_ || object.format == format::dense) {
             return false;
         }
         if (object.format == format::sparse_csr) {
-            return is_right_csr(into_, object, blobs_end_);
+            return is_right_csr(into_, object);
         }
-        if (IsDeterministic) { // of which more is asked
+        if (IsDeterministic || object.format == format::sparse_coo) { // of which more is asked
             return false;
         }
-        return !object.format ||
-               (object.format == format::sparse_coo ? is_right_coo(into_, object) : has_required_roles(into_, object));
+        return !object.format || has_required_roles(into_, object);
     }
 
     const std::byte* read_components(std::uint32_t count, const std::byte* at) {
@@ -283,20 +281,24 @@ private:
         if (behind_role == nullptr) {
             return nullptr;
         }
-        return components_.read([&](const component_pattern& like) {
+        std::uint64_t element_bytes = 0;
+        const std::byte* const behind = components_.read([&](const component_pattern& like) {
             pattern::run_positions begins;
             numbers found;
-            const std::byte* const behind = pass_runs(like.bytes, behind_role, begins, found, 0);
-            if (behind != nullptr && !has_place(like.words, found)) {
+            const std::byte* const end = pass_runs(like.bytes, behind_role, begins, found, 0);
+            if (end != nullptr && !has_place(like.words, found)) {
                 return static_cast<const std::byte*>(nullptr);
             }
-            if (behind != nullptr) {
-                component_record& component = add_component(like.words, begins, found);
-                component.role = {position(static_cast<std::size_t>(role - begin_))};
-                are_right_ = are_right_ && is_right_part(into_, component, like.words.element_bytes, blobs_end_);
+            if (end != nullptr) {
+                element_bytes = like.words.element_bytes;
+                add_component(like.words, begins, found).role = {position(static_cast<std::size_t>(role - begin_))};
             }
-            return behind;
+            return end;
         });
+        if (behind != nullptr) {
+            are_right_ = are_right_ && is_right_part(into_, into_.components.back(), element_bytes, blobs_end_);
+        }
+        return behind;
     }
 
     /// Of version 2, where it is not looked at again. Offsets of blobs count from the start of their own file.

@@ -39,7 +39,7 @@ inline constexpr field_names component_field_names(component_fields);
         if (field == field_count || places[field].is_present()) {
             return nullptr;
         }
-        at += 1 + known.names[field].size();
+        at = behind_key(at);
         places[field] = {static_cast<std::uint32_t>(at - index)};
         std::string_view word;
         const bool is_number = field >= first_number && field <= last_number;

@@ -179,23 +179,19 @@ inline bool manifest_reader::read_and_learn(component_record& component) {
     component_fields_.clear();
     const std::size_t begin = scan_.cursor().position();
     const std::size_t changes = scan_.changes();
-    if (!patterns_.learns() && take_plain_component(component)) {
-        interpret(into_, component);
-        patterns_.note_component(component);
-        return true;
-    }
-    if (!read_component(component)) {
+    const bool is_plain = !patterns_.learns() && take_plain_component(component);
+    if (!is_plain && !read_component(component)) {
         return false;
     }
     interpret(into_, component);
     patterns_.note_component(component);
-    if (changes == scan_.changes()) { // else the index no longer holds what was read
+    if (!is_plain && changes == scan_.changes()) { // else the index no longer holds what was read
         patterns_.learn(component, begin, scan_.cursor().position(), component_fields_);
     }
     return true;
 }
 
-inline bool manifest_reader::read_component(component_record& component) {
+ZTENSOR_COLD inline bool manifest_reader::read_component(component_record& component) {
     static constexpr std::string_view fields_1_0[] = {"offset", "length", "encoding", "digest"};
     static constexpr std::size_t place_of_1_0[] = {2, 3, 5, 6}; // among the fields of later versions
     static constexpr field_names known_1_0(fields_1_0);
@@ -214,7 +210,7 @@ inline bool manifest_reader::read_component(component_record& component) {
     return scan_.leave(walk) && require(walk, is_1_0 ? required_1_0 : required);
 }
 
-inline bool manifest_reader::read_field(component_record& component, std::size_t field) {
+ZTENSOR_COLD inline bool manifest_reader::read_field(component_record& component, std::size_t field) {
     switch (field) {
     case 0:
         return scan_.read_text(component.dtype_word);

@@ -150,7 +150,7 @@ ZTENSOR_COLD inline bool manifest_reader::interpret_words_0_1(const tensor_words
         object.format = format::sparse_coo;
         component.holds_indices = sparse_format != "coo" || !words.coords.is_present();
     }
-    const known_word<dtype> storage = find_storage(scan_.text(component.dtype_word), &dtype_facts::long_name);
+    const known_word<dtype> storage = find_storage(scan_.text(component.dtype_word), long_storage_names);
     const bool has_byte_order = !storage || width_bytes(*storage) > 1 || component.holds_indices;
     if (!words.data_endianness.is_present() || !has_byte_order ||
         scan_.text(component.encoding_word) != name(encoding::raw)) {

@@ -147,7 +147,7 @@ inline bool manifest_reader_2::read_shard_of_part() noexcept {
 
 /// What the words mean, and where the blob lies in the row of files. `position` is where the part starts.
 inline bool manifest_reader_2::interpret(component_record& part, std::size_t position) noexcept {
-    part.dtype = find_storage(into_.text(part.dtype_word), &dtype_facts::name);
+    part.dtype = find_storage(into_.text(part.dtype_word), storage_names);
     if (!part.dtype || part.dtype == dtype::boolean) {
         return cursor_.fail(errc::unknown_dtype, part.dtype_word.position, "a storage type that is none of the 12");
     }

@@ -71,21 +71,18 @@ namespace detail {
            part.length % element_bytes == 0 && has_right_place(index, part, blobs_end);
 }
 
-/// A sparse_csr object that is stored as it is, in parts of which all words are known and no two have one role.
-[[nodiscard]] ZTENSOR_COLD inline bool is_right_csr(const manifest& index, const object_record& object,
-                                                    std::uint64_t blobs_end) noexcept {
+/// A sparse_csr object whose parts, no two of which have one role, are right each by itself.
+[[nodiscard]] ZTENSOR_COLD inline bool is_right_csr(const manifest& index, const object_record& object) noexcept {
     static constexpr std::string_view roles[] = {"values", "indices", "indptr"};
     constexpr std::size_t values = 0, indices = 1, indptr = 2;
     std::uint64_t counts[] = {0, 0, 0};
     for (const component_record& part : index.components_of(object)) {
         const std::size_t role = place_of(index.text(part.role), roles);
         const bool has_type = role == values || (part.dtype == dtype::u64 && part.logical_type == plain_type);
-        const std::uint64_t width = element_bytes(part);
-        if (role > indptr || !has_type || part.encoding != encoding::raw || part.states_uncompressed_length ||
-            part.length % width != 0 || !has_right_place(index, part, blobs_end)) {
+        if (role > indptr || !has_type) {
             return false;
         }
-        counts[role] = part.length / width;
+        counts[role] = part.length / element_bytes(part);
     }
     constexpr std::byte two_dimensions{0x82};
     const std::byte* const shape = index.from(object.shape).data();
@@ -103,19 +100,6 @@ namespace detail {
         }
     }
     return true;
-}
-
-/// A sparse_coo object of less than 24 dimensions that is stored as it is, of whose parts all words are known.
-[[nodiscard]] ZTENSOR_COLD inline bool is_right_coo(const manifest& index, const object_record& object) noexcept {
-    if (!has_required_roles(index, object)) {
-        return false;
-    }
-    const component_record& values = *find_component(index, object, "values");
-    const component_record& coords = *find_component(index, object, "coords");
-    const std::size_t rank = std::to_integer<std::size_t>(*index.from(object.shape).data()) - 0x80;
-    return rank - 1 < 23 && coords.dtype == dtype::u64 && coords.logical_type == plain_type &&
-           checked_multiply(values.length / element_bytes(values), std::uint64_t{rank}) ==
-               coords.length / sizeof(std::uint64_t);
 }
 
 } // namespace detail

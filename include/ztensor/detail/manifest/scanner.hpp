@@ -247,7 +247,7 @@ private:
         if (walk.field == walk.known.count) {
             return false;
         }
-        const std::byte* const end = key + 1 + walk.known.names[walk.field].size();
+        const std::byte* const end = behind_key(key);
         if (end > index_.end()) {
             return false;
         }

@@ -4,6 +4,8 @@
 #ifndef ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
 
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/dtype.hpp>
 
@@ -31,12 +33,31 @@ namespace detail {
     return is_before_1_2 ? generation::v1_1 : generation::v1_2;
 }
 
-/// The storage type of which `name` is the word. Not find_dtype(): that unrolls into a kilobyte.
-[[nodiscard]] ZTENSOR_COLD inline known_word<dtype> find_storage(std::string_view word,
-                                                                 std::string_view dtype_facts::*name) noexcept {
-    for (const dtype_facts& row : dtypes) {
-        if (row.*name == word) {
-            return row.id;
+/// The words of storage types, each as the number that its characters make.
+struct storage_words {
+    explicit constexpr storage_words(std::string_view dtype_facts::*name) noexcept {
+        for (std::size_t row = 0; row < dtypes.size(); ++row) {
+            const std::string_view word = dtypes[row].*name;
+            for (std::size_t i = 0; i < word.size(); ++i) { // at most 8: else this is no constant
+                numbers[row] |= static_cast<std::uint64_t>(word[i]) << 8 * i;
+            }
+        }
+    }
+    std::uint64_t numbers[dtypes.size()] = {};
+};
+inline constexpr storage_words storage_names(&dtype_facts::name);
+inline constexpr storage_words long_storage_names(&dtype_facts::long_name);
+
+/// The storage type of that word. Not find_dtype(), which unrolls into a kilobyte, and compares text.
+[[nodiscard]] ZTENSOR_NOINLINE inline known_word<dtype> find_storage(std::string_view word,
+                                                                     const storage_words& words) noexcept {
+    if (word.empty() || word.size() > sizeof(std::uint64_t) || word.back() == '\0') { // which adds nothing to a number
+        return {};
+    }
+    const std::uint64_t number = load_little(as_bytes(word).data(), word.size());
+    for (std::size_t row = 0; row < dtypes.size(); ++row) {
+        if (words.numbers[row] == number) {
+            return dtypes[row].id;
         }
     }
     return {};
@@ -59,10 +80,10 @@ ZTENSOR_COLD inline void interpret_dtype(const manifest& index, std::string_view
         return;
     }
     if (from <= generation::v1_0) {
-        component.dtype = find_storage(word, &dtype_facts::long_name);
+        component.dtype = find_storage(word, long_storage_names);
         return;
     }
-    component.dtype = find_storage(word, &dtype_facts::name);
+    component.dtype = find_storage(word, storage_names);
     if (!component.dtype && from == generation::v1_1) {
         for (std::size_t row = 0; row < logical_types.size(); ++row) {
             if (logical_types[row].name_as_dtype == word && !word.empty()) {

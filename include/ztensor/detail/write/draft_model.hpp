@@ -112,7 +112,7 @@ private:
     ZTENSOR_COLD void interpret(const component_entry& entry, component_record& record) {
         const bool is_0_1 = version_ == format_version::v0_1;
         record.dtype_word = put(entry.dtype);
-        record.dtype = find_storage(entry.dtype, &dtype_facts::name);
+        record.dtype = find_storage(entry.dtype, storage_names);
         if (version_ == format_version::v2) {
             interpret_2(entry, record);
             return;
