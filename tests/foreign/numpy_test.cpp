@@ -209,3 +209,22 @@ TEST_CASE("arrays of other files are copied into .zt as they are") {
         }
     }
 }
+
+TEST_CASE("the record behind the bytes of an entry may be its three numbers alone") {
+    std::string content = support::read_file(support::foreign_corpus_path("npz/streamed.npz"));
+    const std::size_t directory = content.find("PK\1\2");
+    constexpr std::size_t long_bytes = 24, short_bytes = 12; // with a magic and sizes of 8 bytes, or of 4
+    REQUIRE(content.substr(directory - long_bytes, 4) == "PK\7\x08");
+    const std::string numbers = content.substr(directory - 20, 8) + content.substr(directory - 8, 4);
+    content.replace(directory - long_bytes, long_bytes, numbers);
+    const std::size_t offset_of_directory = content.size() - 6;
+    content.replace(offset_of_directory, 4, support::little_endian(directory - long_bytes + short_bytes, 4));
+    const support::temp_dir folder;
+    support::write_file(folder / "short.npz", content);
+    const auto file = open_any(folder / "short.npz");
+    REQUIRE(support::outcome(file) == "ok");
+    CHECK(file->verify().value().mismatches.empty());
+    support::write_file(folder / "short.npz",
+                        content.replace(directory - long_bytes, 1, 1, content[directory - 20] == 'x' ? 'y' : 'x'));
+    CHECK(refusal(open_any(folder / "short.npz")) == errc::zip_malformed);
+}
