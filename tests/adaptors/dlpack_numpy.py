@@ -7,6 +7,7 @@ Status 77 with a line "SKIPPED: why" where NumPy or Python's headers can't be ha
 """
 
 import gc
+import os
 import pathlib
 import subprocess
 import sys
@@ -48,9 +49,10 @@ def prepare(folder, compiler):
     python = environment / "bin" / "python"
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", environment])
     run_or_skip("installing NumPy", [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                                     "--retries", "2", "--timeout", "20", NUMPY])
+                                     "--no-compile", "--retries", "2", "--timeout", "20", NUMPY])
     compile_module(folder, compiler)
-    return subprocess.call([str(python), "-B", __file__, "check", str(folder)])
+    compiled_when_needed = dict(os.environ, PYTHONPYCACHEPREFIX=str(folder / "pycache"))
+    return subprocess.call([str(python), __file__, "check", str(folder)], env=compiled_when_needed)
 
 
 class Lent:

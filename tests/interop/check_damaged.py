@@ -191,14 +191,14 @@ class Tally:
         print(f"FAIL {kept} from {origin}: {what}")
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Damage and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", type=Path)
     parser.add_argument("--inspect", nargs="+", required=True)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     paths = [path for folder in arguments.directories for path in sorted(folder.rglob("*.zt"))]
     paths = [path for path in paths if path.stat().st_size <= MOST_BYTES]
     dice = random.Random(arguments.seed)

@@ -180,14 +180,14 @@ def differences(zt: list[str], written: Written, options: list[str]) -> Iterator
         yield from npz_differences(back, arrays)
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Write and compare; only differences get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--zt", nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=30)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     passed = failed = 0
     writers = {"safetensors": write_safetensors, "packed": write_packed, "npz": write_npz, "npy": write_npy,
                "blocks": write_blocks}  # fmt: skip

@@ -156,7 +156,7 @@ def problem_of(inspect: list[str], written: Written) -> str | None:
     return next(differences(json.loads(result.stdout), kind, arrays, attributes), None)
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Write and compare; only differences get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
@@ -164,7 +164,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--only", nargs="+", choices=sorted(WRITERS), default=sorted(WRITERS))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     passed = failed = 0
     for kind in arguments.only:
         folder = arguments.out / kind

@@ -55,13 +55,13 @@ def difference(command: list[str], path: Path, way: str, out: Path) -> str | Non
     return None if problem is None else f"{way}: {problem}"
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Every way for all files of all directories; only problems get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--go-on", nargs="+", required=True)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     arguments.out.mkdir(parents=True, exist_ok=True)
     paths = [path for folder in arguments.directories for path in sorted(folder.glob("*.zt"))]
     passed = failed = 0

@@ -44,12 +44,12 @@ def difference(inspect: list[str], path: Path) -> str | None:
         return f"no JSON: {error}"
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Compare all files of all directories; only differences get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", type=Path)
     parser.add_argument("--inspect", nargs="+", required=True)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     paths = [path for folder in arguments.directories for path in sorted(folder.glob("*.zt"))]
     problems = {path: problem for path in paths if (problem := difference(arguments.inspect, path)) is not None}
     for path, problem in problems.items():

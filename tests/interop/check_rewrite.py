@@ -98,13 +98,13 @@ def difference(rewrite: list[str], path: Path, out: Path) -> str | None:
     return first_difference(original_meaning(data), meaning(rewritten), "")
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Rewrite all files of all directories; only problems get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directories", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rewrite", nargs="+", required=True)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     paths = [path for folder in arguments.directories for path in sorted(folder.glob("*.zt"))]
     problems = {path: difference(arguments.rewrite, path, arguments.out / path.name) for path in paths}
     failed = {path: problem for path, problem in problems.items() if problem is not None}

@@ -168,14 +168,14 @@ def sharded_difference(inspect: list[str], folder: Path, root: bytes) -> str | N
     return None if status(inspect, path) == 1 else "a missing shard was not found"
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Write and compare; only differences get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--inspect", nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=60)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     arguments.directory.mkdir(parents=True, exist_ok=True)
     random_ = random.Random(arguments.seed)
     problems, tried = [], 0

@@ -465,7 +465,7 @@ class Checks:
         check_same(folder / "back.zt", folder / "theirs.zt")
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Every check so often; only problems get a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
@@ -473,7 +473,7 @@ def main() -> int:
     parser.add_argument("--migrate", nargs="+", required=True)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     checks = Checks(arguments.write, arguments.migrate, arguments.seed)
     names = ("canonical", "in_any_order_and_alignment", "in_pieces", "compressed", "with_sha256", "appended", "sharded",
              "there_and_back")

@@ -65,14 +65,14 @@ def write(case: Case, folder: Path, seed: int) -> None:
     (folder / f"{case.name}.json").write_text(json.dumps(head | description, indent=1) + "\n", encoding="utf-8")
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Write all files that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outdir", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="write only files whose name holds this text")
     parser.add_argument("--questions", action="store_true", help="write the files on open points instead")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     arguments.outdir.mkdir(parents=True, exist_ok=True)
     chosen = [
         case

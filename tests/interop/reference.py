@@ -230,7 +230,7 @@ def description_or_error(data: bytes) -> Json:
         return {"refused": str(error)}
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Read or write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -241,7 +241,7 @@ def main() -> int:
     writing.add_argument("outdir", type=Path)
     writing.add_argument("--seed", type=int, default=1)
     writing.add_argument("--questions", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if arguments.command == "write":
         return write_all(arguments.outdir, arguments.seed, arguments.questions)
     results = [read_one(path, arguments.known_limits) for path in arguments.files]

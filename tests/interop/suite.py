@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one.
+"""The whole comparison, as CTest runs it: makes a virtual environment, then runs the scripts beside this one, those of
+each reference in one process, so that a file is described once.
 
 Usage: suite.py --work DIR --inspect COMMAND... --rewrite COMMAND... --save-model COMMAND... --migrate COMMAND...
                 --go-on COMMAND... --write-v2 COMMAND... --zt COMMAND... [--seed N]
@@ -10,9 +11,12 @@ Status 0 if everything agrees, 1 if not, 77 with a line "SKIPPED: why" if the Py
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import shutil
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,21 +41,34 @@ def run_or_skip(what: str, command: list[str]) -> None:
         skip(f"{what} failed: {lines[-1]}")
 
 
-def environment(folder: Path, requirements: str) -> str:
-    """A Python with the packages of the requirements files of that pattern."""
+def environment(folder: Path) -> str:
+    """A Python with all packages; but for the reference of version 2, which lies beside them in a folder of its own."""
     if sys.version_info < OLDEST_PYTHON:
         skip("the second implementation needs Python {}.{}, this is {}.{}".format(*OLDEST_PYTHON, *sys.version_info))
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     install += ["--retries", "2", "--timeout", "20"]
-    install += [word for path in sorted(HERE.glob(requirements)) for word in ("-r", str(path))]
-    run_or_skip("installing Python packages", install)
+    version_2 = (HERE / "version_2.txt").read_text(encoding="utf-8").splitlines()
+    reference = [line for line in version_2 if line.startswith("ztensor")]
+    others = [line for line in version_2 if line and not line.startswith(("ztensor", "#"))]
+    files = [word for path in sorted(HERE.glob("requirements*.txt")) for word in ("-r", str(path))]
+    run_or_skip("installing Python packages", [*install, *files, *others])
+    target = ["--no-deps", "--upgrade", "--target", str(folder / "version_2")]
+    run_or_skip("installing the reference of version 2", [*install, *target, *reference])
     return str(python)
 
 
+def compare_in(python: str, work: Path, which: str) -> bool:
+    """Run the comparisons of COMPARISONS that are called so, in one process; modules are compiled when they are needed."""
+    variables = dict(os.environ, PYTHONPYCACHEPREFIX=str(work / "pycache"))
+    if which == "version_2":
+        variables["PYTHONPATH"] = str(work / "environment" / "version_2")
+    return subprocess.call([python, str(HERE / "suite.py"), *sys.argv[1:], "--only", which], env=variables) == 0
+
+
 def run(title: str, *command: object) -> bool:
-    """Run one step; whether it succeeded."""
+    """Run one program; whether it succeeded."""
     print(f"\n== {title}", flush=True)
     status = subprocess.call([str(word) for word in command])
     if status != 0:
@@ -59,51 +76,65 @@ def run(title: str, *command: object) -> bool:
     return status == 0
 
 
-def compare_version_2(python: str, arguments: argparse.Namespace) -> list[bool]:
+def script(title: str, name: str, *words: object) -> bool:
+    """Run one script in this process; whether it succeeded."""
+    print(f"\n== {title}", flush=True)
+    status: object = 1
+    try:
+        status = importlib.import_module(name).main([str(word) for word in words])
+    except SystemExit as end:
+        status = end.code
+    except Exception:
+        traceback.print_exc()
+    if status != 0:
+        print(f"FAILED with status {status}: {title}", flush=True)
+    return status == 0
+
+
+def compare_version_2(arguments: argparse.Namespace) -> list[bool]:
     """With the reference of version 2."""
     read, written = (arguments.work / "files" / name for name in ("version_2", "version_2_written"))
     seed, commands = ["--seed", arguments.seed], ["--write", *arguments.write_v2, "--migrate", *arguments.migrate]
     return [
-        run("write files of version 2 with its reference, and inspect them", python, "-B", HERE / "check_v2.py", read,
-            "--inspect", *arguments.inspect, *seed),
-        run("write files of version 2 beside its reference", python, "-B", HERE / "check_v2_written.py", "--out", written,
-            *commands, *seed),
+        script("write files of version 2 with its reference, and inspect them", "check_v2", read, "--inspect",
+               *arguments.inspect, *seed),
+        script("write files of version 2 beside its reference", "check_v2_written", "--out", written, *commands, *seed),
     ]
 
 
-def compare(python: str, arguments: argparse.Namespace) -> list[bool]:
+def compare(arguments: argparse.Namespace) -> list[bool]:
     """Every comparison but those of version 2; whether each succeeded."""
     files = arguments.work / "files"
     shutil.rmtree(files, ignore_errors=True)
     generated, referenced, written = files / "generated", files / "by_reference", files / "by_examples"
     written.mkdir(parents=True)
 
-    def script(title: str, name: str, *words: object) -> bool:
-        return run(title, python, "-B", HERE / name, *words)
-
     seed = ["--seed", arguments.seed]
     inspect, rewrite = ["--inspect", *arguments.inspect], ["--rewrite", *arguments.rewrite]
     results = [
-        script("generate files of all generations", "generate.py", generated, *seed),
-        script("write files with the reference", "reference.py", "write", referenced, *seed),
-        script("inspect them and the golden files", "check_inspect.py", GOLDEN, generated, referenced, *inspect),
+        script("generate files of all generations", "generate", generated, *seed),
+        script("write files with the reference", "reference", "write", referenced, *seed),
+        script("inspect them and the golden files", "check_inspect", GOLDEN, generated, referenced, *inspect),
         run("save a model", *arguments.save_model, written / "saved_model.zt"),
-        script("rewrite all files", "check_rewrite.py", GOLDEN, generated, referenced, "--out", written, *rewrite),
-        script("inspect what was written", "check_inspect.py", written, *inspect),
+        script("rewrite all files", "check_rewrite", GOLDEN, generated, referenced, "--out", written, *rewrite),
+        script("inspect what was written", "check_inspect", written, *inspect),
     ]
     damaged = ["--count", 300, *seed]
-    results.append(script("damage files", "check_damaged.py", GOLDEN, generated, referenced, *inspect, *damaged))
+    results.append(script("damage files", "check_damaged", GOLDEN, generated, referenced, *inspect, *damaged))
     gone_on, go_on = files / "gone_on_with", ["--go-on", *arguments.go_on]
     title = "append to all files and edit them"
-    results.append(script(title, "check_go_on.py", GOLDEN, generated, referenced, "--out", gone_on, *go_on))
-    results.append(script("inspect what became of them", "check_inspect.py", gone_on, *inspect))
+    results.append(script(title, "check_go_on", GOLDEN, generated, referenced, "--out", gone_on, *go_on))
+    results.append(script("inspect what became of them", "check_inspect", gone_on, *inspect))
     title = "write files of other formats with their packages, and inspect them"
-    results.append(script(title, "check_foreign.py", files / "foreign", *inspect, *seed))
+    results.append(script(title, "check_foreign", files / "foreign", *inspect, *seed))
     title = "convert files of other formats there and back"
-    results.append(script(title, "check_export.py", files / "exported", "--zt", *arguments.zt, *seed))
+    results.append(script(title, "check_export", files / "exported", "--zt", *arguments.zt, *seed))
     names = sorted([*written.glob("*.zt"), *gone_on.glob("*.zt")])
-    results.append(script("read it with the reference", "reference.py", "read", "--known-limits", *names))
+    results.append(script("read it with the reference", "reference", "read", "--known-limits", *names))
     return results
+
+
+COMPARISONS = {"all_others": compare, "version_2": compare_version_2}
 
 
 def main() -> int:
@@ -113,10 +144,14 @@ def main() -> int:
     for example in ("--inspect", "--rewrite", "--save-model", "--migrate", "--go-on", "--write-v2", "--zt"):
         parser.add_argument(example, nargs="+", required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=sorted(COMPARISONS), help="these comparisons, here and now")
     arguments = parser.parse_args()
-    results = compare(environment(arguments.work / "environment", "requirements*.txt"), arguments)
-    results += compare_version_2(environment(arguments.work / "environment_2", "version_2.txt"), arguments)
-    print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
+    if arguments.only:
+        results = COMPARISONS[arguments.only](arguments)
+        print(f"\n{results.count(True)} steps succeeded, {results.count(False)} failed")
+    else:
+        python = environment(arguments.work / "environment")
+        results = [compare_in(python, arguments.work, which) for which in COMPARISONS]
     return 0 if all(results) else 1
 
 

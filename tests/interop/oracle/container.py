@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from .cbor import Kind, Node, scan
@@ -23,6 +24,7 @@ class Index:
     root: Node | None  # None: the file has no index at all (16 bytes)
 
 
+@functools.lru_cache(maxsize=8)  # what looks at a file asks for its index several times
 def locate(data: bytes) -> Index:
     """Find and scan the index."""
     if data.startswith(MAGIC_0_1):
