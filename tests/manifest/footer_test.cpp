@@ -222,6 +222,23 @@ TEST_CASE("the limit of a manifest is exact") {
     }
 }
 
+TEST_CASE("the limit of a manifest of version 2 is exact") {
+    const auto footer = ztensor::detail::encode_footer_2({4096, 50, 0});
+    const ztensor::bytes_view tail(footer.data(), footer.size());
+    const std::uint64_t file_bytes = 4096 + 50 + footer.size();
+    CHECK(locate_manifest(container::zt_2, tail, file_bytes, 50).has_value());
+    CHECK(locate_manifest(container::zt_2, tail, file_bytes, 49).error().code() == errc::manifest_too_large);
+}
+
+TEST_CASE("a magic with another number is one of a generation to come") {
+    const auto kind_of_error = [](const char* head) { return code_of_head(bytes(head, 8), 100); };
+    CHECK(kind_of_error("ZTEN1001") == errc::unsupported_container);
+    CHECK(kind_of_error("\x89ZT3\r\n\x1a\n") == errc::unsupported_container);
+    CHECK(kind_of_error("\x89ZT:\r\n\x1a\n") == errc::bad_magic);
+    CHECK(kind_of_error("\x89ZT/\r\n\x1a\n") == errc::bad_magic);
+    CHECK(kind_of_error("\x89ZT2\r\n\x1a\r") == errc::bad_magic);
+}
+
 TEST_CASE("a cut-off file is told its length") {
     CHECK(ztensor::detail::missing_footer(12345).sentence().find("12345 bytes") != std::string::npos);
     CHECK(ztensor::detail::missing_footer(12345).code() == errc::truncated);
