@@ -4,7 +4,8 @@
 usage: report.py FOLDER PROFILE PROGRAM...
 
 Prints the tables that FOLDER/summary.md gets; FOLDER/uncovered.txt gets every line, branch and condition that is missing,
-with its text and what justified.txt says of it. Status 1 if something is missing that is not justified there.
+with its text and what justified.txt says of it. Status 1 if more is missing without a reason than justified.txt still
+allows.
 """
 
 import collections
@@ -54,16 +55,18 @@ class justification:
 
 def read_justifications():
     """Paragraphs: `= CLASS: why`, which may go on in more lines that begin with two spaces, and the class's patterns."""
-    found, reasons = [], {}
+    found, reasons, allowed = [], {}, 0
     for line in (HERE / "justified.txt").read_text(encoding="utf-8").split("\n"):
-        if line.startswith("= "):
+        if line.startswith("not judged yet: "):
+            allowed = int(line.split(": ")[1])
+        elif line.startswith("= "):
             reason, why = line[2:].split(": ", 1)
             reasons[reason] = why
         elif line.startswith("  "):
             reasons[reason] += " " + line.strip()
         elif line and not line.startswith("#"):
             found.append(justification(reason, line))
-    return found, reasons
+    return found, reasons, allowed
 
 
 Missing = collections.namedtuple("Missing", "header kind line column text")
@@ -130,9 +133,16 @@ class header:
                     text = f"never {way}: {self.text(place)} … {self.after(place)}"
                     yield Missing(self, "branches", *place[:2], text)
         for place, shown in sorted(self.decisions.items()):
-            for number, each in enumerate(shown, 1):
+            inner = self.conditions_in(place)
+            for number, (each, of) in enumerate(zip(shown, inner if len(inner) == len(shown) else [place] * len(shown)), 1):
                 if not each:
-                    yield Missing(self, "conditions", *place[:2], f"condition {number}: {self.text(place)}")
+                    text = f"condition {number}: {self.text(of)} … of: {self.text(place)}"
+                    yield Missing(self, "conditions", *of[:2], text)
+
+    def conditions_in(self, decision):
+        """The places of its conditions: they are branches, too."""
+        return sorted(place for uses in self.uses.values() for place in uses
+                      if place != decision and decision[:2] <= place[:2] and place[2:] <= decision[2:])
 
     def counts(self):
         return {"lines": len(self.lines), "branches": 2 * len(self.branches),
@@ -210,7 +220,7 @@ def tables(headers, missing, reason_of, reasons):
 def main():
     folder, profile, programs = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     headers = sorted(read_headers(profile, programs).values(), key=lambda each: each.name)
-    justifications, reasons = read_justifications()
+    justifications, reasons, allowed = read_justifications()
     missing = [each for header_ in headers for each in header_.missing()]
     reason_of = {}
     for each in missing:
@@ -218,6 +228,12 @@ def main():
             if justified.holds_for(each):
                 justified.is_used = True
                 reason_of.setdefault(each, justified.reason)
+    # What is only ever true or only ever false can't be shown to matter: the reason is the same.
+    ways = {(each.header, each.line, each.column): reason_of[each] for each in reason_of if each.kind == "branches"}
+    for each in missing:
+        reason = ways.get((each.header, each.line, each.column))
+        if each.kind == "conditions" and reason is not None:
+            reason_of.setdefault(each, reason)
 
     table = list(tables(headers, missing, reason_of, reasons))
     (folder / "summary.md").write_text("\n".join(table) + "\n", encoding="utf-8")
@@ -231,10 +247,9 @@ def main():
         if not justified.is_used:
             print(f"Nothing that is missing here is justified by: {justified.line}", file=sys.stderr)
     open_ones = [each for each in missing if each not in reason_of and (each.kind != "conditions" or is_check(each.header.name))]
-    if open_ones:
-        print(f"{len(open_ones)} lines, branches and conditions are missing and not justified: the first in {folder}/uncovered.txt",
-              file=sys.stderr)
-    return 1 if open_ones else 0
+    print(f"{len(open_ones)} lines, branches and conditions are missing and not justified, of {allowed} that may be: they stand"
+          f" first in {folder}/uncovered.txt", file=sys.stderr)
+    return 1 if len(open_ones) > allowed else 0
 
 
 if __name__ == "__main__":

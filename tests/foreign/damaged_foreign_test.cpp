@@ -133,3 +133,12 @@ TEST_CASE("a model of ONNX is known by its first three bytes, whatever field com
     CHECK(found("\x08\x07\x11") == "bad_magic");
     CHECK(found("\x08\x07\x7a") == "bad_magic");
 }
+
+TEST_CASE("the limits of options hold for archives") {
+    const auto found = [](const ztensor::read_options& options) {
+        return support::outcome(ztensor::open_any("tests/corpus/foreign/npz/stored.npz", options));
+    };
+    CHECK(found(ztensor::read_options()) == "ok");
+    CHECK(found(ztensor::read_options().max_objects(1)) == "limit_exceeded");
+    CHECK(found(ztensor::read_options().max_manifest_bytes(40)) == "manifest_too_large");
+}

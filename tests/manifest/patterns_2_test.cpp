@@ -33,7 +33,7 @@ using support::bytes;
 using ztensor::errc;
 
 /// All that the index says, or why it is refused.
-std::string read(const bytes& index, std::uint64_t offset, bool uses_patterns) {
+std::string read_index(const bytes& index, std::uint64_t offset, bool uses_patterns) {
     detail::manifest into;
     REQUIRE(into.index.allocate(index.size(), detail::pattern::reach_bytes));
     std::memcpy(into.index.data(), index.data(), index.size());
@@ -111,8 +111,8 @@ TEST_CASE("indices of version 2 are the same by pattern and by the general way, 
     using namespace patterns_2;
     std::size_t compared = 0;
     const auto check = [&](const bytes& index, std::uint64_t offset) {
-        const std::string general = read(index, offset, false);
-        if (const std::string fast = read(index, offset, true); fast != general) {
+        const std::string general = read_index(index, offset, false);
+        if (const std::string fast = read_index(index, offset, true); fast != general) {
             CAPTURE(support::to_hex(support::bytes_of(index)));
             CHECK(fast == general);
         }

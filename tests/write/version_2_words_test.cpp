@@ -4,6 +4,7 @@
 // weights, options.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/counted_memory.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
@@ -17,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -164,6 +166,22 @@ TEST_CASE("options that were not set by their own functions are refused") {
     CHECK(folder.names() == std::vector<std::string>{"m.zt"});
 }
 
+TEST_CASE("a layout of version 2 is called by a vendor, a name and a number") {
+    using namespace version_2_words;
+    const auto answer = [](const char* layout) {
+        writer to = to_memory_2();
+        return support::outcome(to.add_object("w", ztensor::object_draft(layout, {2}).component("data", two)));
+    };
+    CHECK(answer("dense") == "ok");
+    CHECK(answer("vendor.layout/1") == "ok");
+    CHECK(answer("v.l/12") == "ok");
+    for (const char* const layout : {"", "vendor", "vendor/1", ".layout/1", "vendor./1", "vendor.layout/",
+                                     "vendor.layout", "vendor.layout/1x", "vendor.layout/x", "vendor/layout.1"}) {
+        CAPTURE(layout);
+        CHECK(answer(layout) == "not_expressible");
+    }
+}
+
 TEST_CASE("a stream that is over takes and says nothing more") {
     using namespace version_2_words;
     for (const format_version version : {format_version::v1_2, format_version::v2}) {
@@ -183,3 +201,77 @@ TEST_CASE("a stream that is over takes and says nothing more") {
         CHECK(refusal(bools.finish()) == errc::writer_closed);
     }
 }
+
+TEST_CASE("what is in the file already is found there again, also where it left memory long ago") {
+    using namespace version_2_words;
+    const support::temp_dir folder;
+    std::vector<std::uint32_t> many(3 << 18);
+    for (std::size_t i = 0; i < many.size(); ++i) {
+        many[i] = static_cast<std::uint32_t>(i * 2654435761U);
+    }
+    for (const bool direct : {false, true}) {
+        for (const store& how : {store(), store().zstd(1), store().digest(ztensor::digest::sha256),
+                                 store().zstd(1).digest(ztensor::digest::sha256)}) {
+            const auto options = write_options().version(format_version::v2).sync(false).direct(direct).threads(1);
+            writer to = writer::create(folder / "m.zt", options).value();
+            const ztensor::shape dimensions = {many.size()};
+            REQUIRE(to.add("a", dimensions, many, how));
+            REQUIRE(to.add("b", dimensions, many, how));
+            ++many[0];
+            REQUIRE(to.add("c", dimensions, many, how));
+            --many[0];
+            REQUIRE(to.add("d", dimensions, many, how));
+            REQUIRE(to.finish());
+            const reader back = reader::open(folder / "m.zt").value();
+            const auto place = [&](const char* name) { return back.find(name).value().data().value().offset(); };
+            const bool is_shared = how.encoding_ == ztensor::encoding::raw; // else it would have to be decoded
+            CHECK((place("a") == place("b")) == is_shared);
+            CHECK((place("a") == place("d")) == is_shared);
+            CHECK(place("a") != place("c"));
+            CHECK(back.read<std::uint32_t>("d").value() == many);
+            CHECK(back.verify());
+        }
+    }
+}
+
+#if !defined(ZTENSOR_TESTS_ARE_SANITIZED) && ZTENSOR_HAS_EXCEPTIONS
+
+TEST_CASE("wherever memory runs out while version 2 is written, the writer says so, and there is no such file") {
+    using namespace version_2_words;
+    const support::temp_dir folder;
+    attributes some;
+    some.set("k", "a text that is long enough to take memory");
+    const std::filesystem::path path = folder / "m.zt";
+    for (const std::uint64_t shard_bytes : {0, 1}) {
+        for (const auto& each : all_calls) {
+            CAPTURE(each.first, shard_bytes);
+            const auto write = [&]() -> result<void> {
+                const auto options = write_options().version(format_version::v2).sync(false).threads(1);
+                result<writer> to =
+                    writer::create(path, shard_bytes == 0 ? options : write_options(options).shard_bytes(1));
+                return to ? each.second(*to, some).and_then([&] { return to->finish(); }) : support::done(to);
+            };
+            for (std::size_t failing = 1;; ++failing) {
+                support::allocations_before_failure = failing;
+                const result<void> answer = write();
+                support::allocations_before_failure = 0;
+                if (support::failed_allocations.exchange(0) == 0) {
+                    REQUIRE(answer);
+                    break;
+                }
+                REQUIRE((answer || answer.error().code() == errc::out_of_memory));
+                REQUIRE(std::filesystem::exists(path) == answer.has_value());
+                // Complete shards come before their root, and may be all that came.
+                REQUIRE((answer || shard_bytes != 0 || folder.names().empty()));
+                for (const std::string& name : folder.names()) {
+                    std::filesystem::remove(folder / name);
+                }
+            }
+            for (const std::string& name : folder.names()) {
+                std::filesystem::remove(folder / name);
+            }
+        }
+    }
+}
+
+#endif
