@@ -38,7 +38,8 @@ public:
     [[nodiscard]] static result<component_pieces> open(const component_view& from);
 
     /// Elements converted to f64, f32, f16 or bf16, each rounded once, as read_as() does. Errors: invalid_argument for
-    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types), type_mismatch; as open().
+    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types, f4_e2m1), type_mismatch; as
+    /// open().
     [[nodiscard]] static result<component_pieces> open_as(const component_view& from, dtype floating);
 
     /// The next whole elements, little-endian, valid until the next call; empty once all have been given. Errors:

@@ -29,7 +29,7 @@ EARLIER = [
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
     "cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2", "layout/layout_2",
-    "read/packed", "read/shards", "codec/digest_text",
+    "read/packed", "read/shards_definitions", "codec/digest_text",
     # files of other formats
     "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
     "foreign/pt_content", "foreign/gguf", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
@@ -38,7 +38,7 @@ LATER = [ # which tests of their own reach, and hardly any others
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
 FIRST = {
-    "manifest/footer": "footer foreign_files corpus_2",
+    "manifest/footer": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor",
     "manifest/scanner": "generations refused_fields",
     "manifest/manifest_reader": "generations patterns",
@@ -47,21 +47,28 @@ FIRST = {
     "manifest/overlap": "refused_fields",
     "manifest/counts": "generations patterns",
     "manifest/right": "generations patterns",
-    "manifest/pattern": "generations patterns corpus_2 version_2",
-    "manifest/pattern_book": "generations patterns corpus_2 version_2",
-    "layout/sparse_rules": "sparse_0_1 lint sparse_refused",
+    "manifest/pattern": "patterns_2 generations patterns corpus_2 version_2",
+    "manifest/pattern_book": "patterns_2 generations patterns corpus_2 version_2",
+    "layout/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
     "layout/quantized_rules": "quantized_refused",
     **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
-                     "layout/layout_2", "read/packed", "read/shards", "codec/digest_text"],
-                    "deterministic corpus_2 version_2 written_version_2 corpus_across"),
+                     "layout/layout_2", "read/packed", "read/shards_definitions", "codec/digest_text"],
+                    "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across"),
+    "codec/digest_text": "digest_texts corpus_2 verify golden version_2 written_version_2",
     **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),
     **dict.fromkeys(["foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes", "foreign/pt_content"],
-                    "pt foreign_corpus"),
+                    "pickles pt foreign_corpus"),
     **dict.fromkeys(["foreign/gguf", "foreign/gguf_values"], "gguf foreign_corpus"),
     "foreign/npy_header": "numpy foreign_corpus",
-    **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors foreign_corpus"),
+    **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors gguf onnx foreign_corpus"),
     **dict.fromkeys(["foreign/protobuf", "foreign/onnx_tensor"], "onnx foreign_corpus"),
     "foreign/shard_index": "reader_set",
+}
+# Templates that nobody uses in the header alone.
+INSTANCES = {
+    "manifest/pattern": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
+                                for each in ("true", "false")),
+    "manifest/pattern_book": "template class basic_pattern_book<true>; template class basic_pattern_book<false>;",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "
          "kept_attributes spec_example name_table attributes sparse_views sparse_rows layout_limits "
@@ -152,7 +159,7 @@ def difference(text, fault):
 
 
 FUNCTION = re.compile(r"^((?:    )?)(?!\s|(?:return|if|for|while|else|template|using|explicit|struct|class|enum|static_assert)\b)"
-                      r"(?=(?:[\w:<>&*,]+ )+[&*]?\w+\((?:[^=\n]*|[^\n]*[{}])$)", re.MULTILINE)
+                      r"(?=(?:[\w:<>&*,]+ )+[&*]?[\w:]+\((?:[^=\n]*|[^\n]*[{}])$)", re.MULTILINE)
 
 
 def emitted(text):
@@ -223,7 +230,8 @@ class workshop:
         planted = path.read_text(encoding="utf-8")
         path.write_text(emitted(planted), encoding="utf-8")
         source = self.folder / "alone.cpp"
-        source.write_text(f"#include <ztensor/detail/{header}.hpp>\n")
+        source.write_text(f"#include <ztensor/detail/{header}.hpp>\nnamespace ztensor {{ inline namespace ZTENSOR_MODE {{ "
+                          f"namespace detail {{ {INSTANCES.get(header, '')} }} }} }}\n")
         mutant = self.folder / "mutant.so"
         done = run(COMPILE + self.flags + ["-O0", "-include-pch", self.pch_for(header), "-shared", source, "-lzstd", "-lz", "-o",
                                            mutant])

@@ -371,3 +371,21 @@ TEST_CASE("a header of GGUF may end with the smallest key-value that there is") 
     CHECK(one->attributes().unsigned_integer("k").value() == 7);
     CHECK_FALSE(ztensor::open_any(folder / "two.gguf"));
 }
+
+TEST_CASE("counts of GGUF that the file has no room for are refused before anything is read") {
+    const auto opened = [](std::uint64_t tensors, std::uint64_t pairs, const support::bytes& content) {
+        const support::temp_dir folder;
+        support::write_file(folder / "x.gguf", "GGUF" + support::little_endian(3, 4) +
+                                                   support::little_endian(tensors, 8) +
+                                                   support::little_endian(pairs, 8) + content);
+        return ztensor::open_any(folder / "x.gguf");
+    };
+    const support::bytes pair = support::little_endian(1, 8) + "k" + support::little_endian(0, 4) + "\7";
+    for (const auto& file : {opened(1, 0, pair), opened(0, 2, pair), opened(std::uint64_t{1} << 60, 0, pair)}) {
+        CHECK(refusal(file) == errc::truncated);
+        CHECK((file || file.error().sentence().find("more than the file has room for") != std::string::npos));
+    }
+    // The smallest that there could be are looked at: what they lack is a name.
+    CHECK(refusal(opened(1, 0, support::bytes(24, '\0'))) == errc::name_invalid);
+    CHECK(refusal(opened(0, 1, support::bytes(13, '\0'))) == errc::name_invalid);
+}

@@ -142,6 +142,7 @@ TEST_CASE("floats of six bits stand one by one in numbers, and packed in a tenso
     };
     CHECK(bytes_of(open_numbers(4, "\x01\x3f\x20\x2a")) == "\xc1\x0f\xaa"); // 24 bits, the lowest first
     CHECK(bytes_of(open_numbers(5, "\x01\x3f\x20\x2a\x15")) == "\xc1\x0f\xaa\x15");
+    CHECK(bytes_of(open_numbers(6, "\x01\x3f\x20\x2a\x15\x2b")) == "\xc1\x0f\xaa\xd5\x0a");
     CHECK(bytes_of(open_numbers(3, "\x01\x3f\x20")) == std::string("\xc1\x0f\x02"));
     CHECK(bytes_of(open_numbers(1, "\xff\x01")) == "\x3f"); // bits that no writer sets
     CHECK(refusal(open_numbers(4, "\x01\x3f\x20")) == errc::size_mismatch);
@@ -237,4 +238,35 @@ TEST_CASE("fields that nobody knows are passed over in what says where the data 
     const auto file = ztensor::open_any(folder / "model.onnx");
     REQUIRE(outcome(file) == "ok");
     CHECK(file->read<float>("w").value() == std::vector<float>{0, 1});
+}
+
+TEST_CASE("numbers of every narrow type stand one by one, or several to a byte, packed or not") {
+    const support::temp_dir directory;
+    const auto field = [](char tag, const std::string& content) {
+        return std::string(1, tag) + static_cast<char>(content.size()) + content;
+    };
+    const auto bytes_of = [&](char type, char dimension, const std::string& data) {
+        const std::string tensor = field(0x0a, std::string(1, dimension)) + '\x10' + type + field(0x42, "w") + data;
+        support::write_file(directory / "w.onnx",
+                            std::string("\x08\x0a") + field(0x12, "t") + field(0x3a, field(0x2a, tensor)));
+        const auto file = ztensor::open_any(directory / "w.onnx");
+        if (!file) {
+            return outcome(file);
+        }
+        const auto read = file->find("w").value().data().value().read<std::uint8_t>();
+        return read ? support::memory_of(*read) : outcome(read);
+    };
+    constexpr char u8 = 2, f8_e8m0 = 24, u2 = 25;
+    const auto packed = [&](const std::string& numbers) { return field(0x2a, numbers); };
+    CHECK(bytes_of(u8, 1, packed("\x05")) == "\x05");
+    CHECK(bytes_of(u8, 1, packed("") + packed("\x05")) == "\x05");
+    CHECK(bytes_of(u8, 2, packed("\x05") + packed("\x06")) == "\x05\x06");
+    CHECK(bytes_of(u8, 2, std::string("\x28\x05\x28\x06")) == "\x05\x06");
+    CHECK(bytes_of(f8_e8m0, 3, packed("\x7f\x01\x02")) == "\x7f\x01\x02");
+    CHECK(bytes_of(u2, 4, packed("\x1b")) == "\x1b"); // four to a byte
+    CHECK(bytes_of(u2, 5, packed("\x1b\x03")) == "\x1b\x03");
+    CHECK(bytes_of(u2, 5, packed("\x1b")) == "size_mismatch");
+    CHECK(bytes_of(u2, 4, field(0x4a, "\x1b")) == "\x1b"); // raw
+    CHECK(bytes_of(u2, 5, field(0x4a, "\x1b\x03")) == "\x1b\x03");
+    CHECK(bytes_of(u2, 5, field(0x4a, "\x1b\x03\x01")) == "size_mismatch");
 }

@@ -207,6 +207,17 @@ TEST_CASE("a hostile index is refused with its exact code") {
     support::write_file(folder / "model.index.json", index_of(right_map));
     CHECK(refusal(reader_set::open(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(10))) ==
           errc::manifest_too_large);
+    support::write_file(folder / "model.index.json", std::string(5000, ' ') + index_of(right_map)); // beyond any shard
+    const auto limited = [&](std::uint64_t most) {
+        return reader_set::open(folder / "model.index.json", ztensor::read_options().max_manifest_bytes(most));
+    };
+    CHECK(refusal(limited(4000)) == errc::manifest_too_large);
+    CHECK(support::outcome(limited(8000)) == "ok");
+    const std::string map_first =
+        std::string(R"({"weight_map": {)") + right_map +
+        R"(}, "metadata": {"a": {"b": "text"}, "c": [1]}, "format": "pt", "n": 1, "none": null})";
+    support::write_file(folder / "model.index.json", map_first); // what stands behind the map is not of it
+    CHECK(support::outcome(reader_set::open(folder / "model.index.json")) == "ok");
     support::write_file(folder / "other.index.json", index_of(right_map));
     CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
 }

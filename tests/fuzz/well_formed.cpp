@@ -151,6 +151,9 @@ std::size_t deterministic_bytes(std::string_view encoded, std::size_t levels) no
         return pass_chunks(encoded, of,
                            [&](std::string_view text) { return of.major == byte_string || is_utf8_text(text); });
     }
+    if (of.argument == 0) {
+        return of.bytes; // at any depth that something may have: an empty one encloses nothing
+    }
     if (levels == 0 || of.argument > encoded.size()) {
         return 0;
     }

@@ -44,3 +44,14 @@ TEMPLATE_TEST_CASE("a row pointer that falls is found at every place of many", "
     pointers[0] = 1;
     CHECK(support::refusal(check_pointers(pointers, type, entries)) == ztensor::errc::sparse_indptr);
 }
+
+TEST_CASE("a blob of 0.1 that ends before its last row pointer has no entries to count") {
+    using ztensor::detail::count_entries_0_1;
+    constexpr auto csr = ztensor::format::sparse_csr;
+    const ztensor::shape three_rows{3, 9};
+    CHECK(count_entries_0_1(csr, three_rows, 4, 4 * 8).value() == 0);
+    CHECK(count_entries_0_1(csr, three_rows, 4, 4 * 8 + 24).value() == 2);
+    for (const std::uint64_t size : {0, 24, 28, 31}) { // 28 - 32 is, of 64 bits, a whole number of entries
+        CHECK(support::refusal(count_entries_0_1(csr, three_rows, 4, size)) == ztensor::errc::sparse_size);
+    }
+}

@@ -223,11 +223,44 @@ TEST_CASE("the limit of a manifest is exact") {
 }
 
 TEST_CASE("the limit of a manifest of version 2 is exact") {
-    const auto footer = ztensor::detail::encode_footer_2({4096, 50, 0});
-    const ztensor::bytes_view tail(footer.data(), footer.size());
-    const std::uint64_t file_bytes = 4096 + 50 + footer.size();
-    CHECK(locate_manifest(container::zt_2, tail, file_bytes, 50).has_value());
-    CHECK(locate_manifest(container::zt_2, tail, file_bytes, 49).error().code() == errc::manifest_too_large);
+    using namespace ztensor::detail;
+    constexpr std::uint64_t file_bytes = 2 * 4096 + 50 + footer_bytes_2;
+    const auto footer = encode_footer_2({2 * 4096, 50, 0});
+    const auto located = [&](std::uint64_t most) {
+        return locate_manifest(container::zt_2, {footer.data(), footer.size()}, file_bytes, most);
+    };
+    CHECK(located(50).value().length == 50);
+    CHECK(located(49).error().code() == errc::manifest_too_large);
+}
+
+TEST_CASE("every byte of a footer of version 2 has its place") {
+    using namespace ztensor::detail;
+    const auto bytes =
+        encode_footer_2({0x0807060504030201, 0x100f0e0d0c0b0a09, 0x1817161514131211, 0x1c1b1a19, 0x201f1e1d});
+    for (std::size_t i = 0; i < 32; ++i) {
+        CHECK(bytes[i] == static_cast<std::byte>(i + 1));
+    }
+    const footer_2 back = decode_footer_2({bytes.data(), bytes.size()});
+    CHECK(back.manifest_offset == 0x0807060504030201);
+    CHECK(back.manifest_length == 0x100f0e0d0c0b0a09);
+    CHECK(back.manifest_hash == 0x1817161514131211);
+    CHECK(back.version == 0x1c1b1a19);
+    CHECK(back.reserved == 0x201f1e1d);
+}
+
+TEST_CASE("a data shard has no manifest, and nothing that says where it lies") {
+    using namespace ztensor::detail;
+    const auto located = [](const footer_2& footer) {
+        const auto bytes = encode_footer_2(footer);
+        return locate_manifest(container::zt_2, {bytes.data(), bytes.size()}, 4096 + footer_bytes_2, 1000);
+    };
+    const manifest_location none = located({0, 0, 0}).value();
+    CHECK(none.offset == 0);
+    CHECK(none.length == 0);
+    CHECK(none.hash == 0);
+    CHECK(none.is_data_shard);
+    CHECK(located({4096, 0, 0}).error().code() == errc::manifest_empty);
+    CHECK(located({0, 0, 1}).error().code() == errc::manifest_empty);
 }
 
 TEST_CASE("a magic with another number is one of a generation to come") {

@@ -514,3 +514,61 @@ TEST_CASE("the indices of real files are the same by pattern and by the general 
     }
     CHECK(by_pattern > 0);
 }
+
+TEST_CASE("what is no shape is not taken for one by a pattern, however many numbers stand there") {
+    const auto last_shape = [](const bytes& shape) {
+        return dozen("1.2.0", [&](std::size_t i) {
+            return bytes(cbor::map{{"shape", i == 11 ? shape : cbor::array({cbor::number(6)})},
+                                   {"format", cbor::text("dense")},
+                                   {"components", cbor::map{{"data", part_at(i, "u8", 6)}}.encoded()}});
+        });
+    };
+    const auto of_ones = [](std::size_t count) { return cbor::joined(std::vector<bytes>(count, cbor::number(1))); };
+    // Each head is that of a rank from 25 on to whoever looks at no more than its distance from an array's.
+    CHECK(is_said_of(last_shape(cbor::array({cbor::number(6)})), "sorted"));
+    CHECK(is_said_of(last_shape(cbor::head_of_size(cbor::major::array, 2, 2) + of_ones(24) + cbor::number(6)), "key"));
+    CHECK(is_said_of(last_shape(cbor::indefinite_head(cbor::major::array) + of_ones(30) + cbor::number(6)),
+                     "in the manifest, an unsigned integer is required here"));
+    CHECK(is_said_of(last_shape(cbor::head(cbor::major::map, 1) + of_ones(32) + cbor::number(6)),
+                     "in the manifest, an array is required here"));
+    CHECK(is_said_of(last_shape(cbor::head(cbor::major::tag, 1) + of_ones(64)),
+                     "in the manifest, an array is required here"));
+}
+
+TEST_CASE("scalars are checked by pattern, and objects without elements the general way") {
+    const auto of_dimension = [](std::uint64_t dimension) {
+        return dozen("1.2.0", [&](std::size_t i) {
+            return plain_object("dense", {cbor::number(dimension)}, {{"data", part_at(i, "u8", dimension)}});
+        });
+    };
+    CHECK(check_equal(of_dimension(1)) >= 6);
+    CHECK(check_equal(of_dimension(0)) == 0);
+}
+
+TEST_CASE("of objects that are encoded in three ways, in any order, each way is learned once") {
+    constexpr std::size_t ways[] = {0, 1, 2, 0, 2, 1, 1, 0, 0, 2, 2, 1};
+    constexpr std::string_view types[] = {"u8", "i16", "f32"};
+    const bytes index = dozen("1.2.0", [&](std::size_t i) {
+        const std::uint64_t width = std::uint64_t{1} << ways[i];
+        return plain_object("dense", {cbor::number(6)}, {{"data", part_at(i, types[ways[i]], 6 * width)}});
+    });
+    CHECK(check_equal(index) == 9);
+}
+
+TEST_CASE("sparse matrices are checked by pattern whatever the width of their values, if it is known") {
+    const auto of_values = [](std::string_view dtype, std::string_view type, std::uint64_t length) {
+        return dozen("1.2.0", [&](std::size_t i) {
+            cbor::map values;
+            if (!type.empty()) {
+                values.set("type", cbor::text(type));
+            }
+            return plain_object("sparse_csr", {cbor::number(1), cbor::number(7)},
+                                {{"values", part_at(3 * i, dtype, length, values)},
+                                 {"indices", part_at(3 * i + 1, "u64", 16)},
+                                 {"indptr", part_at(3 * i + 2, "u64", 16)}});
+        });
+    };
+    CHECK(check_equal(of_values("u8", "", 2)) >= 6);
+    CHECK(check_equal(of_values("f64", "", 16)) >= 6);
+    CHECK(check_equal(of_values("u8", "nobody_knows_it", 2)) == 0);
+}

@@ -148,6 +148,8 @@ def hostile_npy():
     yield "shape_product", npy(array(shape="(4294967296, 4294967296)"), eight), "shape_overflow", "the product, too"
     yield "shape_bytes", npy(array(shape="(4611686018427387904,)"), eight), "shape_overflow", "and in bytes"
     yield "shape_65_dimensions", npy(array(shape="(%s)" % ("1," * 65)), eight), "limit_exceeded", "64 dimensions"
+    yield "header_of_no_bytes", b"\x93NUMPY\1\0\0\0", "header_malformed", "a header says something"
+    yield "header_length_cut", b"\x93NUMPY\1\0\0", "file_too_small", "and how long it is"
     yield "data_cut", npy(array(), bytes(7)), "truncated", "all elements are there"
     yield "data_missing", npy(array(shape="(1152921504606846976,)")), "truncated", "likewise"
     yield "data_trailing", npy(array(), bytes(9)), "unclaimed_bytes", "and nothing else"
@@ -168,7 +170,8 @@ class Zip:
         local = lies.get("local", numbers)
         at = len(self.body) if at is None else at
         self.body += struct.pack("<4s5H3I2H", b"PK\3\4", 20, lies.get("local_flags", flags), lies.get("local_method", method),
-                                 0, 33, *local, len(name), 0) + lies.get("local_name", name) + stored + lies.get("behind", b"")
+                                 0, 33, *local, len(name), len(lies.get("local_extra", b""))) + lies.get("local_name", name) \
+            + lies.get("local_extra", b"") + stored + lies.get("behind", b"")
         extra = lies.get("extra", b"")
         self.central += struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, flags, method, 0, 33, *numbers, len(name), len(extra), 0,
                                     lies.get("disk", 0), 0, 0, lies.get("offset", at)) + name + extra
@@ -238,6 +241,10 @@ def hostile_npz():
                       extra=struct.pack("<2H2Q", 1, 16, number, number)).end(), "zip_malformed", "bytes lie before the directory"
     yield "zip64_offset", Zip().add("a.npy", good, offset=2**32 - 1, extra=struct.pack("<2HQ", 1, 8, 2**64 - 1)).end(), \
         "zip_malformed", "an entry has its own header"
+    yield "local_other_zip64_size", \
+        Zip().add("a.npy", good, local=(crc, 2**32 - 1, 2**32 - 1), local_extra=struct.pack("<2H2Q", 1, 16, size + 1, size)).end(), \
+        "zip_malformed", "its own header says the same"
+    yield "local_lacks_zip64", Zip().add("a.npy", good, local=(crc, 2**32 - 1, 2**32 - 1)).end(), "zip_malformed", "likewise"
     yield "not_deflated", Zip().add("a.npy", good, 8, stored=b"\xff" * 60).end(), "decode_failed", "deflated data inflate"
     yield "header_malformed", Zip().add("a.npy", npy("{", bytes(8))).end(), "header_malformed", "an array has its header"
     yield "array_of_objects", Zip().add("a.npy", npy(array("'|O'"), bytes(8))).end(), "unknown_dtype", "and is a tensor"

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,12 @@ namespace detail {
         out += digits[value & 15];
     }
     return out;
+}
+
+[[nodiscard]] inline std::string text_of_xxh3(std::uint64_t value) {
+    std::array<std::byte, 8> bytes;
+    store_big(value, bytes.data(), bytes.size());
+    return with_hex("xxh3:", bytes, "0123456789abcdef");
 }
 
 inline void start_digest_2(digest algorithm, digest_memory& memory) noexcept {
@@ -54,9 +61,7 @@ inline void update_digest_2(digest algorithm, digest_memory& memory, bytes_view 
         return with_hex("sha256:", sha256_value(memory), "0123456789abcdef");
     }
     if (algorithm == digest::xxh3 && has_xxh3) {
-        std::array<std::byte, 8> value;
-        store_big(xxh3_value(memory), value.data(), value.size());
-        return with_hex("xxh3:", value, "0123456789abcdef");
+        return text_of_xxh3(xxh3_value(memory));
     }
     return {};
 }

@@ -43,7 +43,8 @@ public:
     /// limit_exceeded, shape_overflow, digest_format.
     [[nodiscard]] ZTENSOR_COLD result<void> read_1() {
         static constexpr std::string_view fields[] = {"version", "attributes", "objects"};
-        field_walk walk(fields);
+        static constexpr field_names known(fields);
+        field_walk walk(known);
         constexpr std::uint32_t required = field_bits(fields, {"version", "objects"});
         if (!read_root(walk) || !require(walk, required) || !scan_.finish()) {
             return fault();
@@ -61,8 +62,9 @@ public:
     /// 1.0: `tensors` in place of `objects`, and the dtype at the tensor.
     [[nodiscard]] ZTENSOR_COLD result<void> read_1_0() {
         static constexpr std::string_view fields[] = {"version", "attributes", "tensors"};
+        static constexpr field_names known(fields);
         into_.generation = generation::v1_0;
-        field_walk walk(fields);
+        field_walk walk(known);
         if (!read_root(walk) || !scan_.finish()) {
             return fault();
         }
@@ -81,7 +83,7 @@ private:
         while (scan_.next_field(walk)) {
             const bool read = walk.field == 0   ? read_version()
                               : walk.field == 1 ? read_attributes(into_.attributes, into_.has_attributes)
-                                                : read_objects();
+                                                : read_objects(walk.pairs);
             if (!read) {
                 return false;
             }
@@ -97,9 +99,29 @@ private:
         const std::optional<generation> known = generation_of(scan_.text(into_.version));
         if (known && into_.generation != generation::v1_0) { // which is known beforehand
             into_.generation = *known;
-            knows_words_ = uses_patterns_ && into_.objects.empty();
+            knows_words_ = knows_words_ || (uses_patterns_ && into_.objects.empty());
         }
         return true;
+    }
+
+    /// Where keys are sorted by their bytes, the version stands behind the objects, which are about to be read; of the
+    /// root, `fields` are left.
+    ZTENSOR_COLD void look_for_version(cbor_sequence fields) {
+        cbor_cursor ahead = scan_.cursor();
+        for (ahead.skip(); ahead.next(fields); ahead.skip()) {
+            cbor_text version;
+            if (!ahead.take_word("version")) {
+                ahead.skip();
+                continue;
+            }
+            if (ahead.read_text(version) && !version.is_chunked) {
+                if (const std::optional<generation> known = generation_of(version.text)) {
+                    into_.generation = *known;
+                    knows_words_ = true;
+                }
+            }
+            return;
+        }
     }
 
     /// An explicit null stands for their absence.
@@ -108,7 +130,10 @@ private:
         return !has_attributes || scan_.read_attributes(at);
     }
 
-    bool read_objects() {
+    bool read_objects(const cbor_sequence& fields_left) {
+        if (uses_patterns_ && !into_.version.is_present() && into_.generation != generation::v1_0) {
+            look_for_version(fields_left);
+        }
         reserve_records();
         name_walk walk;
         if (!scan_.enter(walk)) {
@@ -135,13 +160,13 @@ private:
     /// Reads objects for as long as they are like those before.
     void read_like_before(name_walk& walk) {
         cbor_cursor& cursor = scan_.cursor();
-        while (!walk.pairs.is_indefinite && walk.pairs.remaining != 0 && into_.objects.size() < limits_.max_objects_) {
+        while ((walk.pairs.is_indefinite || walk.pairs.remaining != 0) && into_.objects.size() < limits_.max_objects_) {
             const std::size_t behind = patterns_.read_object(cursor.position());
             if (behind == 0) {
                 break;
             }
             cursor.go_to(behind);
-            --walk.pairs.remaining;
+            walk.pairs.remaining -= walk.pairs.is_indefinite ? 0 : 1;
         }
     }
 
@@ -220,6 +245,7 @@ private:
     bool read_components(const cbor_sequence& fields_left);
     void read_components_like_before(name_walk& walk, std::size_t first);
     bool read_and_learn(component_record& component);
+    bool take_plain_component(component_record& component) noexcept;
     bool read_component(component_record& component);
     bool read_field(component_record& component, std::size_t field);
     bool read_number(std::uint64_t& value, pattern_field field) noexcept;
@@ -252,7 +278,7 @@ private:
         while ((missing >> field & 1) == 0) {
             ++field;
         }
-        missing_field_ = walk.names[field];
+        missing_field_ = walk.known.names[field];
         return fail_missing("a required field is missing");
     }
 
@@ -285,8 +311,9 @@ private:
     cbor_sequence objects_left_; ///< behind the object that is being read
     met_fields object_fields_;
     met_fields component_fields_;
-    index_item object_name_;    ///< being read
-    index_item component_name_; ///< being read
+    std::uint64_t element_count_ = 0; ///< of the shape that was read last
+    index_item object_name_;          ///< being read
+    index_item component_name_;       ///< being read
     std::string_view missing_field_;
 };
 

@@ -157,11 +157,10 @@ template <bool IsDeterministic>
     std::size_t rank = std::to_integer<std::size_t>(*at++) - 0x80;
     if (rank == 0x18) {
         rank = std::to_integer<std::size_t>(*at++);
-        if (IsDeterministic && rank < 24) {
+        if ((IsDeterministic && rank < 24) || rank > max_rank) {
             return nullptr;
         }
-    }
-    if (rank > max_rank) {
+    } else if (rank >= 24) { // a wider head, or that of something else
         return nullptr;
     }
     element_counter counter;
@@ -220,6 +219,13 @@ template <bool IsDeterministic>
     const std::uint64_t last = (load_little_64(at) & ~beyond) | (ones & beyond);
     wrong |= last | (last - ones);
     return (wrong & 0x80 * ones) == 0 && size != 0 ? end : nullptr;
+}
+
+/// The same with a head that could not be shorter.
+[[nodiscard]] inline const std::byte* pass_shortest_name(const std::byte* at, std::string_view& name) noexcept {
+    constexpr std::byte one_byte_more{0x78};
+    const std::byte* const end = pass_name(at, name);
+    return *at == one_byte_more && name.size() < 24 ? nullptr : end;
 }
 
 /// a < b; both can be read 8 bytes beyond their ends.

@@ -6,11 +6,14 @@
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/detail/manifest/pattern_shelf.hpp>
 #include <ztensor/detail/manifest/right.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/span.hpp>
@@ -24,87 +27,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// What was met in an object or a component on the general way, in the order of the index.
-class met_fields {
-public:
-    void clear() noexcept { count_ = 0; }
-    void add(const met_field& field) noexcept {
-        if (count_ < most) {
-            fields_[count_++] = field;
-        }
-    }
-    void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
-        add({field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
-    }
-    [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
-
-private:
-    static constexpr std::size_t most = pattern::most_runs; // one more than a pattern has
-    met_field fields_[most];
-    std::size_t count_ = 0;
-};
-
-/// What is the same in every component that is encoded alike, and where its words are in the runs of a pattern.
-struct component_words {
-    component_record record;
-    pattern::place role, dtype_word, type_word, encoding_word, digest_text;
-    std::uint64_t element_bytes = 0; ///< of a known type that is not packed, else 0
-    std::uint64_t base = 0;          ///< of the file that the blob lies in, and where its blobs end
-    std::uint64_t data_end = ~std::uint64_t{0};
-};
-
-/// How a component is encoded.
-struct component_pattern {
-    pattern bytes; ///< from behind the role on
-    component_words words;
-};
-
-/// How an object is encoded.
-struct object_pattern {
-    pattern bytes; ///< from behind the name on
-    object_record record;
-    pattern::place format_word, shape, attributes;
-    component_words only;      ///< of an object that has one component, in the object's runs
-    bool may_be_dense = false; ///< has the parts that a dense object must have
-};
-
-/// Patterns and which of them came after which: that one is tried first.
-template <class Pattern, std::size_t Most>
-class pattern_shelf {
-public:
-    /// Room for another pattern, in place of the oldest.
-    [[nodiscard]] Pattern& next_to_learn() noexcept { return patterns_[learned_ % Most]; }
-    /// What follows is the first of a row.
-    void start() noexcept { last_ = Most; }
-    /// Keeps what was put there; it is what came after the last one.
-    ZTENSOR_COLD void keep() noexcept { follow(learned_++ % Most); }
-
-    /// What `read` answers for the pattern that fits: the first answer that is not null.
-    template <class Read>
-    [[nodiscard]] const std::byte* read(const Read& read) noexcept {
-        const std::size_t guess = after_[last_];
-        for (std::size_t i = 0; i < Most && i < learned_; ++i) {
-            const std::size_t next = i == 0 ? guess : i == guess ? 0 : i;
-            if (const std::byte* const end = read(patterns_[next])) {
-                follow(next);
-                return end;
-            }
-        }
-        return nullptr;
-    }
-
-private:
-    void follow(std::size_t i) noexcept {
-        after_[last_] = static_cast<std::uint8_t>(i);
-        last_ = i;
-    }
-
-    Pattern patterns_[Most];
-    std::uint8_t after_[Most + 1] = {};
-    std::size_t last_ = Most;
-    std::size_t learned_ = 0;
-};
 
 /// Reads objects by pattern. Its patterns hold for one manifest. `IsDeterministic`: of version 2, of which nothing else
 /// is taken, and where blobs of several files lie in one row.
@@ -129,10 +51,13 @@ public:
     /// position behind it; else changes nothing and returns 0. pattern::reach_bytes of anything follow the index.
     [[nodiscard]] std::size_t read_object(std::size_t position) {
         std::string_view name;
-        if (!into_.objects.has_room() || !into_.components.has_room()) {
+        if (!objects_.is_worth_a_try() || !into_.objects.has_room() || !into_.components.has_room()) {
             return 0;
         }
-        const std::byte* const behind_name = pass_name(begin_ + position, name);
+        const std::byte* behind_name = pass_word(begin_ + position, name);
+        if (behind_name == nullptr && !IsDeterministic) {
+            behind_name = pass_unusual_name(position, name);
+        }
         if (behind_name == nullptr || (IsDeterministic && !is_in_order(name))) {
             return 0;
         }
@@ -152,6 +77,9 @@ public:
         return behind != nullptr ? static_cast<std::size_t>(behind - begin_) : 0;
     }
 
+    /// Whether what comes by the general way is to be learned from.
+    [[nodiscard]] bool learns() const noexcept { return objects_.was_tried(); }
+
     /// Learns from an object that came by the general way, and from its last component: [begin, end) is what stands
     /// behind its name.
     ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields,
@@ -167,7 +95,7 @@ public:
             }
         }
         object_pattern& like = objects_.next_to_learn();
-        if (object.component_count > most_components || is_full() ||
+        if (object.component_count > most_components || !objects_.was_tried() ||
             !like.bytes.learn(into_.bytes(), position(begin), position(end), all.all())) {
             return;
         }
@@ -185,11 +113,34 @@ public:
     ZTENSOR_COLD void learn(const component_record& component, std::size_t begin, std::size_t end,
                             const met_fields& fields, const shard_record* shard = nullptr) {
         component_pattern& like = components_.next_to_learn();
-        if (is_full() || !like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
+        if (!objects_.was_tried() || !components_.was_tried() ||
+            !like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
             return;
         }
         note_words(like.words, like.bytes, component, shard);
         components_.keep();
+    }
+
+    /// What follows are the components of another object.
+    void start_components() noexcept {
+        components_.start();
+        are_right_ = true;
+    }
+
+    /// Notes a component that came by the general way.
+    void note_component(const component_record& component) noexcept {
+        are_right_ = are_right_ && is_right_part(into_, component, known_element_bytes(into_, component), blobs_end_);
+    }
+
+    /// Whether an object that came by the general way, and whose components were noted, needs no other check.
+    [[nodiscard]] ZTENSOR_NOINLINE bool is_right(const object_record& object,
+                                                 std::uint64_t element_count) const noexcept {
+        const component_record& last = into_.components.back();
+        if (object.format == format::dense && object.component_count == 1) {
+            return role_name(into_, last) == "data" &&
+                   is_right_dense(into_, last, element_count, known_element_bytes(into_, last), blobs_end_);
+        }
+        return has_right_parts(object);
     }
 
     /// Notes a component's blob, whichever way it came.
@@ -210,7 +161,6 @@ public:
 
 private:
     static constexpr std::uint32_t most_components = 8;
-    static constexpr int most_learned = 100; ///< where little is alike, learning more would only take time
 
     /// The numbers that a pattern leaves open.
     struct numbers {
@@ -220,13 +170,23 @@ private:
         std::uint64_t uncompressed_length = 0;
     };
 
-    [[nodiscard]] bool is_full() noexcept { return ++learned_ > most_learned; }
     [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
 
     /// A name that has a name behind it, in the index.
     [[nodiscard]] bool is_in_order(std::string_view name) const noexcept {
         return IsDeterministic ? last_name_.empty() || is_name_before_2(last_name_, name)
                                : is_name_before(last_name_, name);
+    }
+
+    /// A name that is long or not ASCII.
+    ZTENSOR_COLD const std::byte* pass_unusual_name(std::size_t position, std::string_view& name) const noexcept {
+        cbor_cursor cursor(into_.bytes(), 0, position);
+        cbor_text key;
+        if (!cursor.read_key(key) || key.is_chunked || utf8_name_problem(key.text) != nullptr) {
+            return nullptr;
+        }
+        name = key.text;
+        return begin_ + cursor.position();
     }
 
     ZTENSOR_COLD void note_words(component_words& like, const pattern& bytes, const component_record& component,
@@ -241,8 +201,7 @@ private:
         like.type_word = bytes.place_of(component.type_word);
         like.encoding_word = bytes.place_of(component.encoding_word);
         like.digest_text = bytes.place_of(component.digest_text);
-        const bool has_width = is_known(into_, component) && packed_elements(component) == 1;
-        like.element_bytes = has_width ? element_bytes(component) : 0;
+        like.element_bytes = known_element_bytes(into_, component);
     }
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
@@ -290,14 +249,27 @@ private:
         for (const component_record& part : parts) {
             note_blob(part);
         }
-        object.is_checked =
-            object.format == format::sparse_csr && are_known_ && is_right_csr(into_, object, blobs_end_);
+        object.is_checked = has_right_parts(object);
         return true;
     }
 
+    /// Of an object that has other parts than a dense one.
+    [[nodiscard]] bool has_right_parts(const object_record& object) const noexcept {
+        if (!are_right_ || object.format == format::dense) {
+            return false;
+        }
+        if (object.format == format::sparse_csr) {
+            return is_right_csr(into_, object, blobs_end_);
+        }
+        if (IsDeterministic) { // of which more is asked
+            return false;
+        }
+        return !object.format ||
+               (object.format == format::sparse_coo ? is_right_coo(into_, object) : has_required_roles(into_, object));
+    }
+
     const std::byte* read_components(std::uint32_t count, const std::byte* at) {
-        components_.start();
-        are_known_ = true;
+        start_components();
         for (; count != 0 && at != nullptr; --count) {
             at = read_component(at);
         }
@@ -306,7 +278,8 @@ private:
 
     ZTENSOR_NOINLINE const std::byte* read_component(const std::byte* role) {
         std::string_view name;
-        const std::byte* const behind_role = into_.components.has_room() ? pass_name(role, name) : nullptr;
+        const bool may_fit = components_.is_worth_a_try() && into_.components.has_room();
+        const std::byte* const behind_role = may_fit ? pass_word(role, name) : nullptr;
         if (behind_role == nullptr) {
             return nullptr;
         }
@@ -318,8 +291,9 @@ private:
                 return static_cast<const std::byte*>(nullptr);
             }
             if (behind != nullptr) {
-                are_known_ = are_known_ && like.words.element_bytes != 0;
-                add_component(like.words, begins, found).role = {position(static_cast<std::size_t>(role - begin_))};
+                component_record& component = add_component(like.words, begins, found);
+                component.role = {position(static_cast<std::size_t>(role - begin_))};
+                are_right_ = are_right_ && is_right_part(into_, component, like.words.element_bytes, blobs_end_);
             }
             return behind;
         });
@@ -331,6 +305,9 @@ private:
                                     fits(found.offset, found.length, like.data_end));
     }
 
+    [[nodiscard]] static const std::byte* pass_word(const std::byte* at, std::string_view& name) noexcept {
+        return IsDeterministic ? pass_shortest_name(at, name) : pass_name(at, name);
+    }
     [[nodiscard]] static const std::byte* pass_number(const std::byte* at, std::uint64_t& value) noexcept {
         return IsDeterministic ? pass_shortest_unsigned(at, value) : pass_unsigned(at, value);
     }
@@ -401,8 +378,7 @@ private:
     std::uint64_t first_file_bytes_ = 0;
     std::uint64_t blobs_reach_ = 0;
     std::string_view last_name_;
-    int learned_ = 0;
-    bool are_known_ = true; ///< the components of the object that is being read
+    bool are_right_ = true; ///< the components of the object that is being read
     pattern_shelf<object_pattern, 8> objects_;
     pattern_shelf<component_pattern, 8> components_;
 };

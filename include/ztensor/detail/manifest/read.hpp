@@ -10,6 +10,7 @@
 #include <ztensor/detail/manifest/meaning.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/pattern_book.hpp>
+#include <ztensor/detail/manifest/plain_component.hpp>
 #include <ztensor/detail/manifest/scanner.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -26,8 +27,10 @@ namespace detail {
 inline bool manifest_reader::read_object(object_record& object) {
     static constexpr std::string_view fields[] = {"shape", "format", "attributes", "components"};
     static constexpr std::string_view fields_1_0[] = {"shape", "format", "dtype", "components"};
+    static constexpr field_names known(fields);
+    static constexpr field_names known_1_0(fields_1_0);
     const bool is_1_0 = into_.generation == generation::v1_0;
-    field_walk walk(is_1_0 ? span<const std::string_view>(fields_1_0) : span<const std::string_view>(fields));
+    field_walk walk(is_1_0 ? known_1_0 : known);
     index_item dtype_of_all;
     if (!scan_.enter(walk)) {
         return false;
@@ -77,6 +80,7 @@ inline bool manifest_reader::read_and_learn(object_record& object) {
         return false;
     }
     object.format = find_format(scan_.text(object.format_word));
+    object.is_checked = patterns_.is_right(object, element_count_);
     if (changes == scan_.changes()) { // else the index no longer holds what was read
         patterns_.learn(object, begin, scan_.cursor().position(), object_fields_, component_fields_);
     }
@@ -90,7 +94,7 @@ inline bool manifest_reader::read_shape(object_record& object) noexcept {
     cursor.enter_array(items);
     element_counter counter;
     std::size_t rank = 0;
-    for (std::uint64_t dimension = 0; cursor.next(items) && cursor.read_unsigned(dimension);) {
+    for (std::uint64_t dimension = 0; cursor.next(items) && scan_.read_unsigned(dimension);) {
         if (++rank > max_rank) {
             return cursor.fail(errc::limit_exceeded, start, "a shape has more than 64 dimensions");
         }
@@ -100,6 +104,7 @@ inline bool manifest_reader::read_shape(object_record& object) noexcept {
         }
     }
     object.shape = {static_cast<std::uint32_t>(start)};
+    element_count_ = counter.count();
     object_fields_.add(pattern_field::shape, start, cursor.position());
     return !cursor.failed();
 }
@@ -110,7 +115,10 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
     if (!scan_.enter(walk)) {
         return false;
     }
-    make_room(walk.pairs, fields_left);
+    if (walk.pairs.is_indefinite || walk.pairs.remaining > into_.components.room()) {
+        make_room(walk.pairs, fields_left);
+    }
+    patterns_.start_components();
     const std::size_t begin = scan_.cursor().position();
     const bool is_only = walk.pairs.remaining == 1; // what an object's pattern is learned from must be met
     for (;;) {
@@ -141,7 +149,7 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
 /// Reads components for as long as they are like those before, but for their names.
 ZTENSOR_NOINLINE inline void manifest_reader::read_components_like_before(name_walk& walk, std::size_t first) {
     cbor_cursor& cursor = scan_.cursor();
-    while (!walk.pairs.is_indefinite && walk.pairs.remaining != 0 &&
+    while ((walk.pairs.is_indefinite || walk.pairs.remaining != 0) &&
            into_.components.size() - first < limits_.max_components_per_object_) {
         const std::size_t behind = patterns_.read_component(cursor.position());
         if (behind == 0) {
@@ -149,8 +157,21 @@ ZTENSOR_NOINLINE inline void manifest_reader::read_components_like_before(name_w
         }
         scan_.note_name(scan_.here());
         cursor.go_to(behind);
-        --walk.pairs.remaining;
+        walk.pairs.remaining -= walk.pairs.is_indefinite ? 0 : 1;
     }
+}
+
+/// Passes over a component that is plain; else stays where it is.
+inline bool manifest_reader::take_plain_component(component_record& component) noexcept {
+    const std::byte* const begin = into_.index.data();
+    component_record found = component;
+    const std::byte* const end = pass_plain_component(begin, begin + scan_.cursor().position(), found);
+    if (end == nullptr || end > begin + into_.index.size()) {
+        return false;
+    }
+    component = found;
+    scan_.cursor().go_to(static_cast<std::size_t>(end - begin));
+    return true;
 }
 
 /// A component whose words can be given their meaning at once.
@@ -158,10 +179,16 @@ inline bool manifest_reader::read_and_learn(component_record& component) {
     component_fields_.clear();
     const std::size_t begin = scan_.cursor().position();
     const std::size_t changes = scan_.changes();
+    if (!patterns_.learns() && take_plain_component(component)) {
+        interpret(into_, component);
+        patterns_.note_component(component);
+        return true;
+    }
     if (!read_component(component)) {
         return false;
     }
     interpret(into_, component);
+    patterns_.note_component(component);
     if (changes == scan_.changes()) { // else the index no longer holds what was read
         patterns_.learn(component, begin, scan_.cursor().position(), component_fields_);
     }
@@ -169,12 +196,11 @@ inline bool manifest_reader::read_and_learn(component_record& component) {
 }
 
 inline bool manifest_reader::read_component(component_record& component) {
-    static constexpr std::string_view fields[] = {"dtype",    "type",  "offset", "length", "uncompressed_length",
-                                                  "encoding", "digest"};
     static constexpr std::string_view fields_1_0[] = {"offset", "length", "encoding", "digest"};
     static constexpr std::size_t place_of_1_0[] = {2, 3, 5, 6}; // among the fields of later versions
+    static constexpr field_names known_1_0(fields_1_0);
     const bool is_1_0 = into_.generation == generation::v1_0;
-    field_walk walk(is_1_0 ? span<const std::string_view>(fields_1_0) : span<const std::string_view>(fields));
+    field_walk walk = is_1_0 ? field_walk(known_1_0) : field_walk(component_field_names);
     if (!scan_.enter(walk)) {
         return false;
     }
@@ -183,7 +209,7 @@ inline bool manifest_reader::read_component(component_record& component) {
             return false;
         }
     }
-    constexpr std::uint32_t required = field_bits(fields, {"dtype", "offset", "length"});
+    constexpr std::uint32_t required = field_bits(component_fields, {"dtype", "offset", "length"});
     constexpr std::uint32_t required_1_0 = field_bits(fields_1_0, {"offset", "length"});
     return scan_.leave(walk) && require(walk, is_1_0 ? required_1_0 : required);
 }
@@ -213,7 +239,7 @@ inline bool manifest_reader::read_field(component_record& component, std::size_t
 
 inline bool manifest_reader::read_number(std::uint64_t& value, pattern_field field) noexcept {
     const std::size_t begin = scan_.cursor().position();
-    const bool read = scan_.cursor().read_unsigned(value);
+    const bool read = scan_.read_unsigned(value);
     component_fields_.add(field, begin, scan_.cursor().position());
     return read;
 }

@@ -64,7 +64,8 @@ ZTENSOR_COLD inline bool manifest_reader::read_tensor_0_1() {
 
 ZTENSOR_COLD inline bool manifest_reader::read_fields_0_1(object_record& object, component_record& component,
                                                           tensor_words_0_1& words) {
-    field_walk walk(fields_0_1);
+    static constexpr field_names known(fields_0_1);
+    field_walk walk(known);
     if (!scan_.enter(walk)) {
         return false;
     }
@@ -89,9 +90,9 @@ ZTENSOR_COLD inline bool manifest_reader::read_field_0_1(std::size_t field, obje
         object_name_ = object.name;
         return true;
     case field_0_1("offset"):
-        return cursor.read_unsigned(component.offset);
+        return scan_.read_unsigned(component.offset);
     case field_0_1("size"):
-        return cursor.read_unsigned(component.length);
+        return scan_.read_unsigned(component.length);
     case field_0_1("shape"):
         return read_shape(object);
     case field_0_1("dtype"):

@@ -37,6 +37,12 @@ namespace detail {
     return width_bytes(*component.dtype) * storage_elements(component);
 }
 
+/// The same of any component; 0 if its words are not all known, or its elements are parts of bytes.
+[[nodiscard]] ZTENSOR_NOINLINE inline std::uint64_t known_element_bytes(const manifest& index,
+                                                                        const component_record& component) noexcept {
+    return is_known(index, component) && packed_elements(component) == 1 ? element_bytes(component) : 0;
+}
+
 /// Its blob lies where one may.
 [[nodiscard]] inline bool has_right_place(const manifest& index, const component_record& component,
                                           std::uint64_t blobs_end) noexcept {
@@ -56,6 +62,13 @@ namespace detail {
                           (is_raw || data.states_uncompressed_length) &&
                           (!data.states_uncompressed_length || data.uncompressed_length == decoded);
     return has_size && has_right_place(index, data, blobs_end) && (is_raw || can_decode_to(decoded, data.length));
+}
+
+/// A part of any object: whole elements of so many bytes, stored as they are; 0, if that is not known.
+[[nodiscard]] inline bool is_right_part(const manifest& index, const component_record& part,
+                                        std::uint64_t element_bytes, std::uint64_t blobs_end) noexcept {
+    return element_bytes != 0 && part.encoding == encoding::raw && !part.states_uncompressed_length &&
+           part.length % element_bytes == 0 && has_right_place(index, part, blobs_end);
 }
 
 /// A sparse_csr object that is stored as it is, in parts of which all words are known and no two have one role.
@@ -80,6 +93,29 @@ namespace detail {
     return object.component_count == indptr + 1 && *shape == two_dimensions &&
            pass_unsigned(shape + 1, rows) != nullptr && counts[values] == counts[indices] && counts[indptr] != 0 &&
            counts[indptr] - 1 == rows;
+}
+
+/// It has what its format, which is known, needs.
+[[nodiscard]] ZTENSOR_COLD inline bool has_required_roles(const manifest& index, const object_record& object) noexcept {
+    for (const std::string_view role : facts(*object.format).required_roles) {
+        if (!role.empty() && find_component(index, object, role) == nullptr) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// A sparse_coo object of less than 24 dimensions that is stored as it is, of whose parts all words are known.
+[[nodiscard]] ZTENSOR_COLD inline bool is_right_coo(const manifest& index, const object_record& object) noexcept {
+    if (!has_required_roles(index, object)) {
+        return false;
+    }
+    const component_record& values = *find_component(index, object, "values");
+    const component_record& coords = *find_component(index, object, "coords");
+    const std::size_t rank = std::to_integer<std::size_t>(*index.from(object.shape).data()) - 0x80;
+    return rank - 1 < 23 && coords.dtype == dtype::u64 && coords.logical_type == plain_type &&
+           checked_multiply(values.length / element_bytes(values), std::uint64_t{rank}) ==
+               coords.length / sizeof(std::uint64_t);
 }
 
 } // namespace detail

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/distinct.hpp>
+#include <ztensor/detail/manifest/known_fields.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/span.hpp>
@@ -19,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <string_view>
 
 namespace ztensor {
@@ -28,31 +28,15 @@ namespace detail {
 
 /// A map of which only some fields are known, while it is walked: scanner.enter(), next_field() …, leave().
 struct field_walk {
-    explicit constexpr field_walk(span<const std::string_view> known) noexcept : names(known), field(known.size()) {
-        for (const std::string_view each : known) {
-            sizes |= std::uint32_t{1} << each.size();
-        }
-    }
+    template <std::size_t Count>
+    explicit constexpr field_walk(const field_names<Count>& fields) noexcept : known(fields), field(Count) {}
 
-    span<const std::string_view> names; ///< at most 32, in the order in which writers put them
-    std::size_t field;                  ///< the one whose value is to be read
-    std::uint32_t sizes = 0;            ///< a bit for each size that a name has, which is below 24
-    std::uint32_t seen = 0;             ///< a bit for each field so far
+    known_fields known;
+    std::size_t field;      ///< the one whose value is to be read
+    std::uint32_t seen = 0; ///< a bit for each field so far
     cbor_sequence pairs;
     std::size_t outer_keys = 0; ///< noted before this map was entered
 };
-
-/// The bits that stand for some of `fields` in field_walk::seen.
-[[nodiscard]] constexpr std::uint32_t field_bits(span<const std::string_view> fields,
-                                                 std::initializer_list<std::string_view> some) noexcept {
-    std::uint32_t bits = 0;
-    for (std::size_t field = 0; field < fields.size(); ++field) {
-        for (const std::string_view each : some) {
-            bits |= fields[field] == each ? 1u << field : 0u;
-        }
-    }
-    return bits;
-}
 
 /// A map whose keys are names, while it is walked: scanner.enter(), next_name() …, leave().
 struct name_walk {
@@ -83,6 +67,10 @@ public:
     }
 
     ZTENSOR_NOINLINE bool read_text(index_item& out) noexcept {
+        out = here();
+        if (take_plain_name()) { // as nearly all words are, too
+            return true;
+        }
         cbor_text found;
         if (!cursor_.read_text(found)) {
             return false;
@@ -93,6 +81,15 @@ public:
 
     /// An optional field: an explicit null stands for its absence.
     ZTENSOR_NOINLINE bool read_text_or_null(index_item& out) noexcept { return take_null() || read_text(out); }
+
+    ZTENSOR_NOINLINE bool read_unsigned(std::uint64_t& value) noexcept {
+        const std::byte* const end = pass_unsigned(index_.data() + cursor_.position(), value);
+        if (end == nullptr || end > index_.end()) {
+            return cursor_.read_unsigned(value); // which says what is wrong
+        }
+        cursor_.go_to(static_cast<std::size_t>(end - index_.data()));
+        return true;
+    }
 
     /// The item that is read next.
     [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(cursor_.position())}; }
@@ -112,10 +109,10 @@ public:
     ZTENSOR_NOINLINE bool next_field(field_walk& walk) {
         while (cursor_.next(walk.pairs)) {
             const std::size_t position = cursor_.position();
-            if (!read_field_key(walk)) {
+            if (!take_field_key(walk) && !read_unusual_key(walk)) {
                 return false;
             }
-            if (walk.field < walk.names.size()) {
+            if (walk.field < walk.known.count) {
                 const std::uint32_t bit = 1u << walk.field;
                 if ((walk.seen & bit) != 0) {
                     return fail_duplicate(position);
@@ -238,33 +235,46 @@ private:
         return joined_in_place(word);
     }
 
-    /// False for a key whose head says that it has not the size of any of the walk's names.
-    [[nodiscard]] bool may_be_field(const field_walk& walk) const noexcept {
-        constexpr unsigned empty_text = 0x60, first_long_text = 0x78;
-        const unsigned head = cursor_.remaining() != 0 ? std::to_integer<unsigned>(index_[cursor_.position()]) : 0;
-        return head < empty_text || head >= first_long_text || (walk.sizes >> (head - empty_text) & 1) != 0;
+    /// Passes over the next key if it is that of one of the walk's fields in its shortest form, as nearly all are, or
+    /// of none of their sizes; else stays where it is.
+    bool take_field_key(field_walk& walk) noexcept {
+        const std::byte* const key = index_.data() + cursor_.position();
+        walk.field = walk.known.count;
+        if (!walk.known.has_size_of(key)) {
+            return take_plain_name();
+        }
+        walk.field = field_at(walk.known, key);
+        if (walk.field == walk.known.count) {
+            return false;
+        }
+        const std::byte* const end = key + 1 + walk.known.names[walk.field].size();
+        if (end > index_.end()) {
+            return false;
+        }
+        cursor_.go_to(static_cast<std::size_t>(end - index_.data()));
+        return true;
     }
 
-    /// The next key as a position in the walk's names, or behind them if it is none. Writers keep to one order: the
-    /// search starts behind the last one that was found.
-    ZTENSOR_NOINLINE bool read_field_key(field_walk& walk) noexcept {
-        const std::size_t count = walk.names.size();
-        const bool may_be_known = may_be_field(walk);
-        for (std::size_t next = walk.field < count ? walk.field + 1 : 0; may_be_known && next < count; ++next) {
-            if (cursor_.take_word(walk.names[next])) {
-                walk.field = next;
-                return true;
-            }
+    /// The next key as a position in the walk's names, or behind them if it is none.
+    ZTENSOR_COLD bool read_unusual_key(field_walk& walk) noexcept {
+        index_item key;
+        if (!read_text_of_key(key)) {
+            return false;
         }
-        index_item key = here();
-        if (!take_plain_name()) {
-            cbor_text found;
-            if (!cursor_.read_key(found)) {
-                return false;
-            }
-            key = joined_in_place(found);
+        walk.field = place_of(text(key), span<const std::string_view>(walk.known.names, walk.known.count));
+        return true;
+    }
+
+    bool read_text_of_key(index_item& key) noexcept {
+        key = here();
+        if (take_plain_name()) {
+            return true;
         }
-        walk.field = may_be_known ? place_of(text(key), walk.names) : count;
+        cbor_text found;
+        if (!cursor_.read_key(found)) {
+            return false;
+        }
+        key = joined_in_place(found);
         return true;
     }
 

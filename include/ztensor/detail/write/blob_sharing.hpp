@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_WRITE_BLOB_SHARING_HPP
 
 #include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/codec/digest_2.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
@@ -58,15 +59,7 @@ public:
 
     void begin(digest) noexcept override { xxh3_start(memory_); }
     [[nodiscard]] std::uint64_t value() const noexcept { return xxh3_value(memory_); }
-    [[nodiscard]] std::string text() const override { return text_of(value()); }
-
-    [[nodiscard]] static std::string text_of(std::uint64_t value) {
-        std::string text = "xxh3:";
-        for (int shift = 60; shift >= 0; shift -= 4) {
-            text += "0123456789abcdef"[value >> shift & 15];
-        }
-        return text;
-    }
+    [[nodiscard]] std::string text() const override { return text_of_xxh3(value()); }
 
 private:
     static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
@@ -97,7 +90,7 @@ struct blob_sharing {
             result<void> encoded = file.encode_here(content, how, still_to_do, entry);
             if (encoded) {
                 file.written_.add(identity, {entry.offset, entry.shard});
-                entry.own_digest = still_to_do == nullptr ? xxh3_digester::text_of(identity.xxh3) : entry.own_digest;
+                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity.xxh3) : entry.own_digest;
             }
             return encoded;
         }

@@ -14,6 +14,7 @@
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/write/breaking_unless_done.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_end.hpp>
@@ -77,23 +78,17 @@ public:
         if (result<void> open = check_open(); !open) {
             return open;
         }
-        if (result<void> valid = check_attributes(options_.version_, values, depth_around_file_attributes); !valid) {
-            return valid;
-        }
-        if (is_version_2()) {
-            result<attributes> said = options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
-            if (!said) {
-                return std::move(said).error();
-            }
-            values = *std::move(said);
+        result<attributes> said = said_of_file(std::move(values));
+        if (!said) {
+            return std::move(said).error();
         }
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
         }
-        if (result<void> valid = check_room(most_encoded_bytes(values)); !valid) {
+        if (result<void> valid = check_room(most_encoded_bytes(*said)); !valid) {
             return valid;
         }
-        attributes_ = std::move(values);
+        attributes_ = *std::move(said);
         attributes_bytes_ = most_encoded_bytes(*attributes_);
         return {};
     }
@@ -187,31 +182,11 @@ public:
         return {};
     }
 
-    /// Around whatever puts bytes into the file: if it fails, nothing more can come of the writer, and what was written
-    /// is dropped; also if memory runs out, or if a sink or source of the caller's own throws.
-    class breaking_unless_done {
-    public:
-        explicit breaking_unless_done(writer_core& core) noexcept : core_(&core) {}
-        breaking_unless_done(const breaking_unless_done&) = delete;
-        breaking_unless_done& operator=(const breaking_unless_done&) = delete;
-        ~breaking_unless_done() {
-            if (core_ != nullptr) {
-                core_->drop_stream(); // its blob writes into the sink
-                core_->file_.close();
-            }
-        }
-        /// What came of the writing.
-        template <class Outcome>
-        [[nodiscard]] Outcome done(Outcome outcome) const {
-            if (outcome) {
-                core_ = nullptr;
-            }
-            return outcome;
-        }
-
-    private:
-        mutable writer_core* core_;
-    };
+    /// Nothing more can come of the writer, and what was written is dropped.
+    void break_off() noexcept {
+        drop_stream(); // its blob writes into the sink
+        file_.close();
+    }
 
     [[nodiscard]] result<void> check_store(const store& how) {
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
@@ -342,8 +317,7 @@ public:
     /// A stream that is dropped leaves half a tensor behind: the file is lost.
     void abandon_stream(std::uint64_t number) noexcept {
         if (is_open(number)) {
-            drop_stream();
-            file_.close();
+            break_off();
         }
     }
 
@@ -390,6 +364,17 @@ private:
 
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
     static constexpr std::uint64_t manifest_frame_bytes = 64; ///< around attributes and objects, at most
+
+    /// Attributes of the file, valid, and as its version has them: in version 2 in one form.
+    [[nodiscard]] ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
+        if (is_version_2()) {
+            return options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
+        }
+        if (result<void> valid = check_attributes(options_.version_, values, depth_around_file_attributes); !valid) {
+            return std::move(valid).error();
+        }
+        return values;
+    }
 
     [[nodiscard]] result<void> write_dense(const dense_tensor& tensor, const blob_content& content,
                                            component_entry& data) {

@@ -143,10 +143,9 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_
     object_entry object = entry_of(tensor, data);
     object.attributes = &values;
     attributes in_one_form;
-    result<void> valid = check_attributes(options_.version_, values, depth_around_object_attributes(options_.version_));
-    if (valid && is_version_2()) {
-        valid = say_attributes_in_2(*options_.ways_of_2_, object, in_one_form);
-    }
+    result<void> valid =
+        is_version_2() ? say_attributes_in_2(*options_.ways_of_2_, object, in_one_form)
+                       : check_attributes(options_.version_, values, depth_around_object_attributes(options_.version_));
     if (valid) {
         valid = check_expressible(options_.version_, object);
     }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+//
+// What is kept of objects and components that were read, to read others that are encoded alike by pattern. SPEC.md §3.
+#ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_SHELF_HPP
+#define ZTENSOR_DETAIL_MANIFEST_PATTERN_SHELF_HPP
+
+#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What was met in an object or a component on the general way, in the order of the index.
+class met_fields {
+public:
+    void clear() noexcept { count_ = 0; }
+    void add(const met_field& field) noexcept {
+        if (count_ < most) {
+            fields_[count_++] = field;
+        }
+    }
+    void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
+        add({field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
+    }
+    [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
+
+private:
+    static constexpr std::size_t most = pattern::most_runs; // one more than a pattern has
+    met_field fields_[most];
+    std::size_t count_ = 0;
+};
+
+/// What is the same in every component that is encoded alike, and where its words are in the runs of a pattern.
+struct component_words {
+    component_record record;
+    pattern::place role, dtype_word, type_word, encoding_word, digest_text;
+    std::uint64_t element_bytes = 0; ///< of a known type that is not packed, else 0
+    std::uint64_t base = 0;          ///< of the file that the blob lies in, and where its blobs end
+    std::uint64_t data_end = ~std::uint64_t{0};
+};
+
+/// How a component is encoded.
+struct component_pattern {
+    pattern bytes; ///< from behind the role on
+    component_words words;
+};
+
+/// How an object is encoded.
+struct object_pattern {
+    pattern bytes; ///< from behind the name on
+    object_record record;
+    pattern::place format_word, shape, attributes;
+    component_words only;      ///< of an object that has one component, in the object's runs
+    bool may_be_dense = false; ///< has the parts that a dense object must have
+};
+
+/// Patterns and which of them came after which: that one is tried first. Where little is alike, they are seldom tried,
+/// and new ones seldom learned: both would take longer than the general way.
+template <class Pattern, std::size_t Most>
+class pattern_shelf {
+public:
+    /// Room for another pattern, in place of the oldest.
+    [[nodiscard]] Pattern& next_to_learn() noexcept { return patterns_[learned_ % Most]; }
+    /// What follows is the first of a row.
+    void start() noexcept { last_ = Most; }
+    /// Keeps what was put there; it is what came after the last one.
+    ZTENSOR_COLD void keep() noexcept { follow(learned_++ % Most); }
+    /// Whether to look for what fits what follows, and to learn from it if nothing does.
+    [[nodiscard]] bool is_worth_a_try() noexcept {
+        was_tried_ = trust_ != 0 || ++passed_over_ % 64 == 0;
+        return was_tried_;
+    }
+    [[nodiscard]] bool was_tried() const noexcept { return was_tried_; }
+
+    /// What `read` answers for the pattern that fits: the first answer that is not null.
+    template <class Read>
+    [[nodiscard]] const std::byte* read(const Read& read) noexcept {
+        const std::size_t guess = after_[last_];
+        for (std::size_t i = 0; i < Most && i < learned_; ++i) {
+            const std::size_t next = i == 0 ? guess : i == guess ? 0 : i;
+            if (const std::byte* const end = read(patterns_[next])) {
+                follow(next);
+                trust_ += trust_ < most_trust ? 1 : 0;
+                return end;
+            }
+        }
+        trust_ -= trust_ > 0 ? 1 : 0;
+        return nullptr;
+    }
+
+private:
+    static constexpr unsigned most_trust = 16;
+
+    void follow(std::size_t i) noexcept {
+        after_[last_] = static_cast<std::uint8_t>(i);
+        last_ = i;
+    }
+
+    Pattern patterns_[Most];
+    std::uint8_t after_[Most + 1] = {};
+    std::size_t last_ = Most;
+    std::size_t learned_ = 0;
+    unsigned trust_ = most_trust; ///< more of what came last fitted than not
+    unsigned passed_over_ = 0;
+    bool was_tried_ = true;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
