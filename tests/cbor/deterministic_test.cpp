@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 #include <ztensor/detail/cbor/deterministic.hpp>
+#include <ztensor/detail/cbor/to_deterministic.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -300,6 +301,9 @@ TEST_CASE("a typed item of version 2 is that or a fault of its own") {
     CHECK(code_of("4161", text) == "schema_type");
     CHECK(code_of("61ff", text) == "cbor_utf8");
     CHECK(code_of("62", text) == "cbor_truncated");
+    CHECK(code_of("", text) == "cbor_truncated");
+    CHECK(code_of("", array) == "cbor_truncated");
+    CHECK(code_of("", map) == "cbor_truncated");
     CHECK(code_of("80", array) == "ok");
     CHECK(code_of("a0", array) == "schema_type");
     CHECK(code_of("81", array) == "cbor_truncated");
@@ -351,5 +355,47 @@ TEST_CASE("the keys of a map that is entered rise, too, and text keys are text")
         REQUIRE(other.failed());
         CHECK(other.fault().code == code);
         CHECK_FALSE((is_text ? other.next_text_key(pairs, key) : other.next_key(pairs))); // nothing follows a fault
+    }
+}
+
+TEST_CASE("any item gets the encoding that version 2 takes, or is refused for what it is") {
+    const std::pair<const char*, const char*> rows[] = {
+        {"1b0000000000000001", "01"},
+        {"3b0000000000000001", "21"},
+        {"5f4161416262", "cbor_malformed"}, // a chunk that is text
+        {"5f41614162ff", "426162"},
+        {"580161", "4161"},
+        {"7f61616162ff", "626162"},
+        {"61ff", "cbor_utf8"},
+        {"7f61c361a9ff", "cbor_utf8"},
+        {"f4", "f4"},
+        {"f5", "f5"},
+        {"f6", "f6"},
+        {"f7", "not_expressible"},
+        {"f8ff", "not_expressible"},
+        {"fb3ff0000000000000", "f93c00"},
+        {"c000", "not_expressible"},
+        {"", "cbor_truncated"},
+        {"81", "cbor_truncated"},
+        {"a1", "cbor_truncated"},
+        {"9f", "cbor_truncated"},
+        {"bf6161", "cbor_truncated"},
+        {"9f01", "cbor_truncated"},
+        {"bf616101ff", "a1616101"},
+        {"9f01ff", "8101"},
+        {"a26162016161f4", "a26161f4616201"},
+        {"a2616101616102", "duplicate_key"},
+        {"81ff", "cbor_malformed"},
+        {"1c", "cbor_malformed"},
+        {"6261", "cbor_truncated"},
+        {"9bffffffffffffffff", "cbor_truncated"},
+        {"bbffffffffffffffff", "cbor_truncated"},
+    };
+    for (const auto& [item, expected] : rows) {
+        CAPTURE(item);
+        ztensor::detail::cbor_encoder out;
+        const support::byte_vector content = from_hex(item);
+        const auto made = ztensor::detail::deterministic_encoder::encode(bytes_view(content), 1, out);
+        CHECK((made ? support::to_hex(out.bytes()) : std::string(name(made.error().code()))) == expected);
     }
 }

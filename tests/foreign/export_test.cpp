@@ -332,3 +332,29 @@ TEST_CASE("names and types that the caller asks for are checked before anything 
     }
     CHECK(dir.names().empty());
 }
+
+TEST_CASE("an npy file has each type of numpy's") {
+    const temp_dir dir;
+    using type_row = std::pair<dtype, const char*>;
+    for (const auto& [storage, descr] :
+         {type_row{dtype::f64, "<f8"}, type_row{dtype::f32, "<f4"}, type_row{dtype::f16, "<f2"},
+          type_row{dtype::i64, "<i8"}, type_row{dtype::i32, "<i4"}, type_row{dtype::i16, "<i2"},
+          type_row{dtype::i8, "|i1"}, type_row{dtype::u64, "<u8"}, type_row{dtype::u32, "<u4"},
+          type_row{dtype::u16, "<u2"}, type_row{dtype::u8, "|u1"}, type_row{dtype::boolean, "|b1"}}) {
+        CAPTURE(descr);
+        const support::bytes content(2 * ztensor::width_bytes(storage), '\1');
+        for (const ztensor::format_version version : {ztensor::format_version::v1_2, ztensor::format_version::v2}) {
+            const ztensor::dtype kind = storage; // no binding can be captured
+            const auto options = ztensor::write_options().version(version);
+            const reader from = support::reopened(
+                options, [&](writer& to) { to.add_bytes("w", {2}, kind, support::bytes_of(content)).value(); });
+            ztensor::export_npy(from.find("w").value(), dir / "w.npy").value();
+            const std::string made = support::read_file(dir / "w.npy");
+            CHECK(made.find(std::string("'descr': '") + descr + "'") != std::string::npos);
+            CHECK(made.substr(made.size() - content.size()) == content);
+            ztensor::export_safetensors(from, dir / "w.safetensors").value();
+            const reader back = ztensor::open_any(dir / "w.safetensors").value();
+            CHECK(support::as_string(back.find("w").value().data().value().read_little_endian().value()) == content);
+        }
+    }
+}

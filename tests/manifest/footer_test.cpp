@@ -263,6 +263,15 @@ TEST_CASE("a data shard has no manifest, and nothing that says where it lies") {
     CHECK(located({0, 0, 1}).error().code() == errc::manifest_empty);
 }
 
+TEST_CASE("a magic with another number is one of a generation to come") {
+    const auto kind_of_error = [](const char* head) { return code_of_head(bytes(head, 8), 100); };
+    CHECK(kind_of_error("ZTEN1001") == errc::unsupported_container);
+    CHECK(kind_of_error("\x89ZT3\r\n\x1a\n") == errc::unsupported_container);
+    CHECK(kind_of_error("\x89ZT:\r\n\x1a\n") == errc::bad_magic);
+    CHECK(kind_of_error("\x89ZT/\r\n\x1a\n") == errc::bad_magic);
+    CHECK(kind_of_error("\x89ZT2\r\n\x1a\r") == errc::bad_magic);
+}
+
 TEST_CASE("a cut-off file is told its length") {
     CHECK(ztensor::detail::missing_footer(12345).sentence().find("12345 bytes") != std::string::npos);
     CHECK(ztensor::detail::missing_footer(12345).code() == errc::truncated);

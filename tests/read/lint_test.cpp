@@ -202,6 +202,28 @@ TEST_CASE("names that look alike are found") {
     CHECK(found_in({"weight", "\xef\xbd\x97\xef\xbd\x85ight"}) == 1); // of full width
 }
 
+TEST_CASE("every character that no eye sees, and every space at an end, makes a name odd") {
+    using namespace linting;
+    const auto is_odd = [](const std::string& name) {
+        return kinds_in(file_of({{name, "1"}})) == kinds{"lookalike_names"};
+    };
+    for (const char* const name :
+         {"a\x1f",    "a\x7f",        "\xe2\x80\x8b",  "a\xe2\x80\x8f", "\xef\xbb\xbf", "\xe2\x80\xaa", "\xe2\x80\xae",
+          "\xc2\xad", "\xe2\x81\xa0", "\xe2\x81\xa9",  "e\xcc\x80",     "e\xcd\xaf",    " a",           "a ",
+          " ",        "\xc2\xa0",     "a\xe3\x80\x80", "a\xe2\x80\x80", "\xe2\x80\x8a", "a\xe2\x80\xaf"}) {
+        CAPTURE(name);
+        CHECK(is_odd(name));
+    }
+    for (const char* const name :
+         {"a b", "a\xc2\xa0z", "a\xe3\x80\x80z", "a\xe2\x80\xafz", "~", "\xe2\x80\x90", "\xe2\x80\xa9", "\xe2\x80\xb0",
+          "\xe2\x81\x9f", "\xe2\x81\xaa", "\xcb\xbf", "\xcd\xb0", "\xc2\xae", "\xef\xbb\xbe", "\xef\xbd\x9f"}) {
+        CAPTURE(name);
+        CHECK_FALSE(is_odd(name));
+    }
+    CHECK(kinds_in(file_of({{"~", "1"}, {"\xef\xbd\x9e", "2"}})) == kinds{"lookalike_names"}); // full width
+    CHECK(kinds_in(file_of({{"\x7f", "1"}, {"\xef\xbd\x9f", "2"}})) == kinds{"lookalike_names"});
+}
+
 TEST_CASE("missing digests are counted") {
     using namespace linting;
     const auto found = ztensor::lint(support::opened(file_of({{"a", bytes(64, 'x')}, {"b", bytes(64, 'y')}}))).value();

@@ -315,6 +315,19 @@ TEST_CASE("what does not fit in place is refused by what is wrong with it") {
     CHECK(code(change.replace("a", {3}, std::vector<std::int32_t>(3), with_digest)) == errc::not_expressible);
     CHECK(code(change.replace("b", {5}, std::vector<std::uint8_t>(5), with_digest)) == errc::not_expressible);
     CHECK(code(change.replace("z", {10, 100}, std::vector<std::int32_t>(1000))) == errc::not_expressible);
+    const std::vector<std::uint8_t> five(5);
+    using ztensor::object_draft;
+    const ztensor::shape of_five = {5};
+    for (const object_draft& draft :
+         {object_draft("mine", of_five).component("data", five),
+          object_draft("dense", of_five).component("values", five),
+          object_draft("dense", {1, 5}).component("data", five),
+          object_draft("dense", of_five).component("data", five).component("more", five),
+          object_draft("dense", of_five).component("data", five, ztensor::store().zstd()),
+          object_draft("dense", of_five).component("data", five, ztensor::store().type("mine")),
+          object_draft("dense", of_five).component("data", five).attributes(attributes().set("k", 1))}) {
+        CHECK(code(change.replace("b", draft)) == errc::not_expressible);
+    }
     CHECK(read_file(directory / "f") == old);
     CHECK(directory.names() == std::vector<std::string>{"f"});
     change.finish().value();

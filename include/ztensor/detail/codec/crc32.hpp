@@ -55,10 +55,6 @@ inline constexpr std::uint32_t crc32_start = 0xffffffff;
     return crc;
 }
 
-[[nodiscard]] inline std::uint32_t crc32_of(bytes_view bytes) noexcept {
-    return ~crc32_update(crc32_start, bytes);
-}
-
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -40,8 +40,6 @@ struct foreign_component {
 /// Takes in objects and attributes in any order; names and keys that stand twice are found when the index is read.
 class foreign_index {
 public:
-    [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(object_count_); }
-
     /// A dense object.
     void add(std::string_view name, span<const std::uint64_t> dimensions, const foreign_component& data) {
         add(name, dimensions, "dense", {&data, 1}, nullptr);

@@ -45,8 +45,6 @@ class zip_directory {
 public:
     /// In the order of the directory.
     [[nodiscard]] const std::vector<zip_entry>& entries() const noexcept { return entries_; }
-    /// Where the directory starts: no entry reaches beyond.
-    [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }
 
     /// Errors: zip_malformed, name_invalid, duplicate_key, unsupported_encoding (encrypted, or of a method that is none
     /// of stored and deflated), unsupported_container (of several disks), decode_limit, limit_exceeded,

@@ -69,6 +69,7 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_
     if (!offset) {
         return offset.error();
     }
+    delete_stream_ = [](open_stream* stream) noexcept { delete stream; }; // first: what follows may run out of memory
     stream_ = new open_stream{std::string(tensor.name),
                               tensor.dimensions,
                               tensor.storage,
@@ -83,7 +84,6 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_
     if (tensor.about.get() != nullptr) {
         stream_->of_object = *tensor.about.get();
     }
-    delete_stream_ = [](open_stream* stream) noexcept { delete stream; };
     return ++stream_number_;
 }
 
