@@ -195,7 +195,7 @@ template <bool IsDeterministic>
 }
 
 /// A name of at most 255 bytes that is ASCII without U+0000.
-[[nodiscard]] ZTENSOR_NOINLINE inline const std::byte* pass_name(const std::byte* at, std::string_view& name) noexcept {
+[[nodiscard]] inline const std::byte* pass_name(const std::byte* at, std::string_view& name) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101u;
     std::size_t size = std::to_integer<std::size_t>(*at++) - 0x60;
     if (size == 0x18) {
