@@ -571,74 +571,75 @@ TEST_CASE("sparse matrices are checked by pattern whatever the width of their va
     CHECK(check_equal(of_values("u8", "", 2)) >= 6);
     CHECK(check_equal(of_values("f64", "", 16)) >= 6);
     CHECK(check_equal(of_values("u8", "nobody_knows_it", 2)) == 0);
+}
 
-    namespace {
+namespace {
 
-    using key_values = std::vector<std::pair<std::string_view, bytes>>;
+using key_values = std::vector<std::pair<std::string_view, bytes>>;
 
-    /// Two hundred objects of which no two are likely to be encoded alike; `change` is made to the fields of one of the
-    /// last.
-    template <class Change>
-    bytes unlike_each_other(const std::string& name_start, const Change& change) {
-        dice from(20261122);
-        cbor::map objects;
-        for (std::size_t i = 0; i < 200; ++i) {
-            key_values of_part = {{"dtype", cbor::text(i % 3 == 0 ? "f32" : "i32")},
-                                  {"offset", number_in_any_width(from, 64 * (i + 1))},
-                                  {"length", number_in_any_width(from, 8)},
-                                  {"encoding", cbor::text("raw")},
-                                  {"uncompressed_length", number_in_any_width(from, 8)},
-                                  {"digest", cbor::text("crc32c:0x0123abcd")}};
-            std::shuffle(of_part.begin(), of_part.end(), from);
-            if (i == 190) {
-                change(of_part);
-            }
-            const bytes part = encode_map(from, of_part);
-            key_values of_object = {{"shape", cbor::array({cbor::number(2)})},
-                                    {"format", cbor::text("dense")},
-                                    {"components", encode_map(from, {{"data", part}})}};
-            std::shuffle(of_object.begin(), of_object.end(), from);
-            objects.add(cbor::text(name_start + std::to_string(1000 + i)), encode_map(from, of_object));
+/// Two hundred objects of which no two are likely to be encoded alike; `change` is made to the fields of one of the
+/// last.
+template <class Change>
+bytes unlike_each_other(const std::string& name_start, const Change& change) {
+    dice from(20261122);
+    cbor::map objects;
+    for (std::size_t i = 0; i < 200; ++i) {
+        key_values of_part = {{"dtype", cbor::text(i % 3 == 0 ? "f32" : "i32")},
+                              {"offset", number_in_any_width(from, 64 * (i + 1))},
+                              {"length", number_in_any_width(from, 8)},
+                              {"encoding", cbor::text("raw")},
+                              {"uncompressed_length", number_in_any_width(from, 8)},
+                              {"digest", cbor::text("crc32c:0x0123abcd")}};
+        std::shuffle(of_part.begin(), of_part.end(), from);
+        if (i == 190) {
+            change(of_part);
         }
-        return cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}};
+        const bytes part = encode_map(from, of_part);
+        key_values of_object = {{"shape", cbor::array({cbor::number(2)})},
+                                {"format", cbor::text("dense")},
+                                {"components", encode_map(from, {{"data", part}})}};
+        std::shuffle(of_object.begin(), of_object.end(), from);
+        objects.add(cbor::text(name_start + std::to_string(1000 + i)), encode_map(from, of_object));
     }
+    return cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}};
+}
 
-    /// The field with that key.
-    bytes& value_of(key_values& all, std::string_view key) {
-        return std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.first == key; })->second;
+/// The field with that key.
+bytes& value_of(key_values& all, std::string_view key) {
+    return std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.first == key; })->second;
+}
+
+} // namespace
+
+TEST_CASE("objects that are encoded unlike each other are read with and without patterns alike") {
+    const auto nothing = [](key_values&) {};
+    for (const std::string& start :
+         {std::string("layer."), std::string("\xe6\xa8\xa1\xe5\x9e\x8b."), std::string(300, 'y')}) {
+        CHECK(check_equal(unlike_each_other(start, nothing)) == 200);
     }
-
-    } // namespace
-
-    TEST_CASE("objects that are encoded unlike each other are read with and without patterns alike") {
-        const auto nothing = [](key_values&) {};
-        for (const std::string& start :
-             {std::string("layer."), std::string("\xe6\xa8\xa1\xe5\x9e\x8b."), std::string(300, 'y')}) {
-            CHECK(check_equal(unlike_each_other(start, nothing)) == 200);
-        }
-        const auto changed = [](const char* key, const bytes& value) {
-            return unlike_each_other("layer.", [&](key_values& all) { value_of(all, key) = value; });
-        };
-        CHECK(is_said_of(changed("offset", cbor::number(65)), "not a multiple of 64"));
-        CHECK(is_said_of(changed("offset", cbor::text("64")), "an unsigned integer is required here"));
-        CHECK(is_said_of(changed("length", cbor::number(9)), "the data takes 9 bytes, but shape [2] of"));
-        CHECK(is_said_of(changed("uncompressed_length", cbor::number(7)), "an uncompressed length of 7"));
-        CHECK(is_said_of(changed("dtype", cbor::text("f64")), "takes 16"));
-        CHECK(is_said_of(changed("dtype", cbor::text("\xff")), "text that is not UTF-8"));
-        CHECK(is_said_of(changed("dtype", cbor::number(1)), "a text string is required here"));
-        CHECK(is_said_of(changed("digest", cbor::text("crc32c:0x0123abcg")), "hex digits"));
-        const auto with = [](const char* key, const bytes& value) {
-            return unlike_each_other("layer.", [&](key_values& all) { all.emplace_back(key, value); });
-        };
-        CHECK(is_said_of(with("offset", cbor::number(64)), "a key stands twice"));
-        CHECK(check_equal(with("lengths", cbor::number(64))) == 200);
-        CHECK(check_equal(with("uncompressed_lengtH", cbor::number(64))) == 200);
-        CHECK(is_said_of(unlike_each_other("layer.",
-                                           [](key_values& all) {
-                                               all.erase(std::remove_if(
-                                                             all.begin(), all.end(),
-                                                             [](const auto& each) { return each.first == "length"; }),
-                                                         all.end());
-                                           }),
-                         "a required field is missing"));
-    }
+    const auto changed = [](const char* key, const bytes& value) {
+        return unlike_each_other("layer.", [&](key_values& all) { value_of(all, key) = value; });
+    };
+    CHECK(is_said_of(changed("offset", cbor::number(65)), "not a multiple of 64"));
+    CHECK(is_said_of(changed("offset", cbor::text("64")), "an unsigned integer is required here"));
+    CHECK(is_said_of(changed("length", cbor::number(9)), "the data takes 9 bytes, but shape [2] of"));
+    CHECK(is_said_of(changed("uncompressed_length", cbor::number(7)), "an uncompressed length of 7"));
+    CHECK(is_said_of(changed("dtype", cbor::text("f64")), "takes 16"));
+    CHECK(is_said_of(changed("dtype", cbor::text("\xff")), "text that is not UTF-8"));
+    CHECK(is_said_of(changed("dtype", cbor::number(1)), "a text string is required here"));
+    CHECK(is_said_of(changed("digest", cbor::text("crc32c:0x0123abcg")), "hex digits"));
+    const auto with = [](const char* key, const bytes& value) {
+        return unlike_each_other("layer.", [&](key_values& all) { all.emplace_back(key, value); });
+    };
+    CHECK(is_said_of(with("offset", cbor::number(64)), "a key stands twice"));
+    CHECK(check_equal(with("lengths", cbor::number(64))) == 200);
+    CHECK(check_equal(with("uncompressed_lengtH", cbor::number(64))) == 200);
+    CHECK(is_said_of(unlike_each_other("layer.",
+                                       [](key_values& all) {
+                                           all.erase(
+                                               std::remove_if(all.begin(), all.end(),
+                                                              [](const auto& each) { return each.first == "length"; }),
+                                               all.end());
+                                       }),
+                     "a required field is missing"));
+}
