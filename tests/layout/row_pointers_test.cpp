@@ -51,7 +51,7 @@ TEST_CASE("a blob of 0.1 that ends before its last row pointer has no entries to
     const ztensor::shape three_rows{3, 9};
     CHECK(count_entries_0_1(csr, three_rows, 4, 4 * 8).value() == 0);
     CHECK(count_entries_0_1(csr, three_rows, 4, 4 * 8 + 24).value() == 2);
-    for (const std::uint64_t size : {0, 24, 28, 31}) { // 28 - 32 is, of 64 bits, a whole number of entries
+    for (const std::uint64_t size : {0U, 24U, 28U, 31U}) { // 28 - 32 is, of 64 bits, a whole number of entries
         CHECK(support::refusal(count_entries_0_1(csr, three_rows, 4, size)) == ztensor::errc::sparse_size);
     }
 }

@@ -242,7 +242,7 @@ TEST_CASE("wherever memory runs out while version 2 is written, the writer says 
     attributes some;
     some.set("k", "a text that is long enough to take memory");
     const std::filesystem::path path = folder / "m.zt";
-    for (const std::uint64_t shard_bytes : {0, 1}) {
+    for (const std::uint64_t shard_bytes : {0U, 1U}) {
         for (const auto& each : all_calls) {
             CAPTURE(each.first, shard_bytes);
             const auto write = [&]() -> result<void> {
