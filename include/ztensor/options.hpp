@@ -159,8 +159,10 @@ struct write_options {
     write_options& any_order(bool value = true) noexcept { return any_order_ = value, *this; }
     /// Version 2, by writer::create alone: all blobs go to shards of at most so many bytes, unless a single blob takes
     /// more, beside the file: "model-00001.zt" and so on for "model.zt", which holds their table. finish() publishes
-    /// shards first. The table has digests of whole shards of this algorithm, xxh3 or sha256 (to sign the root is then
-    /// to sign all). 0: no shards.
+    /// shards first. Many files can't be replaced at once: if one can't be put in its place, or the power goes, shards
+    /// before it stay without their file, and have replaced those of an older file of the same name. Where that must
+    /// survive, give the new one another name. The table has digests of whole shards of this algorithm, xxh3 or sha256
+    /// (to sign the root is then to sign all). 0: no shards.
     write_options& shard_bytes(std::uint64_t most_bytes, digest of_shards = digest::xxh3) noexcept;
     write_options& publish(publish_mode value) noexcept { return publish_ = value, *this; }
     /// What finish() waits for; durable unless told otherwise.
