@@ -309,8 +309,8 @@ private:
     bool uses_patterns_;
     bool knows_words_ = false;   ///< the version came before the objects
     cbor_sequence objects_left_; ///< behind the object that is being read
-    met_fields object_fields_;
-    met_fields component_fields_;
+    met_fields fields_;            ///< of the object or component that is being read and may be learned from
+    bool are_few_ = false;         ///< its components: it is learned from as a whole
     std::uint64_t element_count_ = 0; ///< of the shape that was read last
     index_item object_name_;          ///< being read
     index_item component_name_;       ///< being read

@@ -21,16 +21,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// What may differ from one object to the next that is encoded alike.
-enum class pattern_field : std::uint8_t {
-    shape,
-    offset,
-    length,
-    uncompressed_length,
-    digits,
-    lower_digits,
-    components,
-    end
-};
+enum class pattern_field : std::uint8_t { shape, offset, length, uncompressed_length, digits };
 
 /// Where the general way met a field's value in the index: [begin, end).
 struct met_field {
@@ -39,93 +30,161 @@ struct met_field {
     std::uint32_t end;
 };
 
-/// Runs of constant bytes, each followed by a field.
+/// What was met in an object on the general way, and in its components, in the order of the index.
+class met_fields {
+public:
+    void clear() noexcept { count_ = 0; }
+    void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
+        if (count_ < most) {
+            fields_[count_++] = {field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+        }
+    }
+    [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
+
+private:
+    static constexpr std::size_t most = 33; // of eight components, and a shape
+    met_field fields_[most];
+    std::size_t count_ = 0;
+};
+
+/// Constant bytes in front of a shape and behind it, in which numbers and digits are left open. A number that takes
+/// more or fewer bytes is of another pattern: then all are at the same distance each time, and nothing is looked for.
 class pattern {
 public:
-    static constexpr std::size_t most_runs = 8;
+    static constexpr std::size_t run_count = 2;
 
-    /// The fields of a pattern, and what is looked at to see that they fit, take fewer bytes than this. So many can be
+    /// A pattern and a shape, and what is looked at to see that they fit, take fewer bytes than this. So many can be
     /// read behind the index.
     static constexpr std::size_t reach_bytes = 2048;
 
     /// Where its runs were found, and behind them a 0 for what is absent.
-    using run_positions = std::uint32_t[most_runs + 1];
+    using run_positions = std::uint32_t[run_count + 1];
 
-    /// The place of an item that is always at the same distance from the start of a run.
+    /// The place of an item, at a distance from the start of a run.
     struct place {
-        std::uint8_t run = most_runs;
-        std::uint8_t distance = 0;
+        std::uint16_t run = run_count;
+        std::uint16_t distance = 0;
 
         [[nodiscard]] index_item in(const run_positions& begins) const noexcept { return {begins[run] + distance}; }
     };
 
-    struct run {
-        std::uint64_t keep;  ///< of the last word, the bytes that belong to the run
-        pattern_field then;  ///< what stands behind it
-        std::uint8_t digits; ///< of those fields, how many
-        std::uint8_t first_word;
-        std::uint8_t whole_words;
-        std::uint8_t rest_bytes;
+    /// The place of an unsigned integer that takes as many bytes each time.
+    struct number {
+        std::uint16_t first_byte = 0; ///< of those that count, at this distance from the start of a run
+        std::uint8_t unused_bits = 0; ///< of the 64 that stand there
+        bool is_in_head = false;
+
+        /// The number in the run at `run`. False if it is none, or `is_shortest` and it could be shorter.
+        [[nodiscard]] bool read(const std::byte* run, bool is_shortest, std::uint64_t& value) const noexcept {
+            value = load_big_64(run + first_byte) >> unused_bits;
+            if (is_in_head) {
+                return value < 24;
+            }
+            const unsigned bits = 64u - unused_bits;
+            return !is_shortest || (bits == 8 ? value >= 24 : value >> (bits / 2) != 0);
+        }
     };
 
-    [[nodiscard]] span<const run> runs() const noexcept { return {runs_, count_}; }
-
     /// Behind the run, if it stands at `at`; else nullptr.
-    [[nodiscard]] const std::byte* pass(const run& expected, const std::byte* at) const noexcept {
-        const std::uint64_t* word = words_ + expected.first_word;
-        std::uint64_t difference = 0;
-        for (const std::uint64_t* const last = word + expected.whole_words; word != last; ++word, at += 8) {
-            difference |= load_little_64(at) ^ *word; // nearly always the same: not worth a branch for each word
+    [[nodiscard]] const std::byte* pass(std::size_t run, const std::byte* at) const noexcept {
+        const std::byte* const end = at + run_bytes_[run];
+        const word* const last = words_ + last_words_[run];
+        for (const word* each = words_ + first_words_[run]; each != last; each += words_at_once) {
+            if ((each[0].difference(at) | each[1].difference(at + 8)) != 0) {
+                return nullptr;
+            }
+            at += 8 * words_at_once;
         }
-        difference |= (load_little_64(at) ^ *word) & expected.keep;
-        return difference == 0 ? at + expected.rest_bytes : nullptr;
+        return end;
     }
 
-    /// Takes [begin, end) of the index apart, at `fields`, which are in the order of the index. False if it is too
-    /// long or has too many of them.
+    /// Takes [begin, end) of the index apart, at `fields`. False if it is too long.
     ZTENSOR_COLD bool learn(bytes_view index, std::uint32_t begin, std::uint32_t end, span<const met_field> fields) {
-        count_ = 0;
-        std::size_t words = 0;
-        for (std::size_t i = 0; i <= fields.size(); ++i) {
-            const met_field next = i < fields.size() ? fields[i] : met_field{pattern_field::end, end, end};
-            const std::size_t size = next.begin - begin;
-            const std::size_t run_words = size / 8 + 1;
-            if (count_ == most_runs || size > longest_run_bytes || words + run_words > most_words) {
-                return false;
+        std::uint32_t shape_begin = end, shape_end = end;
+        for (const met_field& each : fields) {
+            if (each.field == pattern_field::shape) {
+                shape_begin = each.begin;
+                shape_end = each.end;
             }
-            runs_[count_] = {(std::uint64_t{1} << 8 * (size % 8)) - 1,
-                             next.field,
-                             static_cast<std::uint8_t>(next.end - next.begin),
-                             static_cast<std::uint8_t>(words),
-                             static_cast<std::uint8_t>(size / 8),
-                             static_cast<std::uint8_t>(size % 8)};
-            begins_[count_] = begin;
-            ++count_;
-            for (std::size_t at = 0; at < run_words * 8; at += 8) {
-                words_[words++] = load_little(index.data() + begin + at, at + 8 <= size ? 8 : size - at);
+        }
+        word_count_ = 0;
+        if (!learn_run(0, index, begin, shape_begin) || !learn_run(1, index, shape_end, end)) {
+            return false;
+        }
+        for (const met_field& each : fields) {
+            if (each.field != pattern_field::shape) {
+                leave_open(each);
             }
-            begin = next.end;
         }
         return true;
     }
 
     /// Of an item that was met in what has been learned, the place; absent for an absent one.
     [[nodiscard]] ZTENSOR_COLD place place_of(index_item item) const noexcept {
-        place found;
-        for (std::size_t i = 0; item.is_present() && i < count_ && begins_[i] <= item.position; ++i) {
-            found = {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(item.position - begins_[i])};
+        if (!item.is_present()) {
+            return {};
         }
-        return found;
+        const std::uint16_t run = item.position >= begins_[1] ? 1 : 0;
+        return {run, static_cast<std::uint16_t>(item.position - begins_[run])};
+    }
+
+    /// The same of a number, which is an item.
+    [[nodiscard]] ZTENSOR_COLD number number_of(const met_field& field) const noexcept {
+        const std::uint32_t bytes = field.end - field.begin;
+        const std::size_t head = bytes == 1 ? 0 : 1;
+        return {static_cast<std::uint16_t>(place_of({field.begin}).distance + head),
+                static_cast<std::uint8_t>(64 - 8 * (bytes - head)), bytes == 1};
     }
 
 private:
-    static constexpr std::size_t longest_run_bytes = 255; // a place has 8 bits
-    static constexpr std::size_t most_words = 40;         // so that all runs and fields are below reach_bytes
+    static constexpr std::size_t words_at_once = 2;
+    static constexpr std::size_t most_words = 80; // so that all runs and a shape are below reach_bytes
 
-    std::uint64_t words_[most_words];
-    run runs_[most_runs];
-    std::uint32_t begins_[most_runs]; ///< where each run stood when it was learned
-    std::size_t count_ = 0;
+    /// Eight bytes of a run, and the bits of them that are the same each time.
+    struct word {
+        std::uint64_t bits;
+        std::uint64_t kept;
+
+        [[nodiscard]] std::uint64_t difference(const std::byte* at) const noexcept {
+            return (load_little_64(at) ^ bits) & kept;
+        }
+    };
+
+    bool learn_run(std::size_t run, bytes_view index, std::uint32_t begin, std::uint32_t end) noexcept {
+        const std::size_t size = end - begin;
+        begins_[run] = begin;
+        run_bytes_[run] = size;
+        first_words_[run] = word_count_;
+        last_words_[run] = word_count_ + (size + 8 * words_at_once - 1) / (8 * words_at_once) * words_at_once;
+        if (last_words_[run] > most_words) {
+            return false;
+        }
+        for (std::size_t at = 0; word_count_ != last_words_[run]; at += 8) {
+            const std::size_t bytes = at >= size ? 0 : size - at < 8 ? size - at : 8;
+            words_[word_count_++] = {load_little(index.data() + begin + at, bytes),
+                                     bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * bytes) - 1};
+        }
+        return true;
+    }
+
+    /// What may be anything there. A head that holds its number is still that of one.
+    void leave_open(const met_field& field) noexcept {
+        const place begin = place_of({field.begin});
+        const bool is_text = field.field == pattern_field::digits;
+        const std::size_t size = field.end - field.begin;
+        for (std::size_t i = is_text || size == 1 ? 0 : 1; i < size; ++i) {
+            const std::size_t at = begin.distance + i;
+            const std::uint64_t bits = !is_text && size == 1 ? 0x1f : 0xff;
+            words_[first_words_[begin.run] + at / 8].kept &= ~(bits << 8 * (at % 8));
+        }
+    }
+
+    word words_[most_words];
+    std::size_t first_words_[run_count];
+    std::size_t last_words_[run_count];
+    std::size_t run_bytes_[run_count];
+    std::uint32_t begins_[run_count]; ///< where each run stood when it was learned
+    std::size_t word_count_;
 };
 
 // -- fields: each returns where it ends, or nullptr if the general way must look.

@@ -73,52 +73,70 @@ public:
 
     /// The same for a component whose role stands at `position`; that no other has this role, the caller sees to.
     [[nodiscard]] std::size_t read_component(std::size_t position) {
-        const std::byte* const behind = read_component(begin_ + position);
-        return behind != nullptr ? static_cast<std::size_t>(behind - begin_) : 0;
+        std::string_view role;
+        const bool may_fit = components_.is_worth_a_try() && into_.components.has_room();
+        const std::byte* const behind_role = may_fit ? pass_word(begin_ + position, role) : nullptr;
+        if (behind_role == nullptr) {
+            return 0;
+        }
+        const std::byte* const behind = components_.read([&](const component_pattern& like) {
+            const pattern::run_positions begins = {this->position(behind_role), 0, 0};
+            const std::byte* const end = like.bytes.pass(0, behind_role);
+            if (end == nullptr || end > end_ || !add_component(like.words, begins)) {
+                return static_cast<const std::byte*>(nullptr);
+            }
+            component_record& component = into_.components.back();
+            component.role = {static_cast<std::uint32_t>(position)};
+            are_right_ = are_right_ && is_right_part(into_, component, like.words.element_bytes, blobs_end_);
+            return end;
+        });
+        if (behind == nullptr) {
+            return 0;
+        }
+        return static_cast<std::size_t>(behind - begin_);
     }
 
     /// Whether what comes by the general way is to be learned from.
     [[nodiscard]] bool learns() const noexcept { return objects_.was_tried(); }
 
-    /// Learns from an object that came by the general way, and from its last component: [begin, end) is what stands
-    /// behind its name.
-    ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields,
-                            const met_fields& fields_of_component, const shard_record* shard = nullptr) {
-        met_fields all;
-        for (const met_field& each : fields.all()) {
-            if (each.field != pattern_field::components || object.component_count != 1) {
-                all.add(each);
-                continue;
-            }
-            for (const met_field& inner : fields_of_component.all()) {
-                all.add(inner);
-            }
+    /// The components of an object that is learned from are all to come by the general way.
+    static constexpr std::size_t most_components = object_pattern::most_components;
+
+    /// Learns from an object that came by the general way: [begin, end) is what stands behind its name.
+    ZTENSOR_COLD void learn(const object_record& object, std::size_t begin, std::size_t end, const met_fields& fields) {
+        if (object.component_count > most_components || !objects_.was_tried()) {
+            return;
         }
         object_pattern& like = objects_.next_to_learn();
-        if (object.component_count > most_components || !objects_.was_tried() ||
-            !like.bytes.learn(into_.bytes(), position(begin), position(end), all.all())) {
+        if (!like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
             return;
         }
         like.record = object;
         like.format_word = like.bytes.place_of(object.format_word);
-        like.shape = like.bytes.place_of(object.shape);
         like.attributes = like.bytes.place_of(object.attributes);
-        note_words(like.only, like.bytes, into_.components.back(), shard);
+        const span<const component_record> components = into_.components_of(object);
+        for (std::size_t i = 0; i < components.size(); ++i) {
+            const std::uint32_t next = i + 1 < components.size() ? components[i + 1].role.position : position(end);
+            if (!note_words(like.components[i], like.bytes, components[i], fields.all(), next)) {
+                return;
+            }
+        }
         like.may_be_dense = object.format == format::dense && object.component_count == 1 &&
-                            role_name(into_, into_.components.back()) == "data";
+                            role_name(into_, components[0]) == "data";
         objects_.keep();
     }
 
     /// The same for a component: [begin, end) is what stands behind its role.
     ZTENSOR_COLD void learn(const component_record& component, std::size_t begin, std::size_t end,
-                            const met_fields& fields, const shard_record* shard = nullptr) {
-        component_pattern& like = components_.next_to_learn();
-        if (!objects_.was_tried() || !components_.was_tried() ||
-            !like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
+                            const met_fields& fields) {
+        if (!objects_.was_tried() || !components_.was_tried()) {
             return;
         }
-        note_words(like.words, like.bytes, component, shard);
-        components_.keep();
+        component_pattern& like = components_.next_to_learn();
+        if (like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all()) &&
+            note_words(like.words, like.bytes, component, fields.all(), position(end))) {
+            components_.keep();
+        }
     }
 
     /// What follows are the components of another object.
@@ -159,17 +177,10 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t most_components = 8;
-
-    /// The numbers that a pattern leaves open.
-    struct numbers {
-        std::uint64_t element_count = 0;
-        std::uint64_t offset = 0;
-        std::uint64_t length = 0;
-        std::uint64_t uncompressed_length = 0;
-    };
-
     [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
+    [[nodiscard]] std::uint32_t position(const std::byte* at) const noexcept {
+        return position(static_cast<std::size_t>(at - begin_));
+    }
 
     /// A name that has a name behind it, in the index.
     [[nodiscard]] bool is_in_order(std::string_view name) const noexcept {
@@ -188,10 +199,38 @@ private:
         return begin_ + cursor.position();
     }
 
-    ZTENSOR_COLD void note_words(component_words& like, const pattern& bytes, const component_record& component,
-                                 const shard_record* shard) {
+    /// Of what was met between a component's role and `end`. False if that is not all of its numbers.
+    ZTENSOR_COLD bool note_words(component_words& like, const pattern& bytes, const component_record& component,
+                                 span<const met_field> fields, std::uint32_t end) {
+        bool has_offset = false, has_length = false, has_decoded_length = false;
+        for (const met_field& each : fields) {
+            if (each.begin < component.role.position || each.begin >= end || each.field == pattern_field::shape) {
+                continue;
+            }
+            const pattern::place place = bytes.place_of({each.begin});
+            like.run = place.run;
+            switch (each.field) {
+            case pattern_field::offset:
+                has_offset = true;
+                like.offset = bytes.number_of(each);
+                break;
+            case pattern_field::length:
+                has_length = true;
+                like.length = bytes.number_of(each);
+                break;
+            case pattern_field::uncompressed_length:
+                has_decoded_length = true;
+                like.uncompressed_length = bytes.number_of(each);
+                break;
+            default:
+                like.digits_at = place.distance;
+                like.digits = static_cast<std::uint8_t>(each.end - each.begin);
+                break;
+            }
+        }
         like.record = component;
         if (IsDeterministic) {
+            const shard_record* const shard = shard_of(into_, component);
             like.base = shard != nullptr ? shard->base : 0;
             like.data_end = (shard != nullptr ? shard->size_bytes : first_file_bytes_) - footer_bytes_2;
         }
@@ -201,54 +240,54 @@ private:
         like.encoding_word = bytes.place_of(component.encoding_word);
         like.digest_text = bytes.place_of(component.digest_text);
         like.element_bytes = known_element_bytes(into_, component);
+        return has_offset && has_length && has_decoded_length == component.states_uncompressed_length;
     }
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
-        const std::size_t components_before = into_.components.size();
-        pattern::run_positions begins;
-        numbers found;
-        at = pass_runs(like.bytes, at, begins, found, like.record.component_count);
-        if (at == nullptr || (like.record.component_count == 1 && !has_place(like.only, found))) {
-            into_.components.truncate(components_before);
+        pattern::run_positions begins = {position(at), 0, 0};
+        const std::byte* const shape = like.bytes.pass(0, at);
+        std::uint64_t element_count = 0;
+        at = shape != nullptr ? pass_shape<IsDeterministic>(shape, element_count) : nullptr;
+        if (at == nullptr) {
+            return nullptr;
+        }
+        begins[1] = position(at);
+        at = like.bytes.pass(1, at);
+        if (at == nullptr || at > end_ || !add_components(like, begins)) {
             return nullptr;
         }
         into_.objects.push_back(like.record); // and made there: to copy what was just written stalls a processor
         object_record& object = into_.objects.back();
         object.name = {position(name)};
         object.format_word = like.format_word.in(begins);
-        object.shape = like.shape.in(begins);
+        object.shape = {position(shape)};
         object.attributes = like.attributes.in(begins);
-        object.first_component = position(components_before);
-        if (like.record.component_count == 1) {
-            const component_record& component = add_component(like.only, begins, found);
-            object.is_checked = like.may_be_dense && is_right_dense(into_, component, found.element_count,
-                                                                    like.only.element_bytes, blobs_end_);
-            note_blob(component);
-        } else if (!take_parts(object)) {
-            into_.objects.truncate(into_.objects.size() - 1);
-            return nullptr;
-        }
+        object.first_component = position(into_.components.size()) - like.record.component_count;
+        const component_record& last = into_.components.back();
+        object.is_checked = like.may_be_dense ? is_right_dense(into_, last, element_count,
+                                                               like.components[0].element_bytes, blobs_end_)
+                                              : has_right_parts(object);
         return at;
     }
 
-    /// Keeps the components that have been read of an object of several, or drops them all if a role stands twice: the
-    /// general way says so. They are few.
-    ZTENSOR_NOINLINE bool take_parts(object_record& object) {
-        const span<const component_record> parts = into_.components_of(object);
-        std::string_view roles[most_components];
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-            roles[i] = into_.text(parts[i].role);
-            const bool is_new = IsDeterministic ? i == 0 || is_name_before_2(roles[i - 1], roles[i])
-                                                : place_of(roles[i], span<const std::string_view>(roles, i)) == i;
-            if (!is_new) {
-                into_.components.truncate(object.first_component);
+    /// Whether the components of the object could be taken in; else there are none. They are those of another one but
+    /// for their numbers, so no role stands twice.
+    bool add_components(const object_pattern& like, const pattern::run_positions& begins) {
+        const std::size_t before = into_.components.size();
+        const std::size_t count = like.record.component_count;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!into_.components.has_room() || !add_component(like.components[i], begins)) {
+                into_.components.truncate(before);
                 return false;
             }
         }
-        for (const component_record& part : parts) {
-            note_blob(part);
+        start_components();
+        for (std::size_t i = 0; i < count; ++i) {
+            const component_record& component = into_.components[before + i];
+            note_blob(component);
+            are_right_ = are_right_ && !like.may_be_dense &&
+                         is_right_part(into_, component, like.components[i].element_bytes, blobs_end_);
         }
-        object.is_checked = has_right_parts(object);
         return true;
     }
 
@@ -266,43 +305,8 @@ private:
         return !object.format || has_required_roles(into_, object);
     }
 
-    const std::byte* read_components(std::uint32_t count, const std::byte* at) {
-        start_components();
-        for (; count != 0 && at != nullptr; --count) {
-            at = read_component(at);
-        }
-        return at;
-    }
-
-    ZTENSOR_NOINLINE const std::byte* read_component(const std::byte* role) {
-        std::string_view name;
-        const bool may_fit = components_.is_worth_a_try() && into_.components.has_room();
-        const std::byte* const behind_role = may_fit ? pass_word(role, name) : nullptr;
-        if (behind_role == nullptr) {
-            return nullptr;
-        }
-        std::uint64_t element_bytes = 0;
-        const std::byte* const behind = components_.read([&](const component_pattern& like) {
-            pattern::run_positions begins;
-            numbers found;
-            const std::byte* const end = pass_runs(like.bytes, behind_role, begins, found, 0);
-            if (end != nullptr && !has_place(like.words, found)) {
-                return static_cast<const std::byte*>(nullptr);
-            }
-            if (end != nullptr) {
-                element_bytes = like.words.element_bytes;
-                add_component(like.words, begins, found).role = {position(static_cast<std::size_t>(role - begin_))};
-            }
-            return end;
-        });
-        if (behind != nullptr) {
-            are_right_ = are_right_ && is_right_part(into_, into_.components.back(), element_bytes, blobs_end_);
-        }
-        return behind;
-    }
-
     /// Of version 2, where it is not looked at again. Offsets of blobs count from the start of their own file.
-    [[nodiscard]] static bool has_place(const component_words& like, const numbers& found) noexcept {
+    [[nodiscard]] static bool has_place(const component_words& like, const component_record& found) noexcept {
         return !IsDeterministic || (found.offset % blob_alignment_2 == 0 && found.offset != 0 &&
                                     fits(found.offset, found.length, like.data_end));
     }
@@ -310,67 +314,29 @@ private:
     [[nodiscard]] static const std::byte* pass_word(const std::byte* at, std::string_view& name) noexcept {
         return IsDeterministic ? pass_shortest_name(at, name) : pass_name(at, name);
     }
-    [[nodiscard]] static const std::byte* pass_number(const std::byte* at, std::uint64_t& value) noexcept {
-        return IsDeterministic ? pass_shortest_unsigned(at, value) : pass_unsigned(at, value);
-    }
 
-    /// Behind the pattern, if it fits; `begins` are then those of its runs, and `components` have been taken in, if
-    /// they are one of its fields.
-    ZTENSOR_NOINLINE const std::byte* pass_runs(const pattern& like, const std::byte* at,
-                                                pattern::run_positions& begins, numbers& found,
-                                                std::uint32_t components) {
-        begins[pattern::most_runs] = 0;
-        std::uint32_t* begin = begins;
-        for (const pattern::run* run = like.runs().begin();; ++run) {
-            *begin++ = position(static_cast<std::size_t>(at - begin_));
-            at = like.pass(*run, at);
-            if (at == nullptr) {
-                return nullptr;
-            }
-            switch (run->then) {
-            case pattern_field::shape:
-                at = pass_shape<IsDeterministic>(at, found.element_count);
-                break;
-            case pattern_field::offset:
-                at = pass_number(at, found.offset);
-                break;
-            case pattern_field::length:
-                at = pass_number(at, found.length);
-                break;
-            case pattern_field::uncompressed_length:
-                at = pass_number(at, found.uncompressed_length);
-                break;
-            case pattern_field::digits:
-                at = pass_digits(at, run->digits, false);
-                break;
-            case pattern_field::lower_digits:
-                at = pass_digits(at, run->digits, true);
-                break;
-            case pattern_field::components:
-                at = read_components(components, at);
-                break;
-            case pattern_field::end:
-                return at <= end_ ? at : nullptr;
-            }
-            if (at == nullptr) {
-                return nullptr;
-            }
-        }
-    }
-
-    component_record& add_component(const component_words& like, const pattern::run_positions& begins,
-                                    const numbers& found) {
+    /// Takes in what stands in runs that begin at `begins`; false, and nothing, if its numbers or digits are none.
+    bool add_component(const component_words& like, const pattern::run_positions& begins) {
+        const std::byte* const run = begin_ + begins[like.run];
         into_.components.push_back(like.record);
         component_record& component = into_.components.back();
-        component.offset = found.offset + like.base;
-        component.length = found.length;
-        component.uncompressed_length = found.uncompressed_length;
+        const bool has_numbers =
+            like.offset.read(run, IsDeterministic, component.offset) &&
+            like.length.read(run, IsDeterministic, component.length) &&
+            (!like.record.states_uncompressed_length ||
+             like.uncompressed_length.read(run, IsDeterministic, component.uncompressed_length)) &&
+            (like.digits == 0 || pass_digits(run + like.digits_at, like.digits, IsDeterministic) != nullptr);
+        if (!has_numbers || !has_place(like, component)) {
+            into_.components.truncate(into_.components.size() - 1);
+            return false;
+        }
+        component.offset += like.base;
         component.role = like.role.in(begins);
         component.dtype_word = like.dtype_word.in(begins);
         component.type_word = like.type_word.in(begins);
         component.encoding_word = like.encoding_word.in(begins);
         component.digest_text = like.digest_text.in(begins);
-        return component;
+        return true;
     }
 
     manifest& into_;

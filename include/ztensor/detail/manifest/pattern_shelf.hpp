@@ -10,35 +10,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What was met in an object or a component on the general way, in the order of the index.
-class met_fields {
-public:
-    void clear() noexcept { count_ = 0; }
-    void add(const met_field& field) noexcept {
-        if (count_ < most) {
-            fields_[count_++] = field;
-        }
-    }
-    void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
-        add({field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});
-    }
-    [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
-
-private:
-    static constexpr std::size_t most = pattern::most_runs; // one more than a pattern has
-    met_field fields_[most];
-    std::size_t count_ = 0;
-};
-
-/// What is the same in every component that is encoded alike, and where its words are in the runs of a pattern.
+/// What is the same in every component that is encoded alike, and where the rest is in the runs of a pattern.
 struct component_words {
     component_record record;
     pattern::place role, dtype_word, type_word, encoding_word, digest_text;
+    pattern::number offset, length, uncompressed_length;
+    std::uint16_t run = 0; ///< all of these are in, and the digits of a digest
+    std::uint16_t digits_at = 0;
+    std::uint8_t digits = 0;
     std::uint64_t element_bytes = 0; ///< of a known type that is not packed, else 0
     std::uint64_t base = 0;          ///< of the file that the blob lies in, and where its blobs end
     std::uint64_t data_end = ~std::uint64_t{0};
@@ -52,10 +37,12 @@ struct component_pattern {
 
 /// How an object is encoded.
 struct object_pattern {
+    static constexpr std::size_t most_components = 8;
+
     pattern bytes; ///< from behind the name on
     object_record record;
-    pattern::place format_word, shape, attributes;
-    component_words only;      ///< of an object that has one component, in the object's runs
+    pattern::place format_word, attributes;
+    component_words components[most_components];
     bool may_be_dense = false; ///< has the parts that a dense object must have
 };
 
@@ -65,7 +52,7 @@ template <class Pattern, std::size_t Most>
 class pattern_shelf {
 public:
     /// Room for another pattern, in place of the oldest.
-    [[nodiscard]] Pattern& next_to_learn() noexcept { return patterns_[learned_ % Most]; }
+    [[nodiscard]] Pattern& next_to_learn() noexcept { return *::new (&patterns_.all[learned_ % Most]) Pattern; }
     /// What follows is the first of a row.
     void start() noexcept { last_ = Most; }
     /// Keeps what was put there; it is what came after the last one.
@@ -83,7 +70,7 @@ public:
         const std::size_t guess = after_[last_];
         for (std::size_t i = 0; i < Most && i < learned_; ++i) {
             const std::size_t next = i == 0 ? guess : i == guess ? 0 : i;
-            if (const std::byte* const end = read(patterns_[next])) {
+            if (const std::byte* const end = read(patterns_.all[next])) {
                 follow(next);
                 trust_ += trust_ < most_trust ? 1 : 0;
                 return end;
@@ -101,7 +88,12 @@ private:
         last_ = i;
     }
 
-    Pattern patterns_[Most];
+    union slots { ///< nothing is put into one before it is needed: there are few in small files
+        slots() noexcept {}
+        Pattern all[Most];
+    };
+
+    slots patterns_;
     std::uint8_t after_[Most + 1] = {};
     std::size_t last_ = Most;
     std::size_t learned_ = 0;

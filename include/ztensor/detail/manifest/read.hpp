@@ -73,7 +73,7 @@ ZTENSOR_COLD inline void manifest_reader::spread_dtype(const object_record& obje
 
 /// An object whose words can be given their meaning at once.
 inline bool manifest_reader::read_and_learn(object_record& object) {
-    object_fields_.clear();
+    fields_.clear();
     const std::size_t begin = scan_.cursor().position();
     const std::size_t changes = scan_.changes();
     if (!read_object(object)) {
@@ -82,7 +82,7 @@ inline bool manifest_reader::read_and_learn(object_record& object) {
     object.format = find_format(scan_.text(object.format_word));
     object.is_checked = patterns_.is_right(object, element_count_);
     if (changes == scan_.changes()) { // else the index no longer holds what was read
-        patterns_.learn(object, begin, scan_.cursor().position(), object_fields_, component_fields_);
+        patterns_.learn(object, begin, scan_.cursor().position(), fields_);
     }
     return true;
 }
@@ -105,7 +105,7 @@ inline bool manifest_reader::read_shape(object_record& object) noexcept {
     }
     object.shape = {static_cast<std::uint32_t>(start)};
     element_count_ = counter.count();
-    object_fields_.add(pattern_field::shape, start, cursor.position());
+    fields_.add(pattern_field::shape, start, cursor.position());
     return !cursor.failed();
 }
 
@@ -119,10 +119,11 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
         make_room(walk.pairs, fields_left);
     }
     patterns_.start_components();
-    const std::size_t begin = scan_.cursor().position();
-    const bool is_only = walk.pairs.remaining == 1; // what an object's pattern is learned from must be met
+    const bool may_be_few = walk.pairs.is_indefinite || walk.pairs.remaining <= pattern_book::most_components;
     for (;;) {
-        if (knows_words_ && !is_only) {
+        are_few_ = may_be_few && patterns_.learns() &&
+                   into_.components.size() - first < pattern_book::most_components;
+        if (knows_words_ && !are_few_) {
             read_components_like_before(walk, first);
         }
         if (!scan_.next_name(walk)) {
@@ -141,8 +142,6 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
         into_.components.push_back(component);
         component_name_ = {};
     }
-    const std::size_t break_bytes = walk.pairs.is_indefinite ? 1 : 0;
-    object_fields_.add(pattern_field::components, begin, scan_.cursor().position() - break_bytes);
     return scan_.leave(walk);
 }
 
@@ -176,17 +175,19 @@ inline bool manifest_reader::take_plain_component(component_record& component) n
 
 /// A component whose words can be given their meaning at once.
 inline bool manifest_reader::read_and_learn(component_record& component) {
-    component_fields_.clear();
     const std::size_t begin = scan_.cursor().position();
     const std::size_t changes = scan_.changes();
+    if (!are_few_) {
+        fields_.clear();
+    }
     const bool is_plain = !patterns_.learns() && take_plain_component(component);
     if (!is_plain && !read_component(component)) {
         return false;
     }
     interpret(into_, component);
     patterns_.note_component(component);
-    if (!is_plain && changes == scan_.changes()) { // else the index no longer holds what was read
-        patterns_.learn(component, begin, scan_.cursor().position(), component_fields_);
+    if (!are_few_ && !is_plain && changes == scan_.changes()) { // else the index no longer holds what was read
+        patterns_.learn(component, begin, scan_.cursor().position(), fields_);
     }
     return true;
 }
@@ -236,7 +237,7 @@ ZTENSOR_COLD inline bool manifest_reader::read_field(component_record& component
 inline bool manifest_reader::read_number(std::uint64_t& value, pattern_field field) noexcept {
     const std::size_t begin = scan_.cursor().position();
     const bool read = scan_.read_unsigned(value);
-    component_fields_.add(field, begin, scan_.cursor().position());
+    fields_.add(field, begin, scan_.cursor().position());
     return read;
 }
 
@@ -247,7 +248,7 @@ inline bool manifest_reader::read_digest(index_item& out) {
     const digest_parts parts = parse_digest(scan_.text(out));
     if (parts.algorithm != digest::none && parts.is_well_formed) {
         const std::size_t end = scan_.cursor().position();
-        component_fields_.add(pattern_field::digits, end - parts.digits.size(), end);
+        fields_.add(pattern_field::digits, end - parts.digits.size(), end);
     }
     return true;
 }

@@ -238,14 +238,14 @@ private:
     }
 
     bool read_and_learn(object_record& object) {
-        object_fields_.clear();
+        fields_.clear();
         const std::size_t begin = cursor_.position();
         if (!read_object(object)) {
             return false;
         }
         object.format = find_layout(into_.text(object.format_word));
         if (uses_patterns_) {
-            patterns_.learn(object, begin, cursor_.position(), object_fields_, part_fields_, shard_);
+            patterns_.learn(object, begin, cursor_.position(), fields_);
         }
         return true;
     }
@@ -309,14 +309,13 @@ private:
         }
         cursor_.leave_array();
         object.shape = {static_cast<std::uint32_t>(start)};
-        object_fields_.add(pattern_field::shape, start, cursor_.position());
+        fields_.add(pattern_field::shape, start, cursor_.position());
         return true;
     }
 
     // -- parts, in read_part_2.hpp
 
     bool read_parts();
-    bool read_and_learn(component_record& part);
     bool read_part(component_record& part);
     bool read_blob(component_record& part) noexcept;
     bool read_decoded_length(component_record& part) noexcept;
@@ -357,8 +356,7 @@ private:
     basic_pattern_book<true> patterns_;
     std::uint64_t row_end_;
     bool uses_patterns_;
-    met_fields object_fields_;
-    met_fields part_fields_;
+    met_fields fields_; ///< of the object that is being read
     const shard_record* shard_ = nullptr; ///< of the part that is being read; null for the file itself
     index_item object_name_;              ///< being read
     index_item component_name_;           ///< being read

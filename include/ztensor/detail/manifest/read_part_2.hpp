@@ -27,7 +27,6 @@ inline bool manifest_reader_2::read_parts() {
     if (!cursor_.enter_map(parts)) {
         return false;
     }
-    const std::size_t begin = cursor_.position();
     std::string_view role;
     for (index_item at = here(); cursor_.next_text_key(parts, role); at = here()) {
         component_name_ = at;
@@ -36,27 +35,15 @@ inline bool manifest_reader_2::read_parts() {
         }
         component_record part;
         part.role = at;
-        if (!check_name(role, at.position) || !read_and_learn(part)) {
+        shard_ = nullptr;
+        const std::size_t begin = cursor_.position();
+        if (!check_name(role, at.position) || !read_part(part) || !interpret(part, begin)) {
             return false;
         }
         into_.components.push_back(part);
         component_name_ = {};
     }
-    object_fields_.add(pattern_field::components, begin, cursor_.position());
     return !cursor_.failed();
-}
-
-inline bool manifest_reader_2::read_and_learn(component_record& part) {
-    part_fields_.clear();
-    shard_ = nullptr;
-    const std::size_t begin = cursor_.position();
-    if (!read_part(part) || !interpret(part, begin)) {
-        return false;
-    }
-    if (uses_patterns_) {
-        patterns_.learn(part, begin, cursor_.position(), part_fields_, shard_);
-    }
-    return true;
 }
 
 inline bool manifest_reader_2::read_part(component_record& part) {
@@ -111,7 +98,7 @@ inline bool manifest_reader_2::read_decoded_length(component_record& part) noexc
 inline bool manifest_reader_2::read_number(std::uint64_t& value, pattern_field field) noexcept {
     const std::size_t begin = cursor_.position();
     const bool read = cursor_.read_unsigned(value);
-    part_fields_.add(field, begin, cursor_.position());
+    fields_.add(field, begin, cursor_.position());
     return read;
 }
 
@@ -129,7 +116,7 @@ inline bool manifest_reader_2::read_digest(index_item& out) noexcept {
     }
     if (parts.algorithm != digest::none && parts.digits.size() < 256) {
         const std::size_t end = cursor_.position();
-        part_fields_.add(pattern_field::lower_digits, end - parts.digits.size(), end);
+        fields_.add(pattern_field::digits, end - parts.digits.size(), end);
     }
     return true;
 }
