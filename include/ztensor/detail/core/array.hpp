@@ -108,6 +108,8 @@ public:
         size_ += count;
         return end() - count;
     }
+    /// Takes in what was written at end(), where there is room for it.
+    void take(std::size_t count) noexcept { size_ += count; }
     /// `count` records of zero bytes, in place of what there was.
     void assign_zeros(std::size_t count) {
         size_ = 0;

@@ -25,10 +25,15 @@ namespace detail {
 
 /// a × b, or nothing where 64 bits can't hold it.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) noexcept {
+#if defined(__GNUC__) && defined(__LP64__)
+    std::uint64_t product = 0; // processors say by themselves whether it fits
+    return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
+#else
     if (((a | b) >> 32) != 0 && a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) {
         return std::nullopt; // the division is only reached by operands of which one needs more than 32 bits
     }
     return a * b;
+#endif
 }
 
 /// The smallest multiple of `alignment` (a power of two) that is not below `value`.

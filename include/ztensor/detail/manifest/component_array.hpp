@@ -47,6 +47,9 @@ public:
     [[nodiscard]] std::size_t room() const noexcept {
         return is_divided_ ? second_.capacity() - second_.size() : first_.capacity() - first_.size();
     }
+    /// Where `count` more of one object may be written, which take() then takes in; null where there is no room.
+    [[nodiscard]] Record* room_for(std::size_t count) noexcept { return count <= room() ? last().end() : nullptr; }
+    void take(std::size_t count) noexcept { last().take(count); }
     void push_back(const Record& record) { is_divided_ ? second_.push_back(record) : first_.push_back(record); }
     /// Forgets all but the first `count`.
     void truncate(std::size_t count) noexcept {
@@ -59,6 +62,8 @@ public:
     }
 
 private:
+    [[nodiscard]] record_array<Record>& last() noexcept { return is_divided_ ? second_ : first_; }
+
     record_array<Record> first_;
     record_array<Record> second_;
     bool is_divided_ = false;

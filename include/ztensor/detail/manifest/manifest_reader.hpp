@@ -64,6 +64,7 @@ public:
         static constexpr std::string_view fields[] = {"version", "attributes", "tensors"};
         static constexpr field_names known(fields);
         into_.generation = generation::v1_0;
+        knows_words_ = uses_patterns_;
         field_walk walk(known);
         if (!read_root(walk) || !scan_.finish()) {
             return fault();
@@ -159,15 +160,16 @@ private:
 
     /// Reads objects for as long as they are like those before.
     void read_like_before(name_walk& walk) {
-        cbor_cursor& cursor = scan_.cursor();
-        while ((walk.pairs.is_indefinite || walk.pairs.remaining != 0) && into_.objects.size() < limits_.max_objects_) {
-            const std::size_t behind = patterns_.read_object(cursor.position());
-            if (behind == 0) {
-                break;
-            }
-            cursor.go_to(behind);
-            walk.pairs.remaining -= walk.pairs.is_indefinite ? 0 : 1;
+        const std::uint64_t allowed =
+            limits_.max_objects_ - std::min<std::uint64_t>(limits_.max_objects_, into_.objects.size());
+        const std::uint64_t most = walk.pairs.is_indefinite ? allowed : std::min(allowed, walk.pairs.remaining);
+        std::size_t at = scan_.cursor().position();
+        std::uint64_t left = most;
+        for (std::size_t behind = 0; left != 0 && (behind = patterns_.read_object(at)) != 0; at = behind) {
+            --left;
         }
+        scan_.cursor().go_to(at);
+        walk.pairs.remaining -= walk.pairs.is_indefinite ? 0 : most - left;
     }
 
     /// Room for as many objects as the next map or array announces, each with as many components as the first, within
@@ -307,10 +309,10 @@ private:
     index_scanner scan_;
     pattern_book patterns_;
     bool uses_patterns_;
-    bool knows_words_ = false;   ///< the version came before the objects
-    cbor_sequence objects_left_; ///< behind the object that is being read
-    met_fields fields_;            ///< of the object or component that is being read and may be learned from
-    bool are_few_ = false;         ///< its components: it is learned from as a whole
+    bool knows_words_ = false;        ///< the version came before the objects
+    cbor_sequence objects_left_;      ///< behind the object that is being read
+    met_fields fields_;               ///< of the object or component that is being read and may be learned from
+    bool are_few_ = false;            ///< its components: it is learned from as a whole
     std::uint64_t element_count_ = 0; ///< of the shape that was read last
     index_item object_name_;          ///< being read
     index_item component_name_;       ///< being read

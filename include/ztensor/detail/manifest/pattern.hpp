@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace ztensor {
@@ -47,6 +48,33 @@ private:
     std::size_t count_ = 0;
 };
 
+#if defined(__GNUC__)
+using two_words = std::uint64_t __attribute__((vector_size(16)));
+#else
+/// What other compilers have as a type of their own.
+struct two_words {
+    std::uint64_t of[2];
+
+    [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return of[i]; }
+    void operator|=(const two_words& other) noexcept {
+        of[0] |= other.of[0];
+        of[1] |= other.of[1];
+    }
+    friend two_words operator^(const two_words& a, const two_words& b) noexcept {
+        return {{a.of[0] ^ b.of[0], a.of[1] ^ b.of[1]}};
+    }
+    friend two_words operator&(const two_words& a, const two_words& b) noexcept {
+        return {{a.of[0] & b.of[0], a.of[1] & b.of[1]}};
+    }
+};
+#endif
+
+[[nodiscard]] inline two_words load_two_words(const std::byte* at) noexcept {
+    two_words words;
+    std::memcpy(&words, at, sizeof words);
+    return words;
+}
+
 /// Constant bytes in front of a shape and behind it, in which numbers and digits are left open. A number that takes
 /// more or fewer bytes is of another pattern: then all are at the same distance each time, and nothing is looked for.
 class pattern {
@@ -57,15 +85,15 @@ public:
     /// read behind the index.
     static constexpr std::size_t reach_bytes = 2048;
 
-    /// Where its runs were found, and behind them a 0 for what is absent.
-    using run_positions = std::uint32_t[run_count + 1];
+    /// Where its runs were found, and how much farther behind than when it was learned; by no more for what is absent.
+    struct places {
+        const std::byte* begins[run_count];
+        std::uint32_t shifts[run_count + 1];
 
-    /// The place of an item, at a distance from the start of a run.
-    struct place {
-        std::uint16_t run = run_count;
-        std::uint16_t distance = 0;
-
-        [[nodiscard]] index_item in(const run_positions& begins) const noexcept { return {begins[run] + distance}; }
+        /// The item of the learned one in that run.
+        [[nodiscard]] index_item shifted(index_item learned, std::size_t run) const noexcept {
+            return {learned.position + shifts[run]};
+        }
     };
 
     /// The place of an unsigned integer that takes as many bytes each time.
@@ -85,15 +113,22 @@ public:
         }
     };
 
-    /// Behind the run, if it stands at `at`; else nullptr.
-    [[nodiscard]] const std::byte* pass(std::size_t run, const std::byte* at) const noexcept {
-        const std::byte* const end = at + run_bytes_[run];
-        const word* const last = words_ + last_words_[run];
-        for (const word* each = words_ + first_words_[run]; each != last; each += words_at_once) {
-            if ((each[0].difference(at) | each[1].difference(at + 8)) != 0) {
+    /// Behind the run, if it stands at `at` in that index; else nullptr.
+    [[nodiscard]] const std::byte* pass(std::size_t run, const std::byte* index, const std::byte* at,
+                                        places& found) const noexcept {
+        const run_of_words& expected = runs_[run];
+        found.begins[run] = at;
+        found.shifts[run] = static_cast<std::uint32_t>(at - index) - expected.begin;
+        const std::byte* const end = at + expected.size_bytes;
+        const word* const last = words_ + expected.last_word;
+        for (const word* each = words_ + expected.first_word; each != last; each += words_at_once) {
+            two_words difference = {};
+            for (std::uint32_t i = 0; i < words_at_once; ++i, at += sizeof(two_words)) {
+                difference |= (load_two_words(at) ^ each[i].bits) & each[i].kept;
+            }
+            if ((difference[0] | difference[1]) != 0) {
                 return nullptr;
             }
-            at += 8 * words_at_once;
         }
         return end;
     }
@@ -107,7 +142,6 @@ public:
                 shape_end = each.end;
             }
         }
-        word_count_ = 0;
         if (!learn_run(0, index, begin, shape_begin) || !learn_run(1, index, shape_end, end)) {
             return false;
         }
@@ -119,72 +153,72 @@ public:
         return true;
     }
 
-    /// Of an item that was met in what has been learned, the place; absent for an absent one.
-    [[nodiscard]] ZTENSOR_COLD place place_of(index_item item) const noexcept {
-        if (!item.is_present()) {
-            return {};
-        }
-        const std::uint16_t run = item.position >= begins_[1] ? 1 : 0;
-        return {run, static_cast<std::uint16_t>(item.position - begins_[run])};
+    /// The run that an item is in, of those that were learned from.
+    [[nodiscard]] ZTENSOR_COLD std::size_t run_of(index_item item) const noexcept {
+        return !item.is_present() ? run_count : item.position >= runs_[1].begin ? 1 : 0;
     }
-
+    /// How far from its start.
+    [[nodiscard]] ZTENSOR_COLD std::uint16_t distance_of(index_item item) const noexcept {
+        return static_cast<std::uint16_t>(item.position - runs_[run_of(item)].begin);
+    }
     /// The same of a number, which is an item.
     [[nodiscard]] ZTENSOR_COLD number number_of(const met_field& field) const noexcept {
         const std::uint32_t bytes = field.end - field.begin;
-        const std::size_t head = bytes == 1 ? 0 : 1;
-        return {static_cast<std::uint16_t>(place_of({field.begin}).distance + head),
-                static_cast<std::uint8_t>(64 - 8 * (bytes - head)), bytes == 1};
+        const std::uint32_t head = bytes == 1 ? 0 : 1;
+        return {distance_of({field.begin + head}), static_cast<std::uint8_t>(64 - 8 * (bytes - head)), bytes == 1};
     }
 
 private:
-    static constexpr std::size_t words_at_once = 2;
-    static constexpr std::size_t most_words = 80; // so that all runs and a shape are below reach_bytes
+    static constexpr std::uint32_t words_at_once = 2;
+    static constexpr std::uint32_t most_words = 40; // so that all runs and a shape are below reach_bytes
 
-    /// Eight bytes of a run, and the bits of them that are the same each time.
+    static constexpr std::uint32_t word_bytes = sizeof(two_words);
+
+    /// Some bytes of a run, and the bits of them that are the same each time.
     struct word {
-        std::uint64_t bits;
-        std::uint64_t kept;
+        two_words bits;
+        two_words kept;
+    };
 
-        [[nodiscard]] std::uint64_t difference(const std::byte* at) const noexcept {
-            return (load_little_64(at) ^ bits) & kept;
-        }
+    struct run_of_words {
+        std::uint32_t begin; ///< where it stood when it was learned
+        std::uint32_t size_bytes;
+        std::uint32_t first_word;
+        std::uint32_t last_word; ///< the first that is not its own
     };
 
     bool learn_run(std::size_t run, bytes_view index, std::uint32_t begin, std::uint32_t end) noexcept {
-        const std::size_t size = end - begin;
-        begins_[run] = begin;
-        run_bytes_[run] = size;
-        first_words_[run] = word_count_;
-        last_words_[run] = word_count_ + (size + 8 * words_at_once - 1) / (8 * words_at_once) * words_at_once;
-        if (last_words_[run] > most_words) {
+        const std::uint32_t first = run == 0 ? 0 : runs_[run - 1].last_word, size = end - begin;
+        constexpr std::uint32_t bytes_at_once = word_bytes * words_at_once;
+        const std::uint32_t last = first + (size + bytes_at_once - 1) / bytes_at_once * words_at_once;
+        if (size > word_bytes * most_words || last > most_words) {
             return false;
         }
-        for (std::size_t at = 0; word_count_ != last_words_[run]; at += 8) {
-            const std::size_t bytes = at >= size ? 0 : size - at < 8 ? size - at : 8;
-            words_[word_count_++] = {load_little(index.data() + begin + at, bytes),
-                                     bytes == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * bytes) - 1};
+        runs_[run] = {begin, size, first, last};
+        std::byte bytes[2 * word_bytes];
+        for (std::uint32_t i = first, at = 0; i != last; ++i, at += word_bytes) {
+            const std::uint32_t own = at >= size ? 0 : size - at < word_bytes ? size - at : word_bytes;
+            std::memset(bytes, 0, sizeof bytes);
+            std::memcpy(bytes, index.data() + begin + at, own);
+            std::memset(bytes + word_bytes, 0xff, own);
+            words_[i] = {load_two_words(bytes), load_two_words(bytes + word_bytes)};
         }
         return true;
     }
 
     /// What may be anything there. A head that holds its number is still that of one.
     void leave_open(const met_field& field) noexcept {
-        const place begin = place_of({field.begin});
+        const std::uint32_t first = runs_[run_of({field.begin})].first_word, size = field.end - field.begin;
         const bool is_text = field.field == pattern_field::digits;
-        const std::size_t size = field.end - field.begin;
-        for (std::size_t i = is_text || size == 1 ? 0 : 1; i < size; ++i) {
-            const std::size_t at = begin.distance + i;
-            const std::uint64_t bits = !is_text && size == 1 ? 0x1f : 0xff;
-            words_[first_words_[begin.run] + at / 8].kept &= ~(bits << 8 * (at % 8));
+        for (std::uint32_t i = is_text || size == 1 ? 0 : 1; i < size; ++i) {
+            const std::uint32_t at = distance_of({field.begin + i});
+            auto* const kept = static_cast<unsigned char*>(static_cast<void*>(&words_[first + at / word_bytes].kept));
+            kept[at % word_bytes] &= !is_text && size == 1 ? 0xe0 : 0;
         }
     }
 
     word words_[most_words];
-    std::size_t first_words_[run_count];
-    std::size_t last_words_[run_count];
-    std::size_t run_bytes_[run_count];
-    std::uint32_t begins_[run_count]; ///< where each run stood when it was learned
-    std::size_t word_count_;
+    run_of_words runs_[run_count];
 };
 
 // -- fields: each returns where it ends, or nullptr if the general way must look.
@@ -269,7 +303,12 @@ template <bool IsDeterministic>
         const std::uint64_t word = load_little_64(at), next = load_little_64(at + 8);
         wrong |= word | (word - ones) | next | (next - ones);
     }
-    if (end - at >= 8) {
+    if (size >= 16) { // the last, some of which may have been seen
+        const std::uint64_t word = load_little_64(end - 16), next = load_little_64(end - 8);
+        wrong |= word | (word - ones) | next | (next - ones);
+        return (wrong & 0x80 * ones) == 0 ? end : nullptr;
+    }
+    if (size >= 8) {
         const std::uint64_t word = load_little_64(at);
         wrong |= word | (word - ones);
         at += 8;

@@ -51,7 +51,7 @@ public:
     /// position behind it; else changes nothing and returns 0. pattern::reach_bytes of anything follow the index.
     [[nodiscard]] std::size_t read_object(std::size_t position) {
         std::string_view name;
-        if (!objects_.is_worth_a_try() || !into_.objects.has_room() || !into_.components.has_room()) {
+        if (!objects_.is_worth_a_try() || !into_.objects.has_room()) {
             return 0;
         }
         const std::byte* behind_name = pass_word(begin_ + position, name);
@@ -80,20 +80,18 @@ public:
             return 0;
         }
         const std::byte* const behind = components_.read([&](const component_pattern& like) {
-            const pattern::run_positions begins = {this->position(behind_role), 0, 0};
-            const std::byte* const end = like.bytes.pass(0, behind_role);
-            if (end == nullptr || end > end_ || !add_component(like.words, begins)) {
+            pattern::places found = {};
+            const std::byte* const end = like.bytes.pass(0, begin_, behind_role, found);
+            component_record* const component = into_.components.room_for(1);
+            if (end == nullptr || end > end_ || !read_component(like.words, found, *component)) {
                 return static_cast<const std::byte*>(nullptr);
             }
-            component_record& component = into_.components.back();
-            component.role = {static_cast<std::uint32_t>(position)};
-            are_right_ = are_right_ && is_right_part(into_, component, like.words.element_bytes, blobs_end_);
+            component->role = {static_cast<std::uint32_t>(position)};
+            into_.components.take(1);
+            are_right_ = are_right_ && is_right_part(into_, *component, like.words.element_bytes, blobs_end_);
             return end;
         });
-        if (behind == nullptr) {
-            return 0;
-        }
-        return static_cast<std::size_t>(behind - begin_);
+        return behind != nullptr ? static_cast<std::size_t>(behind - begin_) : 0;
     }
 
     /// Whether what comes by the general way is to be learned from.
@@ -107,13 +105,13 @@ public:
         if (object.component_count > most_components || !objects_.was_tried()) {
             return;
         }
-        object_pattern& like = objects_.next_to_learn();
+        object_pattern like;
         if (!like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all())) {
             return;
         }
         like.record = object;
-        like.format_word = like.bytes.place_of(object.format_word);
-        like.attributes = like.bytes.place_of(object.attributes);
+        like.format_run = like.bytes.run_of(object.format_word);
+        like.attributes_run = like.bytes.run_of(object.attributes);
         const span<const component_record> components = into_.components_of(object);
         for (std::size_t i = 0; i < components.size(); ++i) {
             const std::uint32_t next = i + 1 < components.size() ? components[i + 1].role.position : position(end);
@@ -121,21 +119,22 @@ public:
                 return;
             }
         }
-        like.may_be_dense = object.format == format::dense && object.component_count == 1 &&
-                            role_name(into_, components[0]) == "data";
-        objects_.keep();
+        like.is_raw = components[0].encoding == encoding::raw && !components[0].states_uncompressed_length;
+        like.may_be_dense =
+            object.format == format::dense && object.component_count == 1 && role_name(into_, components[0]) == "data";
+        objects_.keep(like);
     }
 
     /// The same for a component: [begin, end) is what stands behind its role.
     ZTENSOR_COLD void learn(const component_record& component, std::size_t begin, std::size_t end,
                             const met_fields& fields) {
-        if (!objects_.was_tried() || !components_.was_tried()) {
+        if (!components_.was_tried()) {
             return;
         }
-        component_pattern& like = components_.next_to_learn();
+        component_pattern like;
         if (like.bytes.learn(into_.bytes(), position(begin), position(end), fields.all()) &&
             note_words(like.words, like.bytes, component, fields.all(), position(end))) {
-            components_.keep();
+            components_.keep(like);
         }
     }
 
@@ -179,7 +178,7 @@ public:
 private:
     [[nodiscard]] static std::uint32_t position(std::size_t at) noexcept { return static_cast<std::uint32_t>(at); }
     [[nodiscard]] std::uint32_t position(const std::byte* at) const noexcept {
-        return position(static_cast<std::size_t>(at - begin_));
+        return static_cast<std::uint32_t>(at - begin_);
     }
 
     /// A name that has a name behind it, in the index.
@@ -207,8 +206,7 @@ private:
             if (each.begin < component.role.position || each.begin >= end || each.field == pattern_field::shape) {
                 continue;
             }
-            const pattern::place place = bytes.place_of({each.begin});
-            like.run = place.run;
+            like.run = static_cast<std::uint32_t>(bytes.run_of({each.begin}));
             switch (each.field) {
             case pattern_field::offset:
                 has_offset = true;
@@ -223,7 +221,7 @@ private:
                 like.uncompressed_length = bytes.number_of(each);
                 break;
             default:
-                like.digits_at = place.distance;
+                like.digits_at = bytes.distance_of({each.begin});
                 like.digits = static_cast<std::uint8_t>(each.end - each.begin);
                 break;
             }
@@ -234,60 +232,74 @@ private:
             like.base = shard != nullptr ? shard->base : 0;
             like.data_end = (shard != nullptr ? shard->size_bytes : first_file_bytes_) - footer_bytes_2;
         }
-        like.role = bytes.place_of(component.role);
-        like.dtype_word = bytes.place_of(component.dtype_word);
-        like.type_word = bytes.place_of(component.type_word);
-        like.encoding_word = bytes.place_of(component.encoding_word);
-        like.digest_text = bytes.place_of(component.digest_text);
+        const auto bits_of = [](index_item item) { return item.is_present() ? ~std::uint32_t{0} : 0; };
+        like.dtype_run = static_cast<std::uint16_t>(bytes.run_of(component.dtype_word));
+        like.role = bits_of(component.role);
+        like.type_word = bits_of(component.type_word);
+        like.encoding_word = bits_of(component.encoding_word);
+        like.digest_text = bits_of(component.digest_text);
         like.element_bytes = known_element_bytes(into_, component);
         return has_offset && has_length && has_decoded_length == component.states_uncompressed_length;
     }
 
     const std::byte* read_object(const object_pattern& like, std::size_t name, const std::byte* at) {
-        pattern::run_positions begins = {position(at), 0, 0};
-        const std::byte* const shape = like.bytes.pass(0, at);
+        pattern::places found;
+        found.shifts[pattern::run_count] = 0;
+        const std::byte* const shape = like.bytes.pass(0, begin_, at, found);
         std::uint64_t element_count = 0;
         at = shape != nullptr ? pass_shape<IsDeterministic>(shape, element_count) : nullptr;
-        if (at == nullptr) {
+        at = at != nullptr ? like.bytes.pass(1, begin_, at, found) : nullptr;
+        component_record* const components = into_.components.room_for(like.record.component_count);
+        if (at == nullptr || at > end_ || components == nullptr) {
             return nullptr;
         }
-        begins[1] = position(at);
-        at = like.bytes.pass(1, at);
-        if (at == nullptr || at > end_ || !add_components(like, begins)) {
-            return nullptr;
-        }
-        into_.objects.push_back(like.record); // and made there: to copy what was just written stalls a processor
-        object_record& object = into_.objects.back();
+        object_record& object = *into_.objects.end(); // made there: to copy what was just written stalls a processor
+        object = like.record;
         object.name = {position(name)};
-        object.format_word = like.format_word.in(begins);
+        object.format_word = found.shifted(like.record.format_word, like.format_run);
         object.shape = {position(shape)};
-        object.attributes = like.attributes.in(begins);
-        object.first_component = position(into_.components.size()) - like.record.component_count;
-        const component_record& last = into_.components.back();
-        object.is_checked = like.may_be_dense ? is_right_dense(into_, last, element_count,
-                                                               like.components[0].element_bytes, blobs_end_)
-                                              : has_right_parts(object);
+        object.attributes = found.shifted(like.record.attributes, like.attributes_run);
+        object.first_component = position(into_.components.size());
+        const bool is_read = like.may_be_dense ? read_data(like, found, element_count, object, *components)
+                                               : read_parts(like, found, object, components);
+        if (!is_read) {
+            return nullptr;
+        }
+        into_.objects.take(1);
         return at;
     }
 
-    /// Whether the components of the object could be taken in; else there are none. They are those of another one but
-    /// for their numbers, so no role stands twice.
-    bool add_components(const object_pattern& like, const pattern::run_positions& begins) {
-        const std::size_t before = into_.components.size();
-        const std::size_t count = like.record.component_count;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (!into_.components.has_room() || !add_component(like.components[i], begins)) {
-                into_.components.truncate(before);
+    /// The component of a dense object.
+    bool read_data(const object_pattern& like, const pattern::places& found, std::uint64_t element_count,
+                   object_record& object, component_record& data) noexcept {
+        const component_words& words = like.components[0];
+        if (!read_component(words, found, data)) {
+            return false;
+        }
+        into_.components.take(1);
+        note_blob(data);
+        object.is_checked = like.is_raw ? element_count != 0 && words.element_bytes != 0 &&
+                                              checked_multiply(element_count, words.element_bytes) == data.length &&
+                                              has_right_place(into_, data, blobs_end_)
+                                        : is_right_dense(into_, data, element_count, words.element_bytes, blobs_end_);
+        return true;
+    }
+
+    /// Those of another one: its own but for their numbers, so no role stands twice.
+    ZTENSOR_NOINLINE bool read_parts(const object_pattern& like, const pattern::places& found, object_record& object,
+                                     component_record* parts) noexcept {
+        for (std::size_t i = 0; i < object.component_count; ++i) {
+            if (!read_component(like.components[i], found, parts[i])) {
                 return false;
             }
         }
+        into_.components.take(object.component_count);
         start_components();
-        for (std::size_t i = 0; i < count; ++i) {
-            const component_record& component = into_.components[before + i];
-            note_blob(component);
-            are_right_ = are_right_ && !like.may_be_dense &&
-                         is_right_part(into_, component, like.components[i].element_bytes, blobs_end_);
+        for (std::size_t i = 0; i < object.component_count; ++i) {
+            note_blob(parts[i]);
+            are_right_ = are_right_ && is_right_part(into_, parts[i], like.components[i].element_bytes, blobs_end_);
         }
+        object.is_checked = has_right_parts(object);
         return true;
     }
 
@@ -315,28 +327,26 @@ private:
         return IsDeterministic ? pass_shortest_name(at, name) : pass_name(at, name);
     }
 
-    /// Takes in what stands in runs that begin at `begins`; false, and nothing, if its numbers or digits are none.
-    bool add_component(const component_words& like, const pattern::run_positions& begins) {
-        const std::byte* const run = begin_ + begins[like.run];
-        into_.components.push_back(like.record);
-        component_record& component = into_.components.back();
+    /// Puts together what stands in the runs that were found; false if its numbers or digits are none.
+    [[nodiscard]] bool read_component(const component_words& like, const pattern::places& found,
+                                      component_record& component) const noexcept {
+        const std::byte* const run = found.begins[like.run];
+        const std::uint32_t shift = found.shifts[like.run];
+        component = like.record;
+        component.dtype_word = found.shifted(like.record.dtype_word, like.dtype_run);
+        component.role.position = like.record.role.position + (shift & like.role);
+        component.type_word.position = like.record.type_word.position + (shift & like.type_word);
+        component.encoding_word.position = like.record.encoding_word.position + (shift & like.encoding_word);
+        component.digest_text.position = like.record.digest_text.position + (shift & like.digest_text);
         const bool has_numbers =
             like.offset.read(run, IsDeterministic, component.offset) &&
             like.length.read(run, IsDeterministic, component.length) &&
             (!like.record.states_uncompressed_length ||
              like.uncompressed_length.read(run, IsDeterministic, component.uncompressed_length)) &&
             (like.digits == 0 || pass_digits(run + like.digits_at, like.digits, IsDeterministic) != nullptr);
-        if (!has_numbers || !has_place(like, component)) {
-            into_.components.truncate(into_.components.size() - 1);
-            return false;
-        }
+        const bool is_right = has_numbers && has_place(like, component);
         component.offset += like.base;
-        component.role = like.role.in(begins);
-        component.dtype_word = like.dtype_word.in(begins);
-        component.type_word = like.type_word.in(begins);
-        component.encoding_word = like.encoding_word.in(begins);
-        component.digest_text = like.digest_text.in(begins);
-        return true;
+        return is_right;
     }
 
     manifest& into_;

@@ -19,9 +19,10 @@ namespace detail {
 /// What is the same in every component that is encoded alike, and where the rest is in the runs of a pattern.
 struct component_words {
     component_record record;
-    pattern::place role, dtype_word, type_word, encoding_word, digest_text;
     pattern::number offset, length, uncompressed_length;
-    std::uint16_t run = 0; ///< all of these are in, and the digits of a digest
+    std::uint32_t role = 0, type_word = 0, encoding_word = 0, digest_text = 0; ///< all bits of what is present, or none
+    std::uint32_t run = 0;       ///< all are in, and the digits of a digest
+    std::uint16_t dtype_run = 0; ///< in 1.0 it is the object's
     std::uint16_t digits_at = 0;
     std::uint8_t digits = 0;
     std::uint64_t element_bytes = 0; ///< of a known type that is not packed, else 0
@@ -41,9 +42,10 @@ struct object_pattern {
 
     pattern bytes; ///< from behind the name on
     object_record record;
-    pattern::place format_word, attributes;
+    std::size_t format_run = 0, attributes_run = 0;
     component_words components[most_components];
     bool may_be_dense = false; ///< has the parts that a dense object must have
+    bool is_raw = false;       ///< and they are as long as its elements
 };
 
 /// Patterns and which of them came after which: that one is tried first. Where little is alike, they are seldom tried,
@@ -51,31 +53,34 @@ struct object_pattern {
 template <class Pattern, std::size_t Most>
 class pattern_shelf {
 public:
-    /// Room for another pattern, in place of the oldest.
-    [[nodiscard]] Pattern& next_to_learn() noexcept { return *::new (&patterns_.all[learned_ % Most]) Pattern; }
     /// What follows is the first of a row.
     void start() noexcept { last_ = Most; }
-    /// Keeps what was put there; it is what came after the last one.
-    ZTENSOR_COLD void keep() noexcept { follow(learned_++ % Most); }
+    /// Keeps another pattern, in place of the oldest; it is what came after the last one.
+    ZTENSOR_COLD void keep(const Pattern& learned) noexcept {
+        ::new (&patterns_.all[learned_ % Most]) Pattern(learned);
+        follow(learned_++ % Most);
+    }
     /// Whether to look for what fits what follows, and to learn from it if nothing does.
     [[nodiscard]] bool is_worth_a_try() noexcept {
         was_tried_ = trust_ != 0 || ++passed_over_ % 64 == 0;
-        return was_tried_;
+        return was_tried_ && learned_ != 0;
     }
     [[nodiscard]] bool was_tried() const noexcept { return was_tried_; }
 
-    /// What `read` answers for the pattern that fits: the first answer that is not null.
+    /// What `read` answers for the pattern that fits: the first answer that is not null. Some have been learned.
     template <class Read>
     [[nodiscard]] const std::byte* read(const Read& read) noexcept {
         const std::size_t guess = after_[last_];
-        for (std::size_t i = 0; i < Most && i < learned_; ++i) {
-            const std::size_t next = i == 0 ? guess : i == guess ? 0 : i;
+        std::size_t i = 0, next = guess;
+        do {
             if (const std::byte* const end = read(patterns_.all[next])) {
                 follow(next);
                 trust_ += trust_ < most_trust ? 1 : 0;
                 return end;
             }
-        }
+            ++i;
+            next = i == guess ? 0 : i;
+        } while (i < Most && i < learned_);
         trust_ -= trust_ > 0 ? 1 : 0;
         return nullptr;
     }

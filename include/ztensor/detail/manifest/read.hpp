@@ -68,6 +68,10 @@ ZTENSOR_COLD inline void manifest_reader::spread_dtype(const object_record& obje
         } else if (role == "data" || role == "values") {
             component.dtype_word = dtype_of_all;
         }
+        if (knows_words_) {
+            interpret(into_, component);
+            patterns_.note_component(component);
+        }
     }
 }
 
@@ -119,11 +123,11 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
         make_room(walk.pairs, fields_left);
     }
     patterns_.start_components();
+    const bool has_own_dtypes = knows_words_ && into_.generation != generation::v1_0;
     const bool may_be_few = walk.pairs.is_indefinite || walk.pairs.remaining <= pattern_book::most_components;
     for (;;) {
-        are_few_ = may_be_few && patterns_.learns() &&
-                   into_.components.size() - first < pattern_book::most_components;
-        if (knows_words_ && !are_few_) {
+        are_few_ = may_be_few && patterns_.learns() && into_.components.size() - first < pattern_book::most_components;
+        if (has_own_dtypes && !are_few_) {
             read_components_like_before(walk, first);
         }
         if (!scan_.next_name(walk)) {
@@ -136,7 +140,7 @@ inline bool manifest_reader::read_components(const cbor_sequence& fields_left) {
         }
         component_record component;
         component.role = walk.name;
-        if (!(knows_words_ ? read_and_learn(component) : read_component(component))) {
+        if (!(has_own_dtypes ? read_and_learn(component) : read_component(component))) {
             return false;
         }
         into_.components.push_back(component);

@@ -356,7 +356,7 @@ private:
     basic_pattern_book<true> patterns_;
     std::uint64_t row_end_;
     bool uses_patterns_;
-    met_fields fields_; ///< of the object that is being read
+    met_fields fields_;                   ///< of the object that is being read
     const shard_record* shard_ = nullptr; ///< of the part that is being read; null for the file itself
     index_item object_name_;              ///< being read
     index_item component_name_;           ///< being read
