@@ -643,3 +643,105 @@ TEST_CASE("objects that are encoded unlike each other are read with and without 
                                        }),
                      "a required field is missing"));
 }
+
+namespace {
+
+/// A dozen objects with `field` beside their own fields, and in their component; the last has another.
+bytes with_fields(const std::pair<bytes, bytes>& field, const std::pair<bytes, bytes>& last) {
+    return dozen("1.2.0", [&](std::size_t i) {
+        const auto& [key, value] = i == 11 ? last : field;
+        cbor::map part = {{"dtype", cbor::text("f32")}};
+        part.set("offset", cbor::head_of_size(cbor::major::unsigned_integer, 64 * (i + 1), 2));
+        part.set("length", cbor::number(8)).add(key, value);
+        cbor::map object = {{"shape", cbor::array({cbor::number(2)})}, {"format", cbor::text("dense")}};
+        object.add(key, value);
+        return object.set("components", cbor::map{{"data", part}});
+    });
+}
+
+} // namespace
+
+TEST_CASE("an unknown key that patterns leave open is no field, and what stands behind it is an item of its kind") {
+    const bytes one = cbor::number(1);
+    const auto keys = [&](std::string_view key, std::string_view last) {
+        return with_fields({cbor::text(key), one}, {cbor::text(last), one});
+    };
+    for (const std::string_view last : {"xhape", "xx\x7fxx", "shape", "dtype", "x\xff\xff\xff\xff", "xx\xc3\xa4x"}) {
+        CAPTURE(last);
+        check_equal(keys("xxxxx", last)); // as long as a field of an object, and of a component
+        check_equal(keys("yyyyyyy", last));
+    }
+    CHECK(check_equal(keys("xxxxx", "xhape")) == 12);
+    CHECK(is_said_of(keys("xxxxx", "shape"), "a key stands twice"));
+    CHECK(is_said_of(keys("xxxxx", "dtype"), "a key stands twice"));
+    CHECK(is_said_of(keys("yyyyyyy", "yy\xffyyyy"), "not UTF-8"));
+
+    const std::vector<bytes> values = {
+        cbor::number(0),
+        cbor::number(23),
+        cbor::number(24),
+        cbor::number(1000),
+        cbor::null,
+        cbor::text(""),
+        cbor::text("a"),
+        cbor::text("\xff"),
+        cbor::text("\xc3\xa4"),
+        bytes("\x18"),
+        bytes("\x1c"),
+        bytes("\x1f"),
+        bytes("\x20"),
+        bytes("\x38\x01"),
+        bytes("\x3f"),
+        bytes("\xf9\x01x"),
+        bytes("\xf8\x18"),
+        cbor::text("12345678"),
+        cbor::text("1234567\xff"),
+        bytes("\x7f\xff"),
+        cbor::array({}),
+        bytes("\x5f"),
+        cbor::text(std::string(30, 'l')),
+        cbor::text(std::string(29, 'l') + '\xff'),
+    };
+    for (const bytes& value : values) {
+        for (const bytes& last : values) {
+            check_equal(with_fields({cbor::text("yyyyyyy"), value}, {cbor::text("zzzzzzz"), last}));
+        }
+    }
+}
+
+TEST_CASE("attributes that patterns leave open are what the general way finds there") {
+    const auto noted = [](const bytes& last) {
+        return dozen("1.2.0", [&](std::size_t i) {
+            const cbor::map attributes = {{"layer", cbor::number(100 + i)},
+                                          {"note", i == 11 ? last : cbor::text(i % 2 == 0 ? "even" : "odd.")},
+                                          {"heads", cbor::number(i)}};
+            cbor::map object = {{"shape", cbor::array({cbor::number(2)})}, {"format", cbor::text("dense")}};
+            object.set("attributes", attributes);
+            return object.set("components", cbor::map{{"data", part_at(i, "f32", 8)}});
+        });
+    };
+    CHECK(check_equal(noted(cbor::text("last"))) == 12);
+    for (const bytes& last : {cbor::text("\xff\xff\xff\xff"), cbor::text("\xc3\xa4\xc3\xa4"), cbor::null,
+                              cbor::number(9), bytes("\x64o"), cbor::chunked({"la", "st"})}) {
+        check_equal(noted(last));
+    }
+}
+
+TEST_CASE("what is too long to learn from leaves the patterns that were learned before as they were") {
+    const auto formatted = [](std::size_t i, const std::string& format, std::size_t padding) {
+        cbor::map object = {{"format", cbor::text(format)}, {"shape", cbor::array({cbor::number(2)})}};
+        object.set("filler", cbor::array(std::vector<bytes>(padding, cbor::null)));
+        return object.set("components", cbor::map{{"data", part_at(i, "f32", 8)}});
+    };
+    for (const std::string_view last : {"dense", "dens0", "dens9"}) {
+        cbor::map objects;
+        for (std::size_t i = 0; i < 60; ++i) {
+            const std::string number = std::to_string(i % 9);
+            const bytes object = i < 50   ? formatted(i, "dens" + number, 1)
+                                 : i < 59 ? formatted(i, "dense", 700)
+                                          : formatted(i, std::string(last), 1);
+            objects.add(cbor::text("object." + std::to_string(100 + i)), object);
+        }
+        check_equal(cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}});
+    }
+}

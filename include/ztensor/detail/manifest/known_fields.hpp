@@ -32,6 +32,15 @@ struct known_fields {
         const unsigned size = std::to_integer<unsigned>(*key) - empty_text;
         return size >= sizes_in_a_head || (sizes >> size & 1) != 0;
     }
+    /// Whether one of the names of its size has the first character of the text at `key`, or it has a longer head.
+    [[nodiscard]] bool has_start_of(const std::byte* key) const noexcept {
+        constexpr unsigned longest_short_text = 0x77;
+        bool has_start = std::to_integer<unsigned>(*key) > longest_short_text;
+        for (std::size_t field = 0; field < count; ++field) {
+            has_start = has_start || (starts[field] & 0xffff) == load_little(key, 2);
+        }
+        return has_start;
+    }
 };
 
 /// Names of fields, each of less than 24 bytes.

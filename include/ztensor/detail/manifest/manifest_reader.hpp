@@ -36,7 +36,7 @@ public:
     /// which only take less time, tests see what they are to find.
     manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset,
                     bool uses_patterns = true) noexcept
-        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes()),
+        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes(), fields_),
           patterns_(into, index_offset), uses_patterns_(uses_patterns) {}
 
     /// 1.1 and later. Errors: the cbor_… and schema_… codes, duplicate_key, name_invalid, unsupported_version,

@@ -86,7 +86,7 @@ struct component_record {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     std::uint64_t uncompressed_length = 0; ///< as the file states it, or as shape and type give it; see the flags
-    index_item dtype_word; ///< as the file spells it
+    index_item dtype_word;                 ///< as the file spells it
     index_item role;
     index_item type_word;
     index_item encoding_word;

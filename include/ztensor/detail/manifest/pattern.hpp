@@ -22,7 +22,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// What may differ from one object to the next that is encoded alike.
-enum class pattern_field : std::uint8_t { shape, offset, length, uncompressed_length, digits };
+enum class pattern_field : std::uint8_t { shape, offset, length, uncompressed_length, digits, text, number };
 
 /// Where the general way met a field's value in the index: [begin, end).
 struct met_field {
@@ -31,10 +31,28 @@ struct met_field {
     std::uint32_t end;
 };
 
-/// What was met in an object on the general way, and in its components, in the order of the index.
+/// What was met in an object on the general way, and in its components.
 class met_fields {
 public:
-    void clear() noexcept { count_ = 0; }
+    static constexpr std::size_t most_passed = 8;
+
+    void clear() noexcept { count_ = passed_ = 0; }
+    /// An item that nobody looks at: where a number or a text stands, others may.
+    void add_passed(bytes_view index, std::size_t begin, std::size_t end) noexcept {
+        const auto head = std::to_integer<unsigned>(index[begin]);
+        const unsigned major = head >> 5, info = head & 31;
+        if (major < 2 || (major == 7 && info > 24 && info < 28)) {
+            add_passed(pattern_field::number, begin, end);
+        } else if (major == 3 && info <= 24) {
+            add_passed(pattern_field::text, begin + (info < 24 ? 1 : 2), end);
+        }
+    }
+    void add_passed(pattern_field field, std::size_t begin, std::size_t end) noexcept {
+        if (passed_ < most_passed && begin != end) {
+            ++passed_;
+            add(field, begin, end);
+        }
+    }
     void add(pattern_field field, std::size_t begin, std::size_t end) noexcept {
         if (count_ < most) {
             fields_[count_++] = {field, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
@@ -43,9 +61,10 @@ public:
     [[nodiscard]] span<const met_field> all() const noexcept { return {fields_, count_}; }
 
 private:
-    static constexpr std::size_t most = 33; // of eight components, and a shape
+    static constexpr std::size_t most = 33 + most_passed; // of eight components, and a shape
     met_field fields_[most];
     std::size_t count_ = 0;
+    std::size_t passed_ = 0;
 };
 
 #if defined(__GNUC__)
@@ -56,9 +75,8 @@ struct two_words {
     std::uint64_t of[2];
 
     [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept { return of[i]; }
-    void operator|=(const two_words& other) noexcept {
-        of[0] |= other.of[0];
-        of[1] |= other.of[1];
+    friend two_words operator|(const two_words& a, const two_words& b) noexcept {
+        return {{a.of[0] | b.of[0], a.of[1] | b.of[1]}};
     }
     friend two_words operator^(const two_words& a, const two_words& b) noexcept {
         return {{a.of[0] ^ b.of[0], a.of[1] ^ b.of[1]}};
@@ -68,12 +86,6 @@ struct two_words {
     }
 };
 #endif
-
-[[nodiscard]] inline two_words load_two_words(const std::byte* at) noexcept {
-    two_words words;
-    std::memcpy(&words, at, sizeof words);
-    return words;
-}
 
 /// Constant bytes in front of a shape and behind it, in which numbers and digits are left open. A number that takes
 /// more or fewer bytes is of another pattern: then all are at the same distance each time, and nothing is looked for.
@@ -122,15 +134,27 @@ public:
         const std::byte* const end = at + expected.size_bytes;
         const word* const last = words_ + expected.last_word;
         for (const word* each = words_ + expected.first_word; each != last; each += words_at_once) {
-            two_words difference = {};
-            for (std::uint32_t i = 0; i < words_at_once; ++i, at += sizeof(two_words)) {
-                difference |= (load_two_words(at) ^ each[i].bits) & each[i].kept;
-            }
+            two_words first, second; // which no call takes or gives: how it would differs among processors
+            std::memcpy(&first, at, sizeof first);
+            std::memcpy(&second, at + sizeof first, sizeof second);
+            const two_words difference =
+                ((first ^ each[0].bits) & each[0].kept) | ((second ^ each[1].bits) & each[1].kept);
             if ((difference[0] | difference[1]) != 0) {
                 return nullptr;
             }
+            at += words_at_once * sizeof first;
         }
         return end;
+    }
+
+    /// Where its runs were found, what may be anything there is something of its kind.
+    [[nodiscard]] bool has_right_items(const places& found) const noexcept {
+        for (std::size_t i = 0; i < item_count_; ++i) {
+            if (!items_[i].is_right(found.begins[items_[i].run])) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /// Takes [begin, end) of the index apart, at `fields`. False if it is too long.
@@ -145,6 +169,7 @@ public:
         if (!learn_run(0, index, begin, shape_begin) || !learn_run(1, index, shape_end, end)) {
             return false;
         }
+        item_count_ = 0;
         for (const met_field& each : fields) {
             if (each.field != pattern_field::shape) {
                 leave_open(each);
@@ -187,6 +212,23 @@ private:
         std::uint32_t last_word; ///< the first that is not its own
     };
 
+    /// A number in its head, or a text of ASCII.
+    struct passed_item {
+        std::uint16_t run;
+        std::uint16_t distance;   ///< of what is left open
+        std::uint32_t text_bytes; ///< 0 for a number
+
+        [[nodiscard]] bool is_right(const std::byte* run_begin) const noexcept {
+            const std::byte* const at = run_begin + distance;
+            std::uint64_t wrong = 0;
+            for (std::uint32_t i = 0; i < text_bytes; i += 8) {
+                const std::uint32_t beyond = text_bytes - i < 8 ? 64 - 8 * (text_bytes - i) : 0;
+                wrong |= load_big_64(at + i) >> beyond;
+            }
+            return text_bytes != 0 ? (wrong & 0x8080808080808080u) == 0 : (std::to_integer<unsigned>(*at) & 31) < 24;
+        }
+    };
+
     bool learn_run(std::size_t run, bytes_view index, std::uint32_t begin, std::uint32_t end) noexcept {
         const std::uint32_t first = run == 0 ? 0 : runs_[run - 1].last_word, size = end - begin;
         constexpr std::uint32_t bytes_at_once = word_bytes * words_at_once;
@@ -195,29 +237,34 @@ private:
             return false;
         }
         runs_[run] = {begin, size, first, last};
-        std::byte bytes[2 * word_bytes];
         for (std::uint32_t i = first, at = 0; i != last; ++i, at += word_bytes) {
             const std::uint32_t own = at >= size ? 0 : size - at < word_bytes ? size - at : word_bytes;
-            std::memset(bytes, 0, sizeof bytes);
-            std::memcpy(bytes, index.data() + begin + at, own);
-            std::memset(bytes + word_bytes, 0xff, own);
-            words_[i] = {load_two_words(bytes), load_two_words(bytes + word_bytes)};
+            std::memset(&words_[i], 0, sizeof words_[i]);
+            std::memcpy(&words_[i].bits, index.data() + begin + at, own);
+            std::memset(&words_[i].kept, 0xff, own);
         }
         return true;
     }
 
     /// What may be anything there. A head that holds its number is still that of one.
     void leave_open(const met_field& field) noexcept {
-        const std::uint32_t first = runs_[run_of({field.begin})].first_word, size = field.end - field.begin;
-        const bool is_text = field.field == pattern_field::digits;
+        const std::size_t run = run_of({field.begin});
+        const std::uint32_t size = field.end - field.begin;
+        const bool is_text = field.field == pattern_field::digits || field.field == pattern_field::text;
         for (std::uint32_t i = is_text || size == 1 ? 0 : 1; i < size; ++i) {
             const std::uint32_t at = distance_of({field.begin + i});
-            auto* const kept = static_cast<unsigned char*>(static_cast<void*>(&words_[first + at / word_bytes].kept));
+            auto& open = words_[runs_[run].first_word + at / word_bytes].kept;
+            auto* const kept = static_cast<unsigned char*>(static_cast<void*>(&open));
             kept[at % word_bytes] &= !is_text && size == 1 ? 0xe0 : 0;
+        }
+        if (field.field == pattern_field::text || (field.field == pattern_field::number && size == 1)) {
+            items_[item_count_++] = {static_cast<std::uint16_t>(run), distance_of({field.begin}), is_text ? size : 0};
         }
     }
 
     word words_[most_words];
+    passed_item items_[met_fields::most_passed];
+    std::size_t item_count_ = 0;
     run_of_words runs_[run_count];
 };
 

@@ -83,7 +83,8 @@ public:
             pattern::places found = {};
             const std::byte* const end = like.bytes.pass(0, begin_, behind_role, found);
             component_record* const component = into_.components.room_for(1);
-            if (end == nullptr || end > end_ || !read_component(like.words, found, *component)) {
+            if (end == nullptr || end > end_ || !like.bytes.has_right_items(found) ||
+                !read_component(like.words, found, *component)) {
                 return static_cast<const std::byte*>(nullptr);
             }
             component->role = {static_cast<std::uint32_t>(position)};
@@ -203,13 +204,13 @@ private:
                                  span<const met_field> fields, std::uint32_t end) {
         bool has_offset = false, has_length = false, has_decoded_length = false;
         for (const met_field& each : fields) {
-            if (each.begin < component.role.position || each.begin >= end || each.field == pattern_field::shape) {
+            if (each.begin < component.role.position || each.begin >= end) {
                 continue;
             }
-            like.run = static_cast<std::uint32_t>(bytes.run_of({each.begin}));
             switch (each.field) {
             case pattern_field::offset:
                 has_offset = true;
+                like.run = static_cast<std::uint32_t>(bytes.run_of({each.begin}));
                 like.offset = bytes.number_of(each);
                 break;
             case pattern_field::length:
@@ -220,9 +221,11 @@ private:
                 has_decoded_length = true;
                 like.uncompressed_length = bytes.number_of(each);
                 break;
-            default:
+            case pattern_field::digits:
                 like.digits_at = bytes.distance_of({each.begin});
                 like.digits = static_cast<std::uint8_t>(each.end - each.begin);
+                break;
+            default:
                 break;
             }
         }
@@ -250,7 +253,7 @@ private:
         at = shape != nullptr ? pass_shape<IsDeterministic>(shape, element_count) : nullptr;
         at = at != nullptr ? like.bytes.pass(1, begin_, at, found) : nullptr;
         component_record* const components = into_.components.room_for(like.record.component_count);
-        if (at == nullptr || at > end_ || components == nullptr) {
+        if (at == nullptr || at > end_ || components == nullptr || !like.bytes.has_right_items(found)) {
             return nullptr;
         }
         object_record& object = *into_.objects.end(); // made there: to copy what was just written stalls a processor

@@ -49,7 +49,9 @@ struct name_walk {
 /// first fault. pattern::reach_bytes of anything follow the index.
 class index_scanner {
 public:
-    explicit index_scanner(span<std::byte> index) noexcept : index_(index), cursor_(index) {}
+    /// Notes in `passed` what it passes over.
+    index_scanner(span<std::byte> index, met_fields& passed) noexcept
+        : index_(index), cursor_(index), passed_(passed) {}
 
     [[nodiscard]] cbor_cursor& cursor() noexcept { return cursor_; }
     [[nodiscard]] const cbor_cursor& cursor() const noexcept { return cursor_; }
@@ -121,13 +123,27 @@ public:
                 return true;
             }
             keys_.push_back(static_cast<std::uint32_t>(position));
-            cursor_.skip();
+            const std::size_t value = cursor_.position();
+            if (cursor_.skip()) {
+                passed_.add_passed(index_, value, cursor_.position());
+            }
         }
         return false;
     }
 
-    /// At the end of the map: no unknown key stands twice, either.
-    bool leave(const field_walk& walk) { return check_distinct(walk.outer_keys); }
+    /// At the end of the map: no unknown key stands twice, either. Where there is one alone, others of its size may
+    /// stand, if they start otherwise than those that are known.
+    bool leave(const field_walk& walk) {
+        if (keys_.size() - walk.outer_keys == 1 && !cursor_.failed()) {
+            const std::size_t position = keys_.back();
+            const std::byte* const key = index_.data() + position;
+            const std::size_t start = walk.known.has_size_of(key) ? 2 : 1;
+            if (start == 1 || !walk.known.has_start_of(key)) {
+                passed_.add_passed(pattern_field::text, position + start, end_of({keys_.back()}));
+            }
+        }
+        return check_distinct(walk.outer_keys);
+    }
 
     bool enter(name_walk& walk) noexcept {
         walk.outer_keys = keys_.size();
@@ -165,6 +181,7 @@ public:
             if (!cursor_.skip()) {
                 return false;
             }
+            passed_.add_passed(index_, value, cursor_.position());
             const bool joins = is_chunked_text(value) && place_of(text(name), joined_values) != joined_values.size();
             keys_.push_back(static_cast<std::uint32_t>(end));
             end = keep(name.position, name_end, end);
@@ -359,6 +376,7 @@ private:
 
     span<std::byte> index_;
     cbor_cursor cursor_;
+    met_fields& passed_;
     std::size_t changes_ = 0;
     record_array<std::uint32_t> keys_; ///< positions of the keys of the maps that are open, innermost last
 };
