@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/met_fields.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/pattern.hpp>

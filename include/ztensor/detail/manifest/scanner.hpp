@@ -12,6 +12,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/distinct.hpp>
 #include <ztensor/detail/manifest/known_fields.hpp>
+#include <ztensor/detail/manifest/met_fields.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/span.hpp>
