@@ -213,6 +213,51 @@ TEST_CASE("a read goes on after short reads and interruptions") {
     CHECK(os.count("read") == 2 + 3);
 }
 
+TEST_CASE("large reads are right wherever their target lies, and say where the file ended") {
+    constexpr std::size_t most_bytes = (std::size_t{1} << 20) + 77;
+    const temp_dir directory;
+    std::string content(most_bytes + 100, '\0');
+    std::uint32_t state = 1;
+    for (char& each : content) {
+        state = state * 1664525U + 1013904223U;
+        each = static_cast<char>(state >> 24);
+    }
+    write_file(directory / "f", content);
+    faulty_os os;
+    const detail::file source = detail::file::open(directory / "f", os).value();
+    constexpr std::size_t guard_bytes = 64;
+    alignas(64) static std::array<char, most_bytes + 2 * guard_bytes> memory;
+    const auto read_behind = [&](std::size_t place, std::uint64_t offset, std::size_t size) {
+        return source.read_at(offset, detail::as_writable_bytes(ztensor::span<char>(memory)).subspan(place, size));
+    };
+    const std::string guard(guard_bytes, '#');
+    for (const std::size_t most_moved : {faulty_os::never, std::size_t{100000}}) {
+        os.most_moved = most_moved;
+        for (const std::size_t place :
+             {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{31}, guard_bytes}) {
+            for (const std::size_t offset : {std::size_t{0}, std::size_t{64}, std::size_t{99}}) {
+                for (const std::size_t size : {std::size_t{128} << 10, (std::size_t{512} << 10) + 1, most_bytes}) {
+                    CAPTURE(most_moved, place, offset, size);
+                    guard.copy(memory.data(), guard_bytes);
+                    guard.copy(memory.data() + place + size, guard_bytes);
+                    REQUIRE(read_behind(place, offset, size).has_value());
+                    const std::string_view all(memory.data(), memory.size());
+                    CHECK(all.substr(0, place) == guard.substr(0, place));
+                    CHECK((all.substr(place, size) == std::string_view(content).substr(offset, size))); // not printed
+                    CHECK(all.substr(place + size, guard_bytes) == guard);
+                }
+            }
+        }
+    }
+    std::filesystem::resize_file(directory / "f", 700001);
+    for (const std::size_t place : {std::size_t{1}, std::size_t{16}}) {
+        const result<void> read = read_behind(place, 1, most_bytes);
+        REQUIRE(!read);
+        CHECK(read.error().code() == errc::file_changed);
+        CHECK(read.error().offset() == std::uint64_t{700001});
+    }
+}
+
 TEST_CASE("a failing read says where and why") {
     const temp_dir directory;
     write_file(directory / "f", "0123456789");
