@@ -74,7 +74,8 @@ public:
     [[nodiscard]] result<void> remove_file_attributes();
 
     /// Writes what is kept and the new manifest, and publishes the file. Errors: writer_closed; manifest_too_large;
-    /// io_error; not_durable, which means that the changes are in place.
+    /// file_changed (in place: another file has been put in its place); io_error; not_durable, which means that the
+    /// changes are in place.
     [[nodiscard]] result<void> finish();
 
 private:

@@ -37,7 +37,7 @@ enum class errc : std::uint8_t {
     io_error,           ///< open, read, write, sync or rename failed
     not_regular_file,   ///< a directory, FIFO or device
     unmappable,         ///< mapping was asked for and the system can't
-    file_changed,       ///< the file became shorter, or a source returned fewer bytes than it promised
+    file_changed,       ///< the file became shorter or another one, or a source returned fewer bytes than it promised
     busy,               ///< another writer has the file, or one that was broken off has left an undo record
     not_durable,        ///< the new file is published, but syncing its directory failed
     out_of_memory,      ///< a checked size could not be allocated

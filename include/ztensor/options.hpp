@@ -103,8 +103,8 @@ enum class sync_level : std::uint8_t {
 /// A file larger than the process may write (RLIMIT_FSIZE) is the error EFBIG only where the program ignores SIGXFSZ.
 ///
 /// A file that is being written is locked (flock; on Windows LockFileEx and share modes). The lock is the process's and
-/// ends with it. Where a file system knows no locks, there are none. A process that was forked off writes and removes
-/// nothing of its parent's file.
+/// ends with it, or when its work is done, whatever children it has. Where a file system knows no locks, there are
+/// none. A process that was forked off writes and removes nothing of its parent's file.
 enum class publish_mode : std::uint8_t {
     /// Everything goes to a new file in the target's directory: one without a name where the system has such
     /// (O_TMPFILE), which vanishes if the process dies, else `.ztensor-<16 hex digits>.tmp`. finish() syncs that file,
@@ -125,7 +125,9 @@ enum class publish_mode : std::uint8_t {
     /// content when the first MiB is written, readers see an unfinished file, and a process that is killed leaves one.
     /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
     /// is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new. A
-    /// second writer in place of the same file is refused: errc::busy.
+    /// second writer in place of the same file is refused: errc::busy. If the file was removed or another one was put
+    /// in
+    /// its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
     in_place,
 };
 

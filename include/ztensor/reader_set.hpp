@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_READER_SET_HPP
 #define ZTENSOR_READER_SET_HPP
 
+#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/load_options.hpp>
 #include <ztensor/load_plan.hpp>
@@ -58,11 +59,13 @@ public:
     /// The files at these paths: any container of what file_path is made of.
     template <class Paths, std::enable_if_t<!std::is_convertible_v<const Paths&, file_path>, int> = 0>
     [[nodiscard]] static result<reader_set> open(const Paths& paths, const read_options& options = {}) {
-        std::vector<file_path> borrowed;
-        for (const auto& each : paths) {
-            borrowed.emplace_back(each);
-        }
-        return open_files({borrowed.data(), borrowed.size()}, options);
+        return detail::guard_memory([&] {
+            std::vector<file_path> borrowed;
+            for (const auto& each : paths) {
+                borrowed.emplace_back(each);
+            }
+            return open_files({borrowed.data(), borrowed.size()}, options);
+        });
     }
     [[nodiscard]] static result<reader_set> open(std::initializer_list<file_path> paths,
                                                  const read_options& options = {}) {

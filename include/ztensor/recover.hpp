@@ -21,8 +21,10 @@ inline namespace ZTENSOR_MODE {
 /// It does not search: a file that only looks as if it were cut off stays as it is. After publish_mode::in_place of a
 /// writer that creates a file there is nothing to bring back.
 ///
-/// Errors: busy (the writer is alive); file_changed (the file is not the one that the record is about: both are left
-/// alone); file_not_found, not_regular_file, invalid_argument, io_error, out_of_memory.
+/// Errors: busy (the writer is alive); file_changed (the file is not the one that the record is about, or the record is
+/// damaged and the file can't be read either, or it belongs to a user who may not write the file, and so need not be
+/// ours: both are left alone); invalid_argument, io_error, out_of_memory; and where there is a record, file_not_found
+/// and not_regular_file: without one nothing is looked at.
 [[nodiscard]] result<recovery> recover(const file_path& path);
 
 /// Removes the temporary files `.ztensor-<16 hex digits>.tmp` in a directory whose processes are gone, and gives how

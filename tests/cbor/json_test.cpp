@@ -2,6 +2,7 @@
 //
 // Attributes as JSON and back: what becomes what, what JSON has no place for, and that nothing hostile gets through to
 // a parser that recurses.
+#include "manifest/walking.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
@@ -169,6 +170,16 @@ TEST_CASE("nothing nested deeper than the limit reaches the recursive parser") {
     // Chunks inside of chunks, as a key.
     CHECK(answer_to("\xa1\x7f" + repeated(32 * 31250, "\x7f") + "\xff\x01") != "ok");
     CHECK(answer_to("\xa1\x7f\x7f" + cbor::text("a") + "\xff\xff" + cbor::byte_string(std::string(40, 'x'))) != "ok");
+}
+
+TEST_CASE("JSON nested as deep as may be takes no stack for each level") {
+    std::string of_arrays, of_maps;
+    walking::on_little_stack([&] {
+        of_arrays = answer_to(cbor::nested(64));
+        of_maps = answer_to(repeated(63, bytes("\xa1\x60", 2)) + "\xa0");
+    });
+    CHECK(of_arrays == "ok");
+    CHECK(of_maps == "ok");
 }
 
 TEST_CASE("a value too large for JSON is refused before it is parsed") {

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# syscalls.sh VICTIM: runs the program (programs/victim.cpp) again and again, and lets each system call of a change fail
-# (EIO, ENOSPC, EINTR; once and for ever) or the process be killed there; then on a full file system, under a file size
-# limit and into /dev/full. After each, recover() and the sweep must leave the complete old or the complete new file
-# and nothing else. Prints a table; exit status 1 if anything was broken, 77 if nothing could be tried.
+# syscalls.sh VICTIM [KILLS]: runs the program (programs/victim.cpp) again and again, and lets each system call of a change
+# fail (EIO, ENOSPC, EDQUOT, EINTR; once and for ever) or the process be killed there, and KILLS (300) times at random
+# moments; then on a full file system, under a file size limit and into /dev/full. After each, recover() and
+# the sweep must leave the complete old or the complete new file and nothing else. Prints a table; exit status 1 if anything
+# was broken, 77 if nothing could be tried.
 set -uo pipefail
 victim=$(realpath "${1:?usage: syscalls.sh VICTIM}")
 export LC_ALL=C
@@ -20,6 +21,7 @@ once=(openat readlink read pread64 newfstatat fstat write fsync ftruncate lseek 
     close copy_file_range sync_file_range fallocate fchmod fchown getxattr fremovexattr)
 for_ever=(openat write fsync ftruncate linkat renameat unlinkat)
 full=(openat write fsync ftruncate linkat renameat copy_file_range)
+over_quota=(openat write fsync close) # some file systems say so only when they write back
 interrupted=(openat read pread64 write fsync flock close copy_file_range ftruncate)
 
 verb_of() { # ACTION
@@ -91,6 +93,7 @@ disturb_calls() { # ACTION FOLDER: leaves a row of the table in FOLDER/row
             [[ " ${for_ever[*]} " == *" $name "* ]] && inject "$at" "$name" "$index+" error=EIO
             [[ " ${full[*]} " == *" $name "* ]] && inject "$at" "$name" "$index" error=ENOSPC
             [[ " ${full[*]} " == *" $name "* ]] && inject "$at" "$name" "$index+" error=ENOSPC
+            [[ " ${over_quota[*]} " == *" $name "* ]] && inject "$at" "$name" "$index" error=EDQUOT
             [[ " ${interrupted[*]} " == *" $name "* ]] && inject "$at" "$name" "$index" error=EINTR
         done
     done 2>>"$at/complaints"
@@ -160,6 +163,7 @@ if [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null; then
 else
     echo "SKIPPED: only root can mount a file system that is full" >&2
 fi
+"$victim" kill_at_random "$scratch/random" "${2:-300}" 1 >"$scratch/random_row" 2>"$scratch/random_complaints"
 into_full=0
 "$victim" create /dev/full 2>"$scratch/stderr" || into_full=$?
 grep -q '^not_regular_file' "$scratch/stderr" || { echo "BROKEN: /dev/full is written to" >&2 && into_full=9; }

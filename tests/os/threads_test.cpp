@@ -3,6 +3,8 @@
 // Work on the library's pool and on executors of the caller's: everything is done once, nothing deadlocks, no thread is
 // lost.
 #include "support/catch.hpp"
+#include "support/child_process.hpp"
+#include "support/counted_memory.hpp"
 
 #include <ztensor/detail/os/threads.hpp>
 #include <ztensor/executor.hpp>
@@ -13,6 +15,10 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 using ztensor::detail::for_each_in_parallel;
 
@@ -144,3 +150,30 @@ TEST_CASE("an executor that is late, or takes nothing, keeps nobody waiting") {
     CHECK(times_done(100, 1) == std::vector<int>(100, 1));
     CHECK(late.tasks.empty());
 }
+
+#if defined(__linux__) && !defined(ZTENSOR_TESTS_ARE_SANITIZED)
+
+TEST_CASE("where the system gives no thread that is told, and the work is done") {
+    constexpr int has_threads = 77;
+    const int outcome = support::exit_code_of([] {
+        const ::rlimit no_room = {1, 1}; // for the stack of a thread
+        ::setrlimit(RLIMIT_AS, &no_room);
+        const auto stay = [](void*) { ::pause(); };
+        int started = 0; // on stacks that are left of earlier threads
+        for (ztensor::detail::helper_thread thread; ztensor::detail::start_thread(thread, stay, nullptr);) {
+            if (++started == 100) {
+                return has_threads;
+            }
+        }
+        std::atomic<int> done{0};
+        for_each_in_parallel(10, 4, [&](std::size_t) { ++done; });
+        return done == 10 ? 0 : 1;
+    });
+    if (outcome == has_threads) {
+        WARN("skipped: threads start here without memory of their own");
+        return;
+    }
+    CHECK(outcome == 0);
+}
+
+#endif

@@ -162,6 +162,10 @@ std::error_code faulty_os::lock(os_handle file) {
     return fails("lock") ? failure : real().lock(file);
 }
 
+void faulty_os::unlock(os_handle file) noexcept {
+    real().unlock(file); // which can't fail
+}
+
 faulty_os::os_answer<faulty_os::os_handle> faulty_os::duplicate(os_handle file) {
     return fails("duplicate") ? os_answer<os_handle>{{}, failure} : opened(real().duplicate(file));
 }

@@ -77,6 +77,7 @@ public:
     std::error_code link_in(os_handle file, const os_directory& directory, const native_path& name) override;
     os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override;
     std::error_code lock(os_handle file) override;
+    void unlock(os_handle file) noexcept override;
     os_answer<os_handle> duplicate(os_handle file) override;
     std::error_code seek(os_handle file, std::uint64_t offset) override;
     std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) override;

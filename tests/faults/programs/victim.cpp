@@ -7,18 +7,30 @@
 // victim check FOLDER TEMPLATE NEW: tidies up FOLDER by recover() and remove_abandoned(); then it must hold the file
 // "f" alone, equal to "f" of the folder TEMPLATE or, for a change that was done (NEW begins with "!"), to the file NEW.
 // Afterwards FOLDER is as TEMPLATE again. Exit status 0: all as promised; 3: not so, as the standard output says.
+//
+// victim kill_at_random FOLDER ROUNDS SEED: changes a file of FOLDER/work so many times, each time in a process that is
+// killed at a random moment, every other time with a recovery that is killed likewise; then as check. Writes how many
+// were tried, ended with an error, were done all the same, were killed, and broke a promise; 3 if any did.
 #include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <random>
 #include <string>
+#include <sys/wait.h>
 #include <system_error>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -119,9 +131,89 @@ int check(const fs::path& folder, const fs::path& model, const std::string& chan
     return wrong.empty() ? 0 : 3;
 }
 
+class kills {
+public:
+    kills(const fs::path& folder, unsigned seed) : work_(folder / "work"), model_(folder / "model"), random_(seed) {
+        fs::create_directories(work_);
+        fs::create_directories(model_);
+        act("old", (model_ / "f.old").string()).value();
+        old_ = content_of(model_ / "f.old");
+        for (change& each : all_) {
+            fs::copy_file(model_ / "f.old", folder / each.action, fs::copy_options::overwrite_existing);
+            const auto start = clock::now();
+            act(each.action, (folder / each.action).string()).value();
+            each.lasts = clock::now() - start;
+            each.after = folder / each.action;
+        }
+    }
+
+    int run(unsigned rounds) {
+        for (unsigned round = 0; round < rounds; ++round) {
+            change_once(all_[round % all_.size()], round % 2 == 0);
+        }
+        std::cout << "random_kills - " << rounds << ' ' << errors_ << ' ' << done_ << ' ' << killed_ << ' ' << broken_
+                  << '\n';
+        return broken_ == 0 ? 0 : 3;
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    struct change {
+        const char* action;
+        fs::path after; ///< the file as it is when nothing disturbed it
+        clock::duration lasts = {};
+    };
+
+    void change_once(const change& what, bool kills_recovery) {
+        const std::string target = (work_ / "f").string();
+        put(target, old_);
+        const int status = killed_after(moment_of(what.lasts), what.action, target);
+        errors_ += status == 1 ? 1 : 0;
+        done_ += status == 0 ? 1 : 0;
+        killed_ += status == SIGKILL + 128 ? 1 : 0;
+        if (kills_recovery) {
+            killed_after(moment_of(what.lasts), "recover", target);
+        }
+        const std::string wrong = what_is_wrong(work_, model_, (status == 0 ? "!" : "") + what.after.string());
+        if (!wrong.empty()) {
+            ++broken_;
+            std::cerr << "BROKEN: " << what.action << ", killed at random: " << wrong << '\n';
+        }
+    }
+
+    /// Before it is over, or little later.
+    clock::duration moment_of(clock::duration whole) {
+        return whole * std::uniform_int_distribution<int>(0, 1100)(random_) / 1000;
+    }
+
+    /// The exit status as a shell gives it.
+    static int killed_after(clock::duration moment, const std::string& action, const std::string& target) {
+        const ::pid_t child = ::fork();
+        if (child == 0) {
+            ::_exit(act(action, target) ? 0 : 1);
+        }
+        std::this_thread::sleep_for(moment);
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) + 128;
+    }
+
+    std::array<change, 5> all_ = {
+        {{"create", {}}, {"append", {}}, {"append_in_place", {}}, {"edit", {}}, {"edit_in_place", {}}}};
+    fs::path work_, model_;
+    std::string old_;
+    std::mt19937 random_;
+    unsigned errors_ = 0, done_ = 0, killed_ = 0, broken_ = 0;
+};
+
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 5 && std::string(argv[1]) == "kill_at_random") {
+        return kills(argv[2], static_cast<unsigned>(std::atoi(argv[4]))).run(static_cast<unsigned>(std::atoi(argv[3])));
+    }
     if (argc == 5 && std::string(argv[1]) == "check") {
         return check(argv[2], argv[3], argv[4]);
     }

@@ -78,7 +78,10 @@ public:
             close();
             return {};
         }
-        result<void> done = sync_ != sync_level::none ? old_.lock.sync() : result<void>();
+        result<void> done = check_still_named(old_.lock, old_.place.in, old_.place.name);
+        if (done && sync_ != sync_level::none) {
+            done = old_.lock.sync();
+        }
         done = done ? record_->commit(old_.source().size()) : std::move(done);
         if (!done) {
             return undone_after(std::move(done).error());

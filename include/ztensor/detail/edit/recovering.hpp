@@ -99,6 +99,33 @@ private:
     const undo_facts& facts_;
 };
 
+/// A record from a stranger would tell us to write his bytes into a file that he may not write to: where files of
+/// several people lie in one folder, such as /tmp, anybody can put one there.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
+    constexpr std::uint32_t root = 0;
+    constexpr std::uint32_t writable_by_others = 0022;
+    const auto [made, unknown] = record.os().status(record.handle());
+    const result<file_status> mine = old.lock.status();
+    if (unknown || !mine) {
+        return unknown ? result<void>(os_failure("can't find out whose the undo record is", unknown)) : mine.error();
+    }
+    const bool may_write =
+        made.owner == mine->owner || made.owner == root || (mine->permissions & writable_by_others) != 0;
+    return may_write ? result<void>()
+                     : fail(errc::file_changed, "the undo record beside it belongs to somebody who may not write the "
+                                                "file: remove the record if nobody knows of it");
+}
+
+/// A record that was not completed: then nothing of the file was changed, and the file reads.
+[[nodiscard]] ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
+    const result<void> reads = open_container(old.opened);
+    if (reads || reads.error().code() == errc::out_of_memory || reads.error().code() == errc::io_error) {
+        return reads ? result<recovery>(recovery::not_needed) : reads.error();
+    }
+    return fail(errc::file_changed, "the undo record beside it is damaged, and so is the file: {}",
+                {reads.error().sentence()});
+}
+
 /// The record, read through a handle that is closed before it is removed.
 [[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const native_path& record_name,
                                                                      bool failed = false) {
@@ -114,11 +141,14 @@ private:
     if (!record) {
         return record.error();
     }
+    if (result<void> known = check_owner(old, *record); !known) {
+        return std::move(known).error();
+    }
     const result<std::optional<undo_reader>> undo = undo_reader::read(*record);
     if (!undo) {
         return undo.error();
     }
-    return *undo ? recovering(old, *record, **undo).run(failed) : result<recovery>(recovery::not_needed);
+    return *undo ? recovering(old, *record, **undo).run(failed) : after_no_record(old);
 }
 
 /// recover() by these calls.

@@ -119,6 +119,9 @@ public:
     /// Locks the file against every other handle until this one and its duplicates are closed, and waits for nothing:
     /// device_or_resource_busy where another one has the lock. Other failures mean that there are no locks here.
     virtual std::error_code lock(os_handle file) = 0;
+    /// Lets go of the lock at once, also where a child that was forked off has the handle, too, and lives on. Where no
+    /// process inherits a handle there is nothing to do.
+    virtual void unlock(os_handle /*file*/) noexcept {}
     /// Another handle of the same open file.
     virtual os_answer<os_handle> duplicate(os_handle file) = 0;
     /// Where the next write() starts.

@@ -67,13 +67,14 @@ public:
     }
 
     output_file(output_file&& other) noexcept
-        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), has_lock_(other.has_lock_) {}
+        : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)),
+          locked_by_(std::exchange(other.locked_by_, nobody)) {}
     output_file& operator=(output_file&& other) noexcept {
         if (this != &other) {
             release();
             os_ = other.os_;
             handle_ = std::exchange(other.handle_, no_handle);
-            has_lock_ = other.has_lock_;
+            locked_by_ = std::exchange(other.locked_by_, nobody);
         }
         return *this;
     }
@@ -89,25 +90,27 @@ public:
         return found;
     }
 
-    /// Keeps other writers away until this file and its duplicates are closed. Fails with errc::busy if one is there;
-    /// where the system has no locks, nothing is said.
+    /// Keeps other writers away until this process closes the file. Fails with errc::busy if one is there; where the
+    /// system has no locks, nothing is said.
     [[nodiscard]] ZTENSOR_COLD result<void> lock() {
         const std::error_code failure = os_->lock(handle_);
         if (failure == std::errc::device_or_resource_busy) {
             return fail(errc::busy, "another writer is at work on the file").because(failure);
         }
-        has_lock_ = !failure;
+        locked_by_ = failure ? nobody : process_id();
         return {};
     }
-    [[nodiscard]] bool has_lock() const noexcept { return has_lock_; }
+    [[nodiscard]] bool has_lock() const noexcept { return locked_by_ != nobody; }
 
-    /// A second handle, which keeps the lock. Fails where the system can't.
-    [[nodiscard]] ZTENSOR_COLD result<output_file> duplicate() const {
+    /// A second handle, which takes the lock over. Fails where the system can't.
+    [[nodiscard]] ZTENSOR_COLD result<output_file> duplicate() {
         const auto [handle, failure] = os_->duplicate(handle_);
         if (failure) {
             return os_failure("can't hold on to the file", failure);
         }
-        return output_file(*os_, handle);
+        output_file second(*os_, handle);
+        second.locked_by_ = std::exchange(locked_by_, nobody);
+        return second;
     }
 
     /// Gives a file without a name its name.
@@ -231,6 +234,7 @@ public:
 
     /// Closes the file; does nothing for one that is closed. A failure may mean that written bytes are lost.
     [[nodiscard]] result<void> close() {
+        unlock();
         const os_handle handle = std::exchange(handle_, no_handle);
         return handle != no_handle ? done(os_->close(handle), "can't close the file") : result<void>();
     }
@@ -250,7 +254,17 @@ private:
 
     void release() noexcept {
         if (is_open()) {
+            unlock();
             os_->close(handle_);
+        }
+    }
+
+    /// A child that was forked off meanwhile may keep its copy of the handle open for as long as it lives, and takes
+    /// nothing from its parent by closing it.
+    void unlock() noexcept {
+        const std::uint64_t owner = std::exchange(locked_by_, nobody);
+        if (owner != nobody && owner == process_id()) {
+            os_->unlock(handle_);
         }
     }
 
@@ -260,8 +274,33 @@ private:
 
     os_calls* os_;
     os_handle handle_;
-    bool has_lock_ = false;
+    static constexpr std::uint64_t nobody = 0;
+    std::uint64_t locked_by_ = nobody; ///< the process that has the lock
 };
+
+/// Whether the file is the one of that name: another may have been put in its place, or none be left.
+[[nodiscard]] ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in,
+                                                              const native_path& name) {
+    const result<file_status> mine = file.status();
+    const result<file_status> named = in.status(name);
+    if (!mine || !named) {
+        return mine ? named.error() : mine.error();
+    }
+    return named->kind == file_kind::regular && mine->is_same_file(*named);
+}
+
+/// What was written to a file under its own name stands there, as far as that can be known.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
+                                                                 const native_path& name) {
+    const result<bool> named = is_still_named(file, in, name);
+    if (!named) {
+        return named.error();
+    }
+    if (!*named) {
+        return fail(errc::file_changed, "another file has been put in its place meanwhile, or it was removed");
+    }
+    return {};
+}
 
 /// The existing file of that name, locked, and still of that name: nobody has put another one in its place before the
 /// lock was had. `must_write`: not only to be locked.
@@ -280,12 +319,11 @@ private:
         if (result<void> locked = opened->lock(); !locked) {
             return std::move(locked).error();
         }
-        const result<file_status> mine = opened->status();
-        const result<file_status> named = in.status(name);
-        if (!mine || !named) {
-            return mine ? named.error() : mine.error();
+        const result<bool> named = is_still_named(*opened, in, name);
+        if (!named) {
+            return named.error();
         }
-        if (mine->is_same_file(*named)) {
+        if (*named) {
             return opened;
         }
     }

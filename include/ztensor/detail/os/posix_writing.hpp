@@ -148,6 +148,10 @@ public:
         return failed_if(outcome != 0);
     }
 
+    void unlock(os_handle file) noexcept override {
+        ::flock(file, LOCK_UN);
+    }
+
     os_answer<os_handle> duplicate(os_handle file) override {
         const os_handle second = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
         return {second, failed_if(second < 0)};

@@ -108,8 +108,11 @@ public:
 
     /// Of a file that is extended, before its last bytes are written: the others reach the disk.
     [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes) {
-        result<void> synced = sync_ != sync_level::none ? file_->sync() : result<void>();
-        return synced ? back_->commit(new_bytes) : synced;
+        result<void> done = check_still_named(*file_, place_->in, place_->name);
+        if (done && sync_ != sync_level::none) {
+            done = file_->sync();
+        }
+        return done ? back_->commit(new_bytes) : done;
     }
 
     /// Called before the first byte is written: from here on an old file in place has lost its content.
@@ -128,6 +131,8 @@ public:
         result<void> done;
         if (way_ == way::replaces) {
             done = inherit();
+        } else if (way_ == way::overwrites) {
+            done = check_still_named(*file_, place_->in, place_->name);
         }
         if (done && sync_ != sync_level::none) {
             done = file_->sync();
@@ -180,8 +185,9 @@ public:
         } else if (way_ == way::extends) {
             is_tidy = undo_extended();
         } else if (is_new_name_) {
+            const bool is_gone = way_ == way::overwrites && was_replaced();
             file_.reset(); // closed first, because Windows removes no open file
-            is_tidy = written_.empty() || place_->in.remove(written_);
+            is_tidy = written_.empty() || is_gone || place_->in.remove(written_);
         } else {
             is_tidy = !has_begun_ || (file_->is_open() && file_->truncate(0).has_value());
             file_.reset();
@@ -320,6 +326,13 @@ private:
             return fail(errc::io_error, "all is written, but the undo record can't be removed");
         }
         return {};
+    }
+
+    /// Whether somebody has put another file in its place, which is not ours to remove.
+    [[nodiscard]] ZTENSOR_COLD bool was_replaced() const noexcept {
+        const auto compare = [&] { return check_still_named(*file_, place_->in, place_->name); };
+        const result<void> named = file_->is_open() ? guard_memory(compare) : result<void>();
+        return !named && named.error().code() == errc::file_changed;
     }
 
     /// Once it is closed, the record must stay: the file may hold anything.
