@@ -94,7 +94,7 @@ private:
         load_run& run;
         ~zeroed_unless_done() {
             for (const load_target& each : run.targets_) {
-                if (!run.is_done_ && each.wanted->request.is_bool && !each.is_converted()) {
+                if (!run.is_done_ && each.wanted->request.is_bool) { // which is never converted
                     static_cast<void>(
                         leave_bools(fail(errc::cancelled, ""), each.wanted->request, each.wanted->destination));
                 }
