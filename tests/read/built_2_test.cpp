@@ -232,6 +232,21 @@ TEST_CASE("codes of a type that nobody knows are no codes") {
                                        {"group_size", cbor::number(8)},
                                        {"scale_form", cbor::text("f32_factors")},
                                        {"zero_point", cbor::map{{"form", cbor::text("none")}}}};
+    const bytes wide =
+        cbor::map{{"word", cbor::text("u64")}, {"order", cbor::text("lsb_first")}, {"per_word", cbor::number(16)}};
+    const bytes wide_attributes = cbor::map{{"axis", cbor::number(0)},
+                                            {"bits", cbor::number(4)},
+                                            {"packing", wide},
+                                            {"group_size", cbor::number(16)},
+                                            {"scale_form", cbor::text("f32_factors")},
+                                            {"zero_point", cbor::map{{"form", cbor::text("none")}}}};
+    const reader signed_words = file()
+                                    .add("w", "zt.quant_group/1", {16},
+                                         {{"data", "i64", support::little_endian(0xfedcba9876543210, 8)},
+                                          {"scales", "f32", support::little_endian(0x3f800000, 4)}},
+                                         wide_attributes)
+                                    .open();
+    CHECK(signed_words.read_as<float>("w").value().back() == 15);
     const auto open = [&](const std::string& type) {
         return support::open_bytes(file()
                                        .add("w", "zt.quant_group/1", {8},
@@ -337,4 +352,32 @@ TEST_CASE("of many missing shards the first few are named") {
         support::write_file(folder / each, "x");
     }
     CHECK(refusal(reader::open(folder / "root.zt")) == errc::shard_mismatch);
+}
+
+TEST_CASE("elements of microscaled weights are of one of four types") {
+    using namespace built_2;
+    const bytes attributes = cbor::map{
+        {"axis", cbor::number(0)}, {"block_size", cbor::number(32)}, {"scale_form", cbor::text("e8m0_exponent")}};
+    const auto opened = [&](const std::string& dtype, const std::string& type) {
+        file made;
+        made.add("w", "zt.mx/1", {32}, {{"data", dtype, bytes(32, '\x3c'), type}, {"scales", "u8", "\x7f", "f8_e8m0"}},
+                 attributes);
+        return support::open_bytes(made.content());
+    };
+    CHECK(opened("u8", "f8_e5m2").value().read_as<float>("w").value() == std::vector<float>(32, 1.0F));
+    CHECK(opened("i8", "").value().read_as<float>("w").value() == std::vector<float>(32, 60.0F / 64));
+    CHECK(outcome(opened("u8", "f8_e4m3fn")) == "ok");
+    CHECK(outcome(opened("u8", "")) == "type_mismatch");
+    CHECK(outcome(opened("u8", "f8_e4m3fnuz")) == "type_mismatch");
+}
+
+TEST_CASE("a digest longer than its algorithm's opens and matches nothing") {
+    using namespace built_2;
+    for (const std::size_t digits : {15U, 16U, 17U, 255U, 256U, 3000U}) {
+        const reader from =
+            file().add("w", "dense", {1}, {{"data", "u8", "x", {}, {}, "xxh3:" + std::string(digits, '0')}}).open();
+        CAPTURE(digits);
+        CHECK(from.verify().value().mismatches.size() == 1);
+        CHECK(refusal(from.read<std::uint8_t>("w")) == errc::digest_mismatch);
+    }
 }
