@@ -229,7 +229,8 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
     const entry good{"w.npy", array};
     const auto opened = [](const bytes& content) { return outcome(open_as("x.npz", content)); };
     CHECK(opened(archive({good})) == "ok");
-    CHECK(opened(archive({good}, 1)) == "zip_malformed"); // one more than there is
+    CHECK(opened(archive({good}, 1)) == "zip_malformed");                              // one more than there is
+    CHECK(opened(archive({{bytes(100, 'n') + ".npy", array}}, 1)) == "zip_malformed"); // though there is room for it
     CHECK(opened(archive({{"folder/", ""}, good})) == "ok");
     const auto with_text = open_as("x.npz", archive({{"a.txt", "text"}, {"folder/", "not empty"}, good}));
     REQUIRE(outcome(with_text) == "ok");
@@ -480,6 +481,7 @@ TEST_CASE("of a set of files all that is wrong is told, as far as anyone will re
     const support::temp_dir folder;
     CHECK(refusal(reader_set::open(folder / "nowhere")) == errc::file_not_found);
     support::write_file(folder / "x.safetensors", "broken");
+    CHECK_FALSE(reader_set::open(folder / "x.safetensors" / "y")); // below what is no folder
     const auto broken = reader_set::open(folder.path());
     REQUIRE_FALSE(broken);
     CHECK(broken.error().path().find("x.safetensors") != std::string::npos);

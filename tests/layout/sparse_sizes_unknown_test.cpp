@@ -120,3 +120,28 @@ TEST_CASE("0.1: a row pointer that the index type asked for can't hold is refuse
     CHECK(refusal(csr_view<float, std::uint32_t>::read(object)) == errc::sparse_indptr);
     CHECK(refusal(csr_view<float>::read(object)) == errc::sparse_indptr);
 }
+
+TEST_CASE("values of an unknown logical type are as many bytes as their blob decodes to, shared among the entries") {
+    using namespace sparse_sizes_unknown;
+    const csr_parts content;
+    std::vector<bytes> blobs;
+    for (const bytes& each : {content.indptr, content.indices, content.values}) {
+        blobs.push_back(support::zstd::frame_of(each));
+    }
+    const cbor::map zstd = {{"encoding", cbor::text("zstd")}};
+    const auto open = [&](const char* typed) {
+        std::vector<support::part> parts = {{"indptr", "u64", 64, blobs[0].size(), zstd},
+                                            {"indices", "u64", 128, blobs[1].size(), zstd},
+                                            {"values", "f32", 192, blobs[2].size(), zstd}};
+        for (support::part& each : parts) {
+            if (each.role == typed) {
+                each.more.set("type", cbor::text("fixed"));
+            }
+        }
+        sample file(generation::v1_1);
+        return support::opened(file.blobs(blobs).parts("sparse_csr", {2, 3}, parts).file());
+    };
+    const reader values = open("values"), indices = open("indices");
+    CHECK(csr_view<std::byte>::read(values.find("w").value()).value().entry_count() == 2);
+    CHECK(refusal(csr_view<float>::read(indices.find("w").value())) == errc::unsupported_type);
+}

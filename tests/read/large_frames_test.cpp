@@ -96,6 +96,10 @@ TEST_CASE("a frame of a large blob that can't be decoded ends the reading, whoev
     const bytes unsized = zstd::frame(raw_blocks(second)); // behind one that states its size
     CHECK(support::opened(file_of(first + unsized).file()).read<std::uint8_t>("w").value() ==
           u8s(content.begin(), content.end()));
+    const bytes small = frame_of(content.substr(0, 100 * kib)),
+                rest = zstd::frame(raw_blocks(content.substr(100 * kib)));
+    CHECK(support::opened(file_of(small + rest).file()).read<std::uint8_t>("w").value() ==
+          u8s(content.begin(), content.end()));
     check_reads(first + frame_of(second) + stating(~std::uint64_t{0} - 5, zstd::raw_block("abc")), errc::decode_size);
 }
 

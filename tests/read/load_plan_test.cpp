@@ -467,3 +467,16 @@ TEST_CASE("a large compressed tensor is converted to narrower numbers, and group
           "ok");
     CHECK(support::memory_of(narrow) == support::memory_of(file.read_as<float>("w").value()));
 }
+
+TEST_CASE("a plan that ends early leaves no bools behind, nor minds that there are none") {
+    const reader file = support::reopened({}, [](ztensor::writer& to) {
+        to.add("bools", {3}, std::vector<bool>{true, true, true}).value();
+        to.add("none", {0}, std::vector<bool>()).value();
+    });
+    bool bools[3] = {true, true, true};
+    const auto cancel = [](const load_progress&) { return false; };
+    load_plan plan(file);
+    plan.add("none", span<bool>(bools, 0)).add("bools", bools);
+    CHECK(outcome(plan.run(load_options().threads(1).progress(cancel))) == "cancelled");
+    CHECK(std::vector<bool>(bools, bools + 3) == std::vector<bool>(3, false));
+}
