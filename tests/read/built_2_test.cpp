@@ -275,6 +275,14 @@ TEST_CASE("groups are read into memory of exactly their size") {
           other_order.read_as<float>("w").value());
 }
 
+TEST_CASE("rows of no frames are none") {
+    using namespace built_2;
+    const reader from = reader::open("tests/corpus/v2/valid/zstd-no-frames.zt").value();
+    const object_view object = from.find("w").value();
+    CHECK(object.read_rows<std::byte>(0, 0).value().empty());
+    CHECK(object.component("data").value().read<std::byte>().value().empty());
+}
+
 TEST_CASE("pieces of seekable zstd need no digest") {
     using namespace built_2;
     const auto options = ztensor::read_options().verify_digests(false);

@@ -146,4 +146,9 @@ TEST_CASE("what is of an unknown type has no numbers, whatever they are to becom
     CHECK(refusal(support::data_of(big_endian).read_little_endian()) == errc::unknown_dtype);
     CHECK(refusal(ztensor::component_pieces::open(support::data_of(big_endian))) == errc::unknown_dtype);
     CHECK(support::data_of(big_endian).original_dtype() == "fixed32");
+    sample of_1_0(generation::v1_0); // which says of other roles than its own not even that
+    of_1_0.parts("own", {2}, {{"extra", {}, 64, 8}});
+    const reader extra = opened(of_1_0.file());
+    CHECK(extra.find("w")->component("extra")->original_dtype().empty());
+    CHECK(refusal(extra.find("w")->component("extra")->read<float>()) == errc::unknown_dtype);
 }
