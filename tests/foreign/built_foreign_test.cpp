@@ -182,8 +182,16 @@ TEST_CASE("an array is called as its file, whatever that is called") {
     using namespace built_foreign;
     const bytes content = npy_of("<i2", "(1,)", "ab");
     const std::pair<const char*, const char*> names[] = {
-        {"folder/w.npy", "w"}, {"w.npy", "w"},       {"w.1.npy", "w.1"}, {"w", "w"},
-        {".npy", ".npy"},      {"folder/", "array"}, {"", "array"},      {"\xff.npy", "array"},
+        {"folder/w.npy", "w"},
+        {"w.npy", "w"},
+        {"w.1.npy", "w.1"},
+        {"w", "w"},
+        {".npy", ".npy"},
+        {"folder/", "array"},
+        {"", "array"},
+#if !defined(_WIN32) // where names are UTF-16
+        {"\xff.npy", "array"},
+#endif
     };
     for (const auto& [path, name] : names) {
         CAPTURE(path);
