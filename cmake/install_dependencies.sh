@@ -48,6 +48,11 @@ for program in "$@"; do
             fi
             ;;
         llvm-cov-19) need_program "$program" llvm-19 ;;
+        libc++-19-dev)
+            if [[ ! -e /usr/lib/llvm-19/include/c++/v1/mdspan ]]; then
+                packages+=("$program")
+            fi
+            ;;
         libcbor-dev) need_header libcbor-dev cbor.h ;;
         libz-mingw-w64-dev)
             if [[ ! -e /usr/x86_64-w64-mingw32/include/zlib.h ]]; then

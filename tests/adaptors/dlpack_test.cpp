@@ -221,3 +221,25 @@ TEST_CASE("a tensor goes by the name that DLPack's own header gives it") {
     const dlpack::handle again = dlpack::take_over(foreign);
     CHECK(again->dl_tensor.ndim == 1);
 }
+
+TEST_CASE("memory of the host is read wherever the other library says that it lies, and that of devices is refused") {
+    lent_matrix from;
+    for (const auto kind : {dlpack::device_kind::cpu, dlpack::device_kind::cuda_host, dlpack::device_kind::rocm_host}) {
+        from.tensor.dl_tensor.device.device_type = static_cast<std::int32_t>(kind);
+        CHECK(reopened_with(from.tensor).read<float>("lent").value() == from.elements);
+    }
+    from.tensor.dl_tensor.device.device_type = 2;
+    CHECK(refusal(add(from.tensor)) == errc::invalid_argument);
+}
+
+TEST_CASE("a scalar of another library needs no dimensions, and nobody needs to be told that it is let go of") {
+    lent_matrix from;
+    from.tensor.dl_tensor.ndim = 0;
+    from.tensor.dl_tensor.shape = nullptr;
+    from.tensor.dl_tensor.strides = nullptr;
+    CHECK(reopened_with(from.tensor).read<float>("lent").value() == std::vector<float>{1});
+    from.tensor.dl_tensor.ndim = 1;
+    CHECK(refusal(add(from.tensor)) == errc::invalid_argument);
+    const dlpack::handle without_deleter(&from.tensor);
+    CHECK(without_deleter->deleter == nullptr);
+}

@@ -2,6 +2,7 @@
 //
 // Values of attributes: their kinds, arrays and maps of them, and visits.
 #include "support/catch.hpp"
+#include "support/counted_memory.hpp"
 #include "support/refusal.hpp"
 #include "support/writing.hpp"
 
@@ -139,3 +140,31 @@ TEST_CASE("an error of an attribute names the object, the key and what was found
     CHECK(file["w"].attributes().text("nothing").error().object() == "w");
     CHECK(file.attributes().text("nothing").error().object().empty());
 }
+
+#if !defined(ZTENSOR_TESTS_ARE_SANITIZED) && ZTENSOR_HAS_EXCEPTIONS
+
+TEST_CASE("a text or bytes that there is no memory for are visited as the value that they are") {
+    const std::string long_text(1000, 't');
+    const ztensor::reader file = file_with(attributes().set("t", long_text).set("b", std::vector<std::byte>(1000)));
+    struct is_value {
+        bool operator()(const ztensor::attribute_value&) const { return true; }
+        bool operator()(const std::string&) const { return false; }
+        bool operator()(const std::vector<std::byte>&) const { return false; }
+        bool operator()(std::nullptr_t) const { return false; }
+        bool operator()(bool) const { return false; }
+        bool operator()(std::int64_t) const { return false; }
+        bool operator()(std::uint64_t) const { return false; }
+        bool operator()(double) const { return false; }
+    };
+    for (const char* const key : {"t", "b"}) {
+        const auto value = file.attributes().value(key).value();
+        CHECK_FALSE(value.visit(is_value()));
+        support::allocations_before_failure = 1;
+        const bool was_value = value.visit(is_value());
+        support::allocations_before_failure = 0;
+        support::failed_allocations = 0;
+        CHECK(was_value);
+    }
+}
+
+#endif

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -228,6 +229,15 @@ TEST_CASE("a frame that states a wrong size of its content is refused") {
     CHECK(decode_within(zstd::sized_frame("abc", 255), 1000).outcome != "ok");
 }
 
+TEST_CASE("sizes that frames state are added up only as far as 64 bits can count") {
+    const auto stating = [](std::uint64_t size) {
+        return zstd::magic + "\xe0" + support::little_endian(size, 8) + zstd::raw_block("abc");
+    };
+    CHECK(decode_within(stating(3) + stating(3), 1000).content == "abcabc");
+    CHECK(decode_within(stating(support::two_to_63) + stating(support::two_to_63), 1000).outcome == "decode_failed");
+    CHECK(decode_within(stating(support::two_to_63), 1000).outcome == "decode_failed");
+}
+
 TEST_CASE("a frame that needs a dictionary is refused") {
     // A dictionary proper has an identity, which the frame names. What zstd calls a raw one leaves no trace but is
     // missed as soon as the frame refers to it.
@@ -321,6 +331,47 @@ TEST_CASE("a context encodes frame after frame, each with the size of its conten
             CHECK(ZSTD_getFrameContentSize(out.data(), out.size()) == size);
             check_decodes(bytes(ztensor::detail::as_text(out)), content);
         }
+    }
+}
+
+namespace {
+
+/// Encodes when its thread has ended all but this.
+struct last_of_its_thread {
+    zstd_encoder before;
+    std::string* outcome = nullptr;
+
+    ~last_of_its_thread() {
+        zstd_encoder encoder;
+        std::byte out[100];
+        const bool is_started = encoder.start();
+        *outcome = is_started ? support::outcome(zstd_encoder::failure(
+                                    encoder.encode(1, ztensor::detail::as_bytes(std::string_view("abc")), out)))
+                              : "not started";
+    }
+};
+
+} // namespace
+
+TEST_CASE("an encoder works to the very end of its thread, though none is kept for another then") {
+    std::string outcome;
+    std::thread([&] {
+        static thread_local last_of_its_thread last; // made before what the thread keeps, and so destroyed after it
+        last.outcome = &outcome;
+        static_cast<void>(last.before.start());
+    }).join();
+    CHECK(outcome == "ok");
+}
+
+TEST_CASE("an encoder that took much memory is not kept") {
+    const bytes content = sample_text(500000);
+    std::vector<std::byte> out(ztensor::detail::most_zstd_bytes(content.size()));
+    for (int i = 0; i < 2; ++i) {
+        zstd_encoder encoder;
+        REQUIRE(encoder.start());
+        CHECK(zstd_encoder::failure(encoder.encode(19, ztensor::detail::as_bytes(content).first(1000), out)));
+        const std::size_t encoded = encoder.encode(19, ztensor::detail::as_bytes(content), out);
+        REQUIRE(zstd_encoder::failure(encoded));
     }
 }
 

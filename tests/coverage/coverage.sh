@@ -11,21 +11,28 @@ cd "$(dirname "$0")/../.."
 build=${1:-build/coverage}
 jobs=${JOBS:-$(nproc)}
 
-bash cmake/install_dependencies.sh clang++-19 llvm-cov-19
+bash cmake/install_dependencies.sh clang++-19 llvm-cov-19 libc++-19-dev
+counted=(-O0 -g0 -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic
+    -DZTENSOR_TESTS_ARE_COUNTED -w)
 # clang counts nothing in what it has compiled before.
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++-19 -DZTENSOR_BUILD_EXAMPLES=OFF \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
-    -DCMAKE_CXX_FLAGS='-O0 -g0 -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic -w'
+    -DCMAKE_CXX_FLAGS="${counted[*]}"
 cmake --build "$build" --target ztensor_tests ztensor_tests_eigen --parallel "$jobs"
+# By clang's own standard library, which has <mdspan> and <format>.
+clang++-19 -stdlib=libc++ -std=c++23 "${counted[@]}" -Iinclude tests/adaptors/programs/mdspan.cpp -o "$build/mdspan" \
+    -lzstd -lz -lxxhash -pthread
 
 # Tests that run in processes of their own leave profiles of their own.
 rm -rf "$build/profiles"
 mkdir "$build/profiles"
-LLVM_PROFILE_FILE="$(realpath "$build")/profiles/%p-%m.profraw" ctest --test-dir "$build" --output-on-failure \
+export LLVM_PROFILE_FILE="$(realpath "$build")/profiles/%p-%m.profraw"
+ctest --test-dir "$build" --output-on-failure \
     --parallel "$jobs" --no-tests=error -R '^(core|os|cbor|codec|layout|manifest|read|write|foreign|faults|adaptors)\.' \
     -E '^(foreign\.without_libraries|faults\.(syscalls|examples)|adaptors\.(mdspan|numpy))$' |
     tee "$build/tests.log" | tail -n 20 || echo 'Not all tests passed.' >&2
+"$build/mdspan"
 llvm-profdata-19 merge -sparse "$build"/profiles/*.profraw -o "$build/all.profdata"
 
 python3 -B tests/coverage/report.py "$build" "$build/all.profdata" "$build/tests/ztensor_tests" \
-    "$build/tests/adaptors/ztensor_tests_eigen"
+    "$build/tests/adaptors/ztensor_tests_eigen" "$build/mdspan"

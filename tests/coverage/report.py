@@ -99,7 +99,7 @@ class header:
         for line in reversed(self.source[:number]):
             head = FUNCTION.fullmatch(line)
             if head and (len(head.group(1)) < depth or line is self.source[number - 1]) and line.endswith(("{", "}", ",", "(")) \
-                    and not re.match(r" *(const |auto )?\w+ = |.*\[[&=\w, ]*\]", line):
+                    and not re.match(r" *(const |auto )?\w+ = |.*(?<!\[)\[[&=\w, ]*\]", line):
                 return head.group(2)
         return ""
 

@@ -251,6 +251,14 @@ TEST_CASE("a type number that nobody knows is listed with the bytes up to the ne
     CHECK(refusal(object.data()) == errc::unsupported_format);
     CHECK(object.component("data").value().read<std::uint8_t>().value().at(2) == 3);
     CHECK(file->find("b").value().read<std::int8_t>().value() == std::vector<std::int8_t>{4, 5, 6});
+    const std::size_t type_of_b = content.find("b", type_of_a + 1) + 1 + 4 + 8;
+    REQUIRE(content[type_of_b] == 24);
+    content[type_of_b] = 98;
+    support::write_file(directory / "new.gguf", content);
+    const auto both = ztensor::open_any(directory / "new.gguf");
+    REQUIRE(outcome(both) == "ok");
+    CHECK(both->find("a").value().format() == "gguf.type_99/1");
+    CHECK(both->find("b").value().format() == "gguf.type_98/1");
 }
 
 TEST_CASE("objects that say they are blocks and are not give no weights") {

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/elements.hpp"
+#include "support/golden.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
@@ -341,4 +342,16 @@ TEST_CASE("the compressed weights in the reference's file are those that its byt
     CHECK(odd.parameters().packing_name == "vendor_5bit");
     CHECK(refusal(odd.unpack()) == errc::quant_packing);
     CHECK(odd.packed_weight().read<std::uint8_t>().value().size() == 160);
+}
+
+TEST_CASE("a view of groups that is about to die gives its parameters away, and says along which dimension they lie") {
+    const auto path = support::golden_path("v1.2-quantized-group.zt");
+    const ztensor::reader file = ztensor::reader::open(path).value();
+    for (const ztensor::object_view object : file) {
+        const auto view = ztensor::quantized_view::from(object);
+        if (view) {
+            CHECK(view->axis() == view->shape().rank() - 1);
+            CHECK(ztensor::quantized_view::from(object).value().parameters().bits == view->bits());
+        }
+    }
 }

@@ -202,3 +202,20 @@ TEST_CASE("integers at one place wrap around when their sum overflows") {
     CHECK(csr_view<std::int64_t>::from_parts({1, 1}, longs, twice, pointers).value().to_dense().value() ==
           std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max()});
 }
+
+TEST_CASE("a view that another is assigned to shares its memory") {
+    const std::vector<float> two = {5, 7};
+    const ztensor::reader file = support::reopened({}, [&](ztensor::writer& to) {
+        to.add_csr("a", {2, 3}, two, std::vector<std::uint64_t>{0, 2}, std::vector<std::uint64_t>{0, 1, 2}).value();
+        to.add_coo("b", {2, 3}, two, std::vector<std::uint64_t>{0, 1, 0, 2}).value();
+    });
+    auto rows = ztensor::csr_view<float>::read(file.find("a").value()).value();
+    const auto first_row = ztensor::csr_view<float>::from_rows(file.find("a").value(), 0, 1).value();
+    rows = first_row;
+    CHECK(rows.entry_count() == 1);
+    CHECK(rows.values().data() == first_row.values().data());
+    auto entries = ztensor::coo_view<float>::read(file.find("b").value()).value();
+    const auto others = entries;
+    entries = others;
+    CHECK(entries.values().data() == others.values().data());
+}

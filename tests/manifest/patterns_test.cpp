@@ -634,14 +634,18 @@ TEST_CASE("objects that are encoded unlike each other are read with and without 
     CHECK(is_said_of(with("offset", cbor::number(64)), "a key stands twice"));
     CHECK(check_equal(with("lengths", cbor::number(64))) == 200);
     CHECK(check_equal(with("uncompressed_lengtH", cbor::number(64))) == 200);
-    CHECK(is_said_of(unlike_each_other("layer.",
-                                       [](key_values& all) {
-                                           all.erase(
-                                               std::remove_if(all.begin(), all.end(),
-                                                              [](const auto& each) { return each.first == "length"; }),
-                                               all.end());
-                                       }),
-                     "a required field is missing"));
+    for (const char* const key : {"dtype", "offset", "length"}) {
+        const auto is_it = [&](const auto& each) { return each.first == key; };
+        const bytes without = unlike_each_other(
+            "layer.", [&](key_values& all) { all.erase(std::remove_if(all.begin(), all.end(), is_it), all.end()); });
+        CAPTURE(key);
+        CHECK(is_said_of(without, "a required field is missing"));
+    }
+    const bytes whole = unlike_each_other("layer.", nothing);
+    for (std::size_t cut = 1; cut < 150; cut += cut < 20 ? 1 : 4) { // anywhere in the last of them
+        CAPTURE(cut);
+        CHECK(is_said_of(whole.substr(0, whole.size() - cut), "bytes")); // of which there are too few
+    }
 }
 
 namespace {

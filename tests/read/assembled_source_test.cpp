@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -109,8 +110,11 @@ TEST_CASE("a range is viewed where it lies, if one source holds it") {
     CHECK(source_access::is_mapped(all));
     CHECK(source_access::is_file(all));
     CHECK(all.check_unchanged());
-    all.prefetch(0, 9);
-    all.evict(made, 3);
+    for (const std::uint64_t offset : {std::uint64_t{0}, memory, made, memory + 4}) { // and across the end of one
+        all.prefetch(offset, 3);
+        all.evict(offset, 3);
+    }
+    CHECK_FALSE(source_access::is_made(all, memory + 4, 3));
     CHECK(asked == 0);
 }
 
@@ -155,4 +159,44 @@ TEST_CASE("many threads read pieces of what is made") {
     }
     CHECK(wrong == 0);
     CHECK(asked <= 16);
+}
+
+TEST_CASE("a source may give several ranges of one row, and is asked once whether it changed") {
+    const auto twice = source_of("twice");
+    assembled_source all(twice, 1000);
+    const std::uint64_t second = all.add(twice, 2, 3).value();
+    CHECK(assembled_text(all, second, 3).value() == "ice");
+    CHECK(all.check_unchanged());
+}
+
+TEST_CASE("of what is made and read in pieces the newest is kept, and no more than 64 MiB") {
+    class zeros final : public made_bytes {
+    public:
+        explicit zeros(int& asked) : asked_(asked) {}
+        [[nodiscard]] ztensor::result<void> make(ztensor::span<std::byte> destination) const override {
+            ++asked_;
+            std::memset(destination.data(), 0, destination.size());
+            return {};
+        }
+
+    private:
+        int& asked_;
+    };
+    constexpr std::uint64_t length = std::uint64_t{33} << 20;
+    int asked = 0;
+    assembled_source all(source_of("first"), length);
+    const std::uint64_t one = all.add(std::make_unique<zeros>(asked), length).value();
+    const std::uint64_t other = all.add(std::make_unique<zeros>(asked), length).value();
+    const std::uint64_t small = all.add(std::make_unique<zeros>(asked), 10).value();
+    const auto asked_after = [&](std::uint64_t at) {
+        CHECK(assembled_text(all, at, 1).value() == ".");
+        return asked;
+    };
+    CHECK(asked_after(one) == 1);
+    CHECK(asked_after(one) == 1);
+    CHECK(asked_after(small) == 2);
+    CHECK(asked_after(one) == 2);
+    CHECK(asked_after(other) == 3); // for which the first has to go, though the small one may stay
+    CHECK(asked_after(other) == 3);
+    CHECK(asked_after(one) == 4);
 }

@@ -408,6 +408,7 @@ TEST_CASE("what is not a number, or not the right number of them, is refused wit
         {dtype::f32, "F32", 8, 2, errc::unsupported_type},
         {dtype::f32, "f16", 8, 2, errc::unsupported_type},
         {dtype::u8, "f8_e4m3", 2, 2, errc::unsupported_type},
+        {dtype::u8, "f4_e2m1", 1, 2, errc::unsupported_type}, // two to a byte
         {dtype::u8, "f8_e4m3fnu", 2, 2, errc::unsupported_type},
         {dtype::i8, "f8_e4m3fn", 2, 2, errc::type_mismatch},
         {dtype::f32, "f8_e5m2fnuz", 8, 2, errc::type_mismatch},

@@ -12,6 +12,7 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/float_types.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -619,4 +620,59 @@ TEST_CASE("an empty view needs no alignment") {
     const std::vector<std::byte> shifted = to_vector("x" + content);
     const reader file = reader::from_bytes(bytes_view(shifted).subspan(1)).value();
     CHECK(seen_in_view<float>(file).empty());
+}
+
+TEST_CASE("what is a bool in one way is none in another") {
+    sample named, bools, floats_of_somebody;
+    named.dtype("u8").shape({8}).component("type", cbor::text("bool")); // which 1.2 has only as a storage type
+    CHECK(outcome(opened(named.file()).read<bool>("w")) == "type_mismatch");
+    bools.dtype("bool").shape({2}).blob("\1\1");
+    const reader from = opened(bools.file());
+    CHECK(outcome(from.read<std::uint8_t>("w")) == "ok");
+    CHECK(outcome(from.read<ztensor::float8_e4m3fn>("w")) == "type_mismatch");
+    bool none[1] = {true};
+    CHECK(outcome(from.read_into("w", ztensor::span<bool>(none, 0))) == "size_mismatch");
+    CHECK(outcome(from.find("w")->data()->read_part<bool>(2, 1, 2)) == "out_of_bounds");
+    CHECK(outcome(from.find("w")->data()->read_part<bool>(0, 1, 3)) == "out_of_bounds");
+}
+
+TEST_CASE("what is made when it is read has no bytes to borrow") {
+    const auto file = ztensor::open_any("tests/corpus/foreign/npy/f64_fortran.npy").value();
+    const auto bytes_of_it = file.find("f64_fortran")->data()->bytes();
+    REQUIRE(outcome(bytes_of_it) == "not_viewable");
+    CHECK(bytes_of_it.error().sentence().find("do not lie in the file") != std::string::npos);
+    const auto unmapped =
+        ztensor::open_any("tests/corpus/foreign/npy/f32.npy", read_options().mode(ztensor::io_mode::positional))
+            .value();
+    CHECK(unmapped.find("f32")->data()->bytes().error().sentence().find("not mapped") != std::string::npos);
+}
+
+TEST_CASE("blocks whose size only decoding tells give weights, if they are as many as the shape says") {
+    const auto weights = [](std::uint64_t count, std::size_t blob_bytes, const char* format = "gguf.q8_0/1") {
+        sample file(generation::v1_1);
+        file.zstd_blob(support::zstd::frame_of(bytes(blob_bytes, '\0')), 0).dtype("u8").shape({count});
+        file.object("format", cbor::text(format));
+        file.object("attributes", cbor::map{{"block_bytes", cbor::number(34)}, {"elems_per_block", cbor::number(32)}});
+        const reader from = opened(file.file());
+        std::vector<float> into(static_cast<std::size_t>(count));
+        CHECK(outcome(from.find("w")->read_as_into(into)) == outcome(from.read_as<float>("w")));
+        return outcome(from.read_as<float>("w"));
+    };
+    CHECK(weights(32, 34) == "ok");
+    CHECK(weights(64, 34) == "size_mismatch");
+    CHECK(weights(32, 68) == "size_mismatch");
+    CHECK(weights(32, 35) == "size_mismatch");
+    CHECK(weights(32, 34, "other.q8_0/1") == "unsupported_format");
+    CHECK(weights(32, 34, "gguf.q8_0/2") == "unsupported_format");
+    sample two_parts, typed;
+    two_parts.parts("gguf.q8_0/1", {32}, {{"data", "u8", 64, 8}, {"more", "u8", 64, 8}});
+    CHECK(outcome(opened(two_parts.file()).read_as<float>("w")) == "layout_components");
+    typed.parts("gguf.q8_0/1", {32}, {{"data", "u8", 64, 8, {{"type", cbor::text("blocks")}}}});
+    CHECK(outcome(opened(typed.file()).read_as<float>("w")) == "type_mismatch");
+}
+
+TEST_CASE("0.1: bytes are converted whatever order the file speaks of") {
+    sample file(generation::v0_1);
+    file.dtype("i8").shape({8}).component("data_endianness", cbor::text("big"));
+    CHECK(opened(file.file()).read_as<float>("w").value() == std::vector<float>{0, 0, -128, 63, 0, 0, 0, 64});
 }

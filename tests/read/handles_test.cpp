@@ -2,8 +2,11 @@
 //
 // Readers and what they hand out as values: default-constructed, indexed, iterated; and who an error blames.
 #include "support/catch.hpp"
+#include "support/openings.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 #include "support/writing.hpp"
+#include "support/zt_builder.hpp"
 
 #include <ztensor/load_plan.hpp>
 #include <ztensor/quantized.hpp>
@@ -148,4 +151,68 @@ TEST_CASE("floats asked of what only converts to them are told how") {
     CHECK(model.read<float>("b").error().sentence().find("read_as<float>()") != std::string::npos);
     CHECK(model.view<double>("a").error().sentence().find("read_as") != std::string::npos);
     CHECK(model.read<std::int32_t>("a").error().sentence().find("read_as") == std::string::npos);
+}
+
+TEST_CASE("objects and components have the same storage if it is one range of one file, and not empty") {
+    using support::sample;
+    sample file;
+    file.blobs({support::counting(8)});
+    file.parts("own", {2}, {{"a", "u8", 64, 8}, {"b", "u8", 64, 8}, {"c", "u8", 64, 0}, {"d", "u8", 64, 0}});
+    const ztensor::reader from = support::opened(file.file()), other = support::opened(file.file());
+    const ztensor::object_view w = from.find("w").value(), its = other.find("w").value();
+    const auto part = [](const ztensor::object_view& object, const char* role) {
+        return object.component(role).value();
+    };
+    CHECK(part(w, "a").same_storage_as(part(w, "b")));
+    CHECK_FALSE(part(w, "a").same_storage_as(part(its, "a")));
+    CHECK_FALSE(part(w, "a").same_storage_as(part(w, "c"))); // of another length
+    CHECK_FALSE(part(w, "c").same_storage_as(part(w, "d"))); // of nothing
+    const ztensor::reader apart =
+        support::opened(sample().blob(support::counting(64) + support::counting(64)).shape({2}).place(128, 8).file());
+    CHECK_FALSE(w.same_storage_as(its));
+    CHECK_FALSE(apart.find("w")->same_storage_as(w));
+    sample one;
+    one.parts("own", {2}, {{"a", "f32", 64, 8}});
+    const ztensor::reader of_other_role = support::opened(one.file());
+    CHECK_FALSE(of_other_role.find("w")->same_storage_as(apart.find("w").value()));
+    const ztensor::reader dense = support::opened(sample().file());
+    CHECK(dense.find("w")->same_storage_as(dense.find("w").value()));
+    CHECK_FALSE(dense.find("w")->same_storage_as(apart.find("w").value()));
+    CHECK(w.type().empty());
+    CHECK(w.dtype_name().empty());
+    CHECK_FALSE(w.dtype());
+}
+
+TEST_CASE("a part that a sparse object does not have is missed by name") {
+    const auto in = [](ztensor::generation from, const char* role) {
+        support::sample file(from);
+        if (from == ztensor::generation::v0_1) {
+            file.object("format", support::cbor::text("sparsecsr")).shape({1, 1}).blob(support::bytes(3 * 8 + 4, '\0'));
+        } else {
+            file.parts("sparse_coo", {2}, {{"values", "f32", 64, 8}, {"coords", "u64", 128, 16}});
+            file.blobs({support::counting(8), support::little_endian({0, 1}, 8)});
+        }
+        const ztensor::reader opened = support::opened(file.file());
+        const auto found = (*opened.begin()).component(role);
+        CHECK(support::refusal(found) == ztensor::errc::component_not_found);
+        return found.error().sentence();
+    };
+    CHECK(in(ztensor::generation::v1_2, "data").find("csr_view") == std::string::npos);
+    CHECK(in(ztensor::generation::v0_1, "values").find("csr_view") != std::string::npos);
+}
+
+TEST_CASE("memory is let go of whether or not it is mapped") {
+    const support::temp_dir directory;
+    for (const support::opening& each : support::open_every_way(support::sample().file(), directory)) {
+        CAPTURE(each.way);
+        const ztensor::reader& file = each.file.value();
+        const ztensor::component_view data = support::data_of(file);
+        data.prefetch();
+        data.evict();
+        CHECK(file.read<float>("w").value() == std::vector<float>{1, 2});
+    }
+    support::write_file(directory / "w.zt", support::sample().file());
+    const ztensor::reader unused = ztensor::reader::open(directory / "w.zt").value();
+    support::data_of(unused).evict(); // before anybody needs it mapped
+    CHECK(unused.read<float>("w").value() == std::vector<float>{1, 2});
 }

@@ -7,6 +7,8 @@
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/watched_source.hpp"
+#include "support/writing.hpp"
+#include "support/zt_builder.hpp"
 
 #include <ztensor/array.hpp>
 #include <ztensor/executor.hpp>
@@ -392,4 +394,89 @@ TEST_CASE("sixteen threads read, verify and plan on one reader at once") {
         each.join();
     }
     CHECK(good == 16);
+}
+
+namespace {
+
+/// One dense u8 object for each (offset, length) of a blob of zeros and ones.
+bytes scattered(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& places, std::size_t blob_bytes) {
+    support::cbor::map objects;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const support::cbor::map data = {{"dtype", support::cbor::text("u8")},
+                                         {"offset", support::cbor::number(64 + places[i].first)},
+                                         {"length", support::cbor::number(places[i].second)}};
+        objects.set("w" + std::to_string(i), support::cbor::map{{"shape", support::cbor::numbers({places[i].second})},
+                                                                {"format", support::cbor::text("dense")},
+                                                                {"components", support::cbor::map{{"data", data}}}});
+    }
+    return support::sample().blobs({support::counting(blob_bytes)}).objects(objects).file();
+}
+
+} // namespace
+
+TEST_CASE("small tensors are read together as long as they lie near each other and are not too many") {
+    constexpr std::uint64_t kib = 1024, large = 200 * kib;
+    const std::vector<std::pair<std::uint64_t, std::uint64_t>> places = {{0, 0},
+                                                                         {0, 64},
+                                                                         {64 * kib, 64},
+                                                                         {128 * kib, large},
+                                                                         {328 * kib, large},
+                                                                         {528 * kib, large},
+                                                                         {728 * kib, large},
+                                                                         {928 * kib, large},
+                                                                         {1128 * kib, large},
+                                                                         {1328 * kib, 0}};
+    const support::watched seen = support::watch(scattered(places, 1400 * kib));
+    std::vector<std::vector<std::uint8_t>> into;
+    for (const auto& [offset, length] : places) {
+        into.emplace_back(static_cast<std::size_t>(length));
+    }
+    load_plan plan(seen.file);
+    for (std::size_t i = 0; i < into.size(); ++i) {
+        plan.add("w" + std::to_string(i), into[i]);
+    }
+    CHECK(outcome(plan.run(load_options().threads(1))) == "ok");
+    const bytes content = support::counting(1400 * kib);
+    for (std::size_t i = 0; i < into.size(); ++i) {
+        const auto offset = static_cast<std::size_t>(places[i].first);
+        CHECK(bytes(into[i].begin(), into[i].end()) == content.substr(offset, into[i].size()));
+    }
+    CHECK(seen.source->reads.size() == 4); // two far from the others, and more than fit one MiB
+    const support::watched of_nothing = support::watch(scattered({{0, 0}, {0, 0}}, 64));
+    CHECK(outcome(load_plan(of_nothing.file).add("w0", into[0]).add("w1", into[0]).run()) == "ok");
+    CHECK(of_nothing.source->reads.empty());
+}
+
+TEST_CASE("bytes have no order, and are read with their neighbours whatever a file of 0.1 says of it") {
+    support::sample file(ztensor::generation::v0_1);
+    file.dtype("u8").shape({8}).component("data_endianness", support::cbor::text("big"));
+    const reader from = support::opened(file.file());
+    std::vector<std::uint8_t> numbers(8);
+    std::vector<float> floats(8);
+    CHECK(outcome(load_plan(from).add("w", numbers).add_as("w", floats).run()) == "ok");
+    CHECK(std::equal(numbers.begin(), numbers.end(), floats.begin()));
+    CHECK(floats == from.read_as<float>("w").value());
+}
+
+TEST_CASE("a large compressed tensor is converted to narrower numbers, and groups of any size by one thread") {
+    const std::vector<double> numbers = some<double>(100000, 5);
+    const reader file = support::reopened(
+        {}, [&](ztensor::writer& to) { to.add("w", {numbers.size()}, numbers, store().zstd()).value(); });
+    std::vector<float> narrow(numbers.size());
+    CHECK(outcome(load_plan(file).add_as("w", narrow).run(load_options().threads(1).max_staging_bytes(1 << 20))) ==
+          "ok");
+    CHECK(support::memory_of(narrow) == support::memory_of(file.read_as<float>("w").value()));
+}
+
+TEST_CASE("a plan that ends early leaves no bools behind, nor minds that there are none") {
+    const reader file = support::reopened({}, [](ztensor::writer& to) {
+        to.add("bools", {3}, std::vector<bool>{true, true, true}).value();
+        to.add("none", {0}, std::vector<bool>()).value();
+    });
+    bool bools[3] = {true, true, true};
+    const auto cancel = [](const load_progress&) { return false; };
+    load_plan plan(file);
+    plan.add("none", span<bool>(bools, 0)).add("bools", bools);
+    CHECK(outcome(plan.run(load_options().threads(1).progress(cancel))) == "cancelled");
+    CHECK(std::vector<bool>(bools, bools + 3) == std::vector<bool>(3, false));
 }

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 #include "support/openings.hpp"
+#include "support/watched_source.hpp"
 #include "support/writing.hpp"
 #include "support/zstd_frames.hpp"
 #include "support/zt_builder.hpp"
@@ -239,4 +240,54 @@ TEST_CASE("damaged components end with the error of the rule that they break") {
     CHECK(code_of(sample().component("digest", support::cbor::text(wrong_digest)).file()) == errc::digest_mismatch);
     CHECK(code_of(sample().component("encoding", support::cbor::text("lz4")).file()) == errc::unsupported_encoding);
     CHECK(code_of(sample().dtype("bool").shape({8}).blob(eight).file()) == errc::bad_bool);
+}
+
+TEST_CASE("frames may end just before the stored bytes that are held do") {
+    constexpr std::size_t held_bytes = std::size_t{256} << 10;
+    const support::bytes content = support::counting(held_bytes + 1000);
+    for (const std::size_t left : {1U, 2U, 3U, 4U}) { // of the second frame, in what is read first
+        support::bytes blocks;
+        const std::size_t first_bytes = held_bytes - left - 6 - 3 * 3;
+        blocks +=
+            zstd::raw_block(content.substr(0, 100000), false) + zstd::raw_block(content.substr(100000, 100000), false);
+        blocks += zstd::raw_block(content.substr(200000, first_bytes - 200000));
+        const support::bytes first = zstd::frame(blocks);
+        REQUIRE(first.size() == held_bytes - left);
+        const support::bytes all = content.substr(0, first_bytes) + "behind";
+        sample file;
+        file.dtype("u8").shape({all.size()}).zstd_blob(first + zstd::frame_of("behind"), all.size());
+        CAPTURE(left);
+        const joined_pieces joined = join(component_pieces::open(support::data_of(support::opened(file.file()))));
+        CHECK(joined.content == all);
+    }
+}
+
+TEST_CASE("0.1: pieces of a blob that holds indices besides bools are what is stored") {
+    sample file(ztensor::generation::v0_1);
+    const support::bytes blob = support::little_endian({0, 1, 1}, 8) + support::little_endian(0, 8) + "\x07";
+    file.dtype("bool").shape({2, 3}).object("format", support::cbor::text("sparse")).blob(blob);
+    file.object("sparse_format", support::cbor::text("csr"));
+    const auto from = support::open_bytes(file.file());
+    REQUIRE(from);
+    CHECK(support::to_hex(support::to_vector(join(component_pieces::open(*(*from->begin()).begin())).content)) ==
+          support::to_hex(support::to_vector(blob)));
+}
+
+TEST_CASE(
+    "pieces of a broken blob tell of what breaks it, unless the digest tells of damage or the rest can't be read") {
+    sample file;
+    const support::bytes broken =
+        zstd::frame(zstd::block(3, 1, "x", true)) + zstd::frame_of(support::bytes(100000, 'y')) +
+        zstd::frame_of(support::bytes(100000, 'y')) + zstd::frame_of(support::bytes(100000, 'y'));
+    file.dtype("u8").shape({300001}).zstd_blob(broken, 300001);
+    const auto code_of = [&](const char* digest, std::size_t failing) {
+        const auto seen = support::watch(file.component("digest", support::cbor::text(digest)).file());
+        seen.source->first_failing_read = failing;
+        return join(component_pieces::open(support::data_of(seen.file))).code;
+    };
+    const std::size_t never = support::watched_source::never;
+    CHECK(code_of("blake3:00", never) == errc::decode_failed);
+    CHECK(code_of("crc32c:00000000", never) == errc::digest_mismatch);
+    CHECK(code_of("crc32c:00000000", 1) == errc::decode_failed);
+    CHECK(code_of("crc32c:00000000", 0) == errc::io_error);
 }

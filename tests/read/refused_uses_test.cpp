@@ -528,3 +528,15 @@ TEST_CASE("what is asked for must be there, and fit") {
     CHECK(opened.attributes().integer("k").error().code() == errc::attribute_type);
     CHECK(opened.attributes().text("k").value() == "v");
 }
+
+TEST_CASE("numbers that 64 bits can't count in bytes are refused, whatever the limit") {
+    const std::uint64_t length = std::uint64_t{1} << 62;
+    sample file;
+    file.dtype("u8").shape({length}).place(64, length);
+    const bytes index = file.index();
+    const bytes tail = index + support::little_endian(index.size(), 8) + bytes(support::magic_1);
+    const auto source =
+        std::make_shared<support::source_with_holes>(64 + length + tail.size(), bytes(support::magic_1), tail);
+    const reader unlimited = reader::from_source(source, read_options().max_decoded_bytes(largest)).value();
+    CHECK(unlimited.read_as<double>("w").error().code() == errc::limit_exceeded);
+}

@@ -231,3 +231,12 @@ TEST_CASE("of several blobs that can't be read the error is that of the first in
         CHECK(refused.error().object() == "a");
     }
 }
+
+TEST_CASE("a blob that is hashed in pieces is read no further than its source allows, and says so once") {
+    const support::bytes content = support::counting(std::size_t{17} << 20);
+    support::sample file;
+    file.dtype("u8").shape({content.size()}).blob(content).component("digest", support::cbor::text("crc32c:00000000"));
+    const support::watched seen = support::watch(file.file(), false, ztensor::read_options().threads(1));
+    seen.source->first_failing_read = 0;
+    CHECK(support::refusal(seen.file.verify()) == ztensor::errc::io_error);
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors as mdspan. A program of its own without Catch, which is not built for the standard library that has <mdspan>.
+// Tensors as mdspan, and words by std::format where there is one. A program of its own without Catch, which is not
+// built for the standard library that has <mdspan>.
+#include <ztensor/formatter.hpp>
 #include <ztensor/mdspan.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
@@ -93,11 +95,27 @@ void check_writing() {
     check(model.read<float>("scalar").value() == std::vector<float>{1}, "a scalar");
 }
 
+void check_formats() {
+#if defined(__cpp_lib_format)
+    const ztensor::error why(errc::out_of_bounds, "too far");
+    check(std::format("{:>5}|{:<5}|{}", ztensor::dtype::f32, ztensor::shape{2, 3}, why) == "  f32|[2, 3]|" + why.what(),
+          "width and alignment as of text");
+    check(std::format("{} {} {}", errc::not_viewable, ztensor::error_kind::usage, ztensor::format::dense) ==
+              "not_viewable usage dense",
+          "codes, kinds and formats");
+    check(std::format("{} {}", ztensor::encoding::zstd, ztensor::generation::v1_2) == "zstd 1.2",
+          "encodings, generations");
+    check(std::format("{} {}", ztensor::digest_state::match, ztensor::attribute_kind::text) == "match text",
+          "states of digests and kinds of attributes");
+#endif
+}
+
 } // namespace
 
 int main() {
     check_views();
     check_writing();
+    check_formats();
     std::printf("%d checks failed\n", failures);
     return failures == 0 ? 0 : 1;
 }

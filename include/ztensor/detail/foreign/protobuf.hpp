@@ -97,20 +97,19 @@ public:
     /// Seven bits a byte, the lowest first; at most ten bytes.
     [[nodiscard]] result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
         value = 0;
-        for (unsigned shift = 0; shift < 70; shift += 7) {
+        for (unsigned shift = 0;; shift += 7) {
             std::uint64_t byte = 0;
             if (result<void> read = take_fixed(1, byte, end); !read) {
                 return read;
             }
             if (shift == 63 && byte > 1) {
-                break;
+                return malformed("a number has more than 64 bits");
             }
             value |= (byte & 0x7f) << shift;
             if (byte < 0x80) {
                 return {};
             }
         }
-        return malformed("a number has more than 64 bits");
     }
     [[nodiscard]] result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
         if (size > end - from_.position()) {

@@ -85,7 +85,7 @@ public:
         return (is_in_map_ && depth_ == 2) ? refuse_kind("an object") : ++depth_ != 0;
     }
     [[nodiscard]] bool end_object() override {
-        is_in_map_ = is_in_map_ && depth_ != 2;
+        is_in_map_ = false; // in which no other object may stand
         --depth_;
         return true;
     }

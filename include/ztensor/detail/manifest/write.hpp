@@ -183,13 +183,6 @@ inline void encode_object_before_2(cbor_encoder& out, format_version version, co
         encode_object_1(out, version, object);
     }
 }
-inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
-    if (version == format_version::v2) {
-        encode_object_2(out, object);
-    } else {
-        encode_object_before_2(out, version, object);
-    }
-}
 
 /// The attributes of the file, if it has any, and the head of the map of objects.
 ZTENSOR_COLD inline void encode_attributes_and_objects(cbor_encoder& out, const attributes* of_file,

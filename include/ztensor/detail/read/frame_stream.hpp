@@ -49,8 +49,8 @@ public:
         return static_cast<std::size_t>(component_.length / least_bytes + 1);
     }
 
-    /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made, and `has_failed()`
-    /// tells of failures. Throws what the source throws, after which nothing is left.
+    /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made; finish() tells of
+    /// failures. Throws what the source throws, after which nothing is left.
     [[nodiscard]] ZTENSOR_COLD bool take_turn(std::size_t& decoded_bytes) {
         thread_memory memory;
         frames taken;
@@ -66,9 +66,9 @@ public:
                 return true;
             }
             taken = *next;
+            decoded_bytes = taken.decoded.size();
             is_over_ = read_bytes_ == component_.length && carried_bytes_ == 0;
         }
-        decoded_bytes = taken.decoded.size();
         if (result<void> decoded = decode_zstd(taken.stored, taken.decoded); !decoded) {
             const os_lock lock(mutex_);
             is_over_ = true;
@@ -77,11 +77,6 @@ public:
             }
         }
         return true;
-    }
-
-    [[nodiscard]] bool has_failed() {
-        const os_lock lock(mutex_);
-        return !failure_;
     }
 
     /// When no thread takes a turn any more. Errors: digest_mismatch before all others; decode_failed, decode_size,

@@ -53,8 +53,8 @@ public:
 
 private:
     void tell(lint_kind kind, std::string_view object, std::string_view component, std::string sentence) {
-        is_wanted_ = is_wanted_ && listener_.hear(listener_.context, {kind, std::string(object), std::string(component),
-                                                                      std::move(sentence)});
+        is_wanted_ =
+            listener_.hear(listener_.context, {kind, std::string(object), std::string(component), std::move(sentence)});
     }
 
     // -- heads
@@ -151,7 +151,7 @@ private:
     void look_at_order() {
         const manifest& index = file_.index;
         std::string_view before;
-        for (std::size_t i = 0; i < index.objects.size() && is_wanted_; ++i) {
+        for (std::size_t i = 0; i < index.objects.size(); ++i) {
             const object_record& object = index.objects[i];
             const std::string_view own = index.text(object.name);
             if (i != 0 && own < before && index.generation != generation::v0_1) {

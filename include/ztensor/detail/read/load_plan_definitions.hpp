@@ -37,7 +37,7 @@ namespace detail {
         *find_component(object_access::file_of(object).index, object_access::record_of(object), "data");
     wanted.name = object.name();
     wanted.destination = destination;
-    if (data.dtype && !data.has_no_byte_order && !data.holds_indices) {
+    if (data.dtype) {
         wanted.request = {*data.dtype, {}, width_bytes(*data.dtype), 1, false};
     }
     return wanted;

@@ -94,7 +94,7 @@ private:
         load_run& run;
         ~zeroed_unless_done() {
             for (const load_target& each : run.targets_) {
-                if (!run.is_done_ && each.wanted->request.is_bool && !each.is_converted()) {
+                if (!run.is_done_ && each.wanted->request.is_bool) { // which is never converted
                     static_cast<void>(
                         leave_bools(fail(errc::cancelled, ""), each.wanted->request, each.wanted->destination));
                 }
@@ -173,7 +173,7 @@ private:
         const std::uint64_t most_frame_bytes = staging_bytes_ / 2; // a small blob is held as a whole, if it may be
         const bool is_large =
             is_zstd && component.length >= std::min(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
-        if (is_large && target.is_whole() && !target.is_joint && component.decoded_length() &&
+        if (is_large && target.is_whole() && component.decoded_length() && // and not joint, which only version 2 has
             target.decoded_bytes <= destination.size()) {
             const span<std::byte> elements = destination.last(static_cast<std::size_t>(target.decoded_bytes));
             units_.push_back({unit_kind::shared, shared_.size(), place + 1});

@@ -54,10 +54,6 @@ public:
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file.index, component))});
         }
-        if (packed_elements(component) != 1) { // which packed.hpp reads
-            return fail(errc::unsupported_type, "elements of the logical type {} share bytes: use read_as()",
-                        {in_quotes(type_name(file.index, component))});
-        }
         if (result<void> convertible = check_convertible(*component.dtype, made.type_); !convertible) {
             return std::move(convertible).error();
         }

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+//
+// Files of version 2 put together by hand, part by part, as no package writes them: packed values in every layout,
+// unknown encodings, damage in several parts at once, shards that are alike but for a byte.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/cbor.hpp"
+#include "support/openings.hpp"
+#include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/ztensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace built_2 {
+
+using support::bytes;
+using support::outcome;
+using support::refusal;
+using ztensor::digest_state;
+using ztensor::errc;
+using ztensor::object_view;
+using ztensor::reader;
+namespace cbor = support::cbor;
+namespace detail = ztensor::detail;
+
+/// A part of the object "w"; its blob is put where the next one may lie.
+struct part {
+    std::string role;
+    std::string dtype;
+    bytes content;
+    std::string type = {};
+    std::string encoding = {};
+    std::string digest = {};
+};
+
+class file {
+public:
+    file& add(const std::string& name, const std::string& layout, const std::vector<std::uint64_t>& shape,
+              const std::vector<part>& parts, const bytes& attributes = {}) {
+        cbor::map encoded_parts;
+        for (const part& each : parts) {
+            content_.resize((content_.size() + 4095) / 4096 * 4096, '\0');
+            cbor::map fields;
+            fields.set("blob", cbor::array({cbor::number(content_.size()), cbor::number(each.content.size())}));
+            if (!each.type.empty()) {
+                fields.set("type", cbor::text(each.type));
+            }
+            fields.set("dtype", cbor::text(each.dtype));
+            if (!each.digest.empty()) {
+                fields.set("digest", cbor::text(each.digest));
+            }
+            if (!each.encoding.empty()) {
+                fields.set("encoding", cbor::text(each.encoding));
+                fields.set("decoded_length", cbor::number(each.content.size()));
+            }
+            encoded_parts.set(each.role, fields);
+            content_ += each.content;
+        }
+        cbor::map object{{"parts", encoded_parts}, {"shape", cbor::numbers(shape)}, {"layout", cbor::text(layout)}};
+        if (!attributes.empty()) {
+            object.set("attributes", attributes);
+        }
+        objects_.set(name, object);
+        return *this;
+    }
+    file& shard(const std::string& name, const bytes& whole, const std::string& digest) {
+        shards_.set(name, cbor::map{{"size", cbor::number(whole.size())}, {"digest", cbor::text(digest)}});
+        return *this;
+    }
+    /// An object of bytes, in a shard.
+    file& add_in_shard(const std::string& name, const std::string& shard, std::uint64_t length) {
+        const cbor::map data{
+            {"blob", cbor::numbers({4096, length})}, {"dtype", cbor::text("u8")}, {"shard", cbor::text(shard)}};
+        objects_.set(name, cbor::map{{"parts", cbor::map{{"data", data}}},
+                                     {"shape", cbor::numbers({length})},
+                                     {"layout", cbor::text("dense")}});
+        return *this;
+    }
+
+    [[nodiscard]] bytes content() const {
+        bytes all = content_;
+        all.resize((all.size() + 4095) / 4096 * 4096, '\0');
+        cbor::map root;
+        if (shards_.encoded().size() > 1) {
+            root.set("shards", shards_);
+        }
+        root.set("objects", objects_);
+        const bytes manifest = root.encoded();
+        const auto footer =
+            detail::encode_footer_2({all.size(), manifest.size(), detail::xxh3_of(support::bytes_of(manifest))});
+        return all + manifest + support::as_string(ztensor::bytes_view(footer));
+    }
+    [[nodiscard]] reader open(const ztensor::read_options& options = {}) const {
+        return support::opened(content(), options);
+    }
+
+private:
+    bytes content_ = bytes(detail::magic_2);
+    cbor::map objects_, shards_;
+};
+
+const bytes five_nibbles = bytes("\x21\x43\x05"); // 0.5, 1, 1.5, 2, 3
+const std::vector<float> five_numbers = {0.5F, 1, 1.5F, 2, 3};
+
+/// An empty file of bytes that its root knows.
+bytes data_shard(const bytes& blob) {
+    bytes all(detail::magic_2);
+    all.resize(4096, '\0');
+    const auto footer = detail::encode_footer_2({});
+    return all + blob + support::as_string(ztensor::bytes_view(footer));
+}
+std::string sha256_of(const bytes& content) {
+    return ztensor::digest_text(ztensor::digest::sha256, support::to_vector(content));
+}
+
+} // namespace built_2
+
+} // namespace
+
+TEST_CASE("packed values are read as numbers in every layout, as many as it says or as there is room for") {
+    using namespace built_2;
+    const bytes coords = support::little_endian({0, 1, 2, 3, 4}, 8);
+    const std::vector<std::vector<part>> all = {
+        {{"coords", "u64", coords}, {"values", "u8", five_nibbles, "f4_e2m1"}},
+        {{"values", "u8", five_nibbles, "f4_e2m1"}},
+        {{"data", "u8", five_nibbles, "f4_e2m1"}},
+    };
+    for (const auto& parts : all) {
+        const bool is_sparse = parts.size() == 2;
+        const reader from = file().add("w", is_sparse ? "zt.sparse_coo/1" : "own/1", {9}, parts).open();
+        const auto component = from.find("w")->component(parts.back().role).value();
+        std::vector<float> expected = five_numbers;
+        if (!is_sparse) {
+            expected.push_back(0); // nobody says that there are five
+        }
+        CHECK(component.read_as<float>().value() == expected);
+        CHECK(ztensor::packed_view::from(component).value().size() == expected.size());
+        CHECK(refusal(ztensor::component_pieces::open_as(component, ztensor::dtype::f32)) == errc::unsupported_type);
+        CHECK(from.verify().value().complete() == false); // without digests
+    }
+}
+
+TEST_CASE("what is encoded in an unknown way can't be verified, and is no mistake") {
+    using namespace built_2;
+    const bytes values = support::little_endian({0x3f800000, 0x40000000}, 4),
+                indices = support::little_endian({0, 2}, 8), pointers = support::little_endian({0, 1, 2}, 8);
+    for (const char* const role : {"indptr", "indices", "values"}) {
+        CAPTURE(role);
+        std::vector<part> parts = {{"indptr", "u64", pointers}, {"values", "f32", values}, {"indices", "u64", indices}};
+        for (part& each : parts) {
+            each.encoding = each.role == role ? "own/1" : "";
+        }
+        const reader from = file().add("w", "zt.sparse_csr/1", {2, 3}, parts).open();
+        CHECK(from.verify());
+        CHECK(refusal(ztensor::csr_view<float>::read(from.find("w").value())) == errc::unsupported_encoding);
+    }
+}
+
+TEST_CASE("damage is told before what follows from it, part by part") {
+    using namespace built_2;
+    const bytes values = support::little_endian({0x3f800000, 0x40000000}, 4),
+                indices = support::little_endian({9, 2}, 8), pointers = support::little_endian({0, 1, 2}, 8);
+    const std::string digest = sha256_of("something else");
+    const reader damaged = file()
+                               .add("w", "zt.sparse_csr/1", {2, 3},
+                                    {{"indptr", "u64", pointers, {}, {}, digest},
+                                     {"values", "f32", values, {}, {}, digest},
+                                     {"indices", "u64", indices, {}, {}, digest}})
+                               .open();
+    const auto answer = damaged.verify().value();
+    CHECK(answer.mismatches.size() == 3); // and nothing of the column that is not there
+    const reader broken =
+        file()
+            .add("w", "zt.sparse_csr/1", {2, 3},
+                 {{"indptr", "u64", pointers}, {"values", "f32", values}, {"indices", "u64", indices}})
+            .open();
+    CHECK(refusal(broken.verify()) == errc::sparse_index);
+    file both;
+    both.add("a", "dense", {1}, {{"data", "u8", "\2", "bool"}})
+        .add("b", "dense", {1}, {{"data", "u8", "x", {}, {}, digest}});
+    const reader of_both = both.open();
+    CHECK(of_both.verify().value().mismatches.size() == 1);
+    file bools;
+    bools.add("a", "dense", {1}, {{"data", "u8", "\2", "bool"}}).add("b", "dense", {1}, {{"data", "u8", "x"}});
+    const reader of_bools = bools.open();
+    CHECK(refusal(of_bools.verify()) == errc::bad_bool);
+}
+
+TEST_CASE("packed elements of many pieces are verified to the half byte behind the last") {
+    using namespace built_2;
+    constexpr std::size_t count = 1500001; // of more than one piece, whole or decoded
+    bytes packed((count + 1) / 2, '\x21');
+    packed.back() = '\x01';
+    const reader good =
+        file().add("w", "dense", {count}, {{"data", "u8", packed, "f4_e2m1", {}, sha256_of(packed)}}).open();
+    CHECK(good.verify().value().complete());
+    packed.back() = '\x11';
+    const reader bad =
+        file().add("w", "dense", {count}, {{"data", "u8", packed, "f4_e2m1", {}, sha256_of(packed)}}).open();
+    CHECK(refusal(bad.verify()) == errc::bad_padding);
+}
+
+TEST_CASE("a seek table that claims more frames than the blob has bytes is refused") {
+    using namespace built_2;
+    const bytes table = support::little_endian(0x184D2A5E, 4) + support::little_endian(9, 4) +
+                        support::little_endian(0xffffffff, 4) + bytes(1, '\0') + support::little_endian(0x8F92EAB1, 4);
+    const reader from = file().add("w", "dense", {17}, {{"data", "u8", table, {}, "zt.zstd-seekable/1"}}).open();
+    CHECK(refusal(from.read<std::uint8_t>("w")) == errc::decode_failed);
+    CHECK(refusal(from.read_rows<std::uint8_t>("w", 0, 1)) == errc::decode_failed);
+}
+
+TEST_CASE("codes of a type that nobody knows are no codes") {
+    using namespace built_2;
+    const bytes packing =
+        cbor::map{{"word", cbor::text("u32")}, {"order", cbor::text("lsb_first")}, {"per_word", cbor::number(8)}};
+    const bytes attributes = cbor::map{{"axis", cbor::number(0)},
+                                       {"bits", cbor::number(4)},
+                                       {"packing", packing},
+                                       {"group_size", cbor::number(8)},
+                                       {"scale_form", cbor::text("f32_factors")},
+                                       {"zero_point", cbor::map{{"form", cbor::text("none")}}}};
+    const bytes wide =
+        cbor::map{{"word", cbor::text("u64")}, {"order", cbor::text("lsb_first")}, {"per_word", cbor::number(16)}};
+    const bytes wide_attributes = cbor::map{{"axis", cbor::number(0)},
+                                            {"bits", cbor::number(4)},
+                                            {"packing", wide},
+                                            {"group_size", cbor::number(16)},
+                                            {"scale_form", cbor::text("f32_factors")},
+                                            {"zero_point", cbor::map{{"form", cbor::text("none")}}}};
+    const reader signed_words = file()
+                                    .add("w", "zt.quant_group/1", {16},
+                                         {{"data", "i64", support::little_endian(0xfedcba9876543210, 8)},
+                                          {"scales", "f32", support::little_endian(0x3f800000, 4)}},
+                                         wide_attributes)
+                                    .open();
+    CHECK(signed_words.read_as<float>("w").value().back() == 15);
+    const auto open = [&](const std::string& type) {
+        return support::open_bytes(file()
+                                       .add("w", "zt.quant_group/1", {8},
+                                            {{"data", "u32", support::little_endian(0x76543210, 4), type},
+                                             {"scales", "f32", support::little_endian(0x3f800000, 4)}},
+                                            attributes)
+                                       .content());
+    };
+    INFO(outcome(open("")));
+    CHECK(open("").value().read_as<float>("w").value() == std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
+    CHECK(refusal(open("code").and_then([](const reader& from) { return from.read_as<float>("w"); })) ==
+          errc::unsupported_type);
+}
+
+TEST_CASE("groups are read into memory of exactly their size") {
+    using namespace built_2;
+    const reader from = reader::open("tests/corpus/v2/valid/group-implied-zero.zt").value();
+    const std::vector<double> expected = from.read_as<double>("w").value();
+    std::vector<double> numbers(expected.size()), more(expected.size() + 1);
+    const object_view object = from.find("w").value();
+    CHECK(object.read_as_into(numbers));
+    CHECK(numbers == expected);
+    CHECK(refusal(object.read_as_into(more)) == errc::size_mismatch);
+    const reader other_order = reader::open("tests/corpus/v2/valid/group-most-significant-first.zt").value();
+    CHECK(ztensor::quantized_view::from(other_order.find("w").value()).value().dequantize().value() ==
+          other_order.read_as<float>("w").value());
+}
+
+TEST_CASE("rows of no frames are none") {
+    using namespace built_2;
+    const reader from = reader::open("tests/corpus/v2/valid/zstd-no-frames.zt").value();
+    const object_view object = from.find("w").value();
+    CHECK(object.read_rows<std::byte>(0, 0).value().empty());
+    CHECK(object.component("data").value().read<std::byte>().value().empty());
+}
+
+TEST_CASE("pieces of seekable zstd need no digest") {
+    using namespace built_2;
+    const auto options = ztensor::read_options().verify_digests(false);
+    const reader from = reader::open("tests/corpus/v2/valid/zstd-seekable-zstd.zt", options).value();
+    auto pieces = ztensor::component_pieces::open(support::data_of(from)).value();
+    CHECK(pieces.next().value().size() == 8000);
+    CHECK(pieces.next().value().empty());
+}
+
+TEST_CASE("of files of one size in the folder the digest tells which is the shard") {
+    using namespace built_2;
+    const bytes a = data_shard("a"), b = data_shard("b"), other = data_shard("c");
+    file root;
+    root.shard("1", a, sha256_of(a)).shard("2", b, sha256_of(b));
+    root.add_in_shard("a", "1", 1).add_in_shard("b", "2", 1);
+    const support::temp_dir folder;
+    support::write_file(folder / "root", root.content()); // of any name
+    support::write_file(folder / "y", a);
+    support::write_file(folder / "x", b);
+    support::write_file(folder / "w", other);
+    std::filesystem::create_directory(folder / "v");
+    std::error_code ignored; // where links can't be made there is none
+    std::filesystem::create_symlink("nowhere", folder / "link", ignored);
+    const auto from = reader::open(folder / "root");
+    REQUIRE(outcome(from) == "ok");
+    CHECK(from->read<std::uint8_t>("a").value() == std::vector<std::uint8_t>{'a'});
+    CHECK(from->read<std::uint8_t>("b").value() == std::vector<std::uint8_t>{'b'});
+    CHECK(from->verify());
+
+    support::write_file(folder / "root-1.zt", other); // which has the name that nobody doubts before verifying
+    const reader with_other = reader::open(folder / "root").value();
+    CHECK(refusal(with_other.verify()) == errc::shard_mismatch);
+    std::filesystem::remove(folder / "root-1.zt");
+    std::filesystem::remove(folder / "y");
+    std::filesystem::create_directory(folder / "root-1.zt");
+    const auto without = reader::open(folder / "root");
+    REQUIRE(refusal(without) == errc::shard_mismatch); // something is there
+}
+
+TEST_CASE("a file of a shard's name and size that is none of version 2 is not the shard") {
+    using namespace built_2;
+    const bytes a = data_shard("a");
+    file root;
+    root.shard("1", a, "md5:00").add_in_shard("a", "1", 1);
+    const support::temp_dir folder;
+    support::write_file(folder / "root.zt", root.content());
+    support::write_file(folder / "root-1.zt", a);
+    const auto good = reader::open(folder / "root.zt");
+    REQUIRE(outcome(good) == "ok");
+    CHECK(good->verify()); // as far as anyone knows
+    for (const std::size_t position : {std::size_t{0}, a.size() - 1, a.size() - 16}) {
+        bytes other = a;
+        other[position] ^= '\1';
+        support::write_file(folder / "root-1.zt", other);
+        CAPTURE(position);
+        CHECK(refusal(reader::open(folder / "root.zt")) == errc::shard_mismatch);
+    }
+}
+
+TEST_CASE("of many missing shards the first few are named") {
+    using namespace built_2;
+    const bytes a = data_shard("a");
+    file root;
+    for (int i = 10; i < 30; ++i) {
+        root.shard(std::to_string(i), a, sha256_of(a)).add_in_shard(std::to_string(i), std::to_string(i), 1);
+    }
+    const support::temp_dir folder;
+    support::write_file(folder / "root.zt", root.content());
+    const auto missing = reader::open(folder / "root.zt");
+    REQUIRE(refusal(missing) == errc::shard_missing);
+    CHECK(missing.error().what().find("20 of 20") != std::string::npos);
+    CHECK(missing.error().what().find("\"25\"") != std::string::npos);
+    CHECK(missing.error().what().find("\"26\"") == std::string::npos);
+    for (const char* const each : {"root-10.zt", "root-11.zt"}) {
+        support::write_file(folder / each, "x");
+    }
+    CHECK(refusal(reader::open(folder / "root.zt")) == errc::shard_mismatch);
+}
+
+TEST_CASE("elements of microscaled weights are of one of four types") {
+    using namespace built_2;
+    const bytes attributes = cbor::map{
+        {"axis", cbor::number(0)}, {"block_size", cbor::number(32)}, {"scale_form", cbor::text("e8m0_exponent")}};
+    const auto opened = [&](const std::string& dtype, const std::string& type) {
+        file made;
+        made.add("w", "zt.mx/1", {32}, {{"data", dtype, bytes(32, '\x3c'), type}, {"scales", "u8", "\x7f", "f8_e8m0"}},
+                 attributes);
+        return support::open_bytes(made.content());
+    };
+    CHECK(opened("u8", "f8_e5m2").value().read_as<float>("w").value() == std::vector<float>(32, 1.0F));
+    CHECK(opened("i8", "").value().read_as<float>("w").value() == std::vector<float>(32, 60.0F / 64));
+    CHECK(outcome(opened("u8", "f8_e4m3fn")) == "ok");
+    CHECK(outcome(opened("u8", "")) == "type_mismatch");
+    CHECK(outcome(opened("u8", "f8_e4m3fnuz")) == "type_mismatch");
+}
+
+TEST_CASE("a digest longer than its algorithm's opens and matches nothing") {
+    using namespace built_2;
+    for (const std::size_t digits : {15U, 16U, 17U, 255U, 256U, 3000U}) {
+        const reader from =
+            file().add("w", "dense", {1}, {{"data", "u8", "x", {}, {}, "xxh3:" + std::string(digits, '0')}}).open();
+        CAPTURE(digits);
+        CHECK(from.verify().value().mismatches.size() == 1);
+        CHECK(refusal(from.read<std::uint8_t>("w")) == errc::digest_mismatch);
+    }
+}
