@@ -48,6 +48,7 @@ for program in "$@"; do
             fi
             ;;
         llvm-cov-19) need_program "$program" llvm-19 ;;
+        afl-fuzz) need_program "$program" afl++ ;;
         libcbor-dev) need_header libcbor-dev cbor.h ;;
         libz-mingw-w64-dev)
             if [[ ! -e /usr/x86_64-w64-mingw32/include/zlib.h ]]; then
