@@ -134,7 +134,7 @@ TEST_CASE("A1: what is no regular file is refused") {
     const temp_dir directory;
     CHECK(reader::open(directory / "nothing").error().code() == errc::file_not_found);
     CHECK(reader::open(directory.path()).error().code() == errc::not_regular_file);
-#if !defined(_WIN32)
+#if !defined(_WIN32) // see os.file
     REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
     CHECK(reader::open(directory / "fifo").error().code() == errc::not_regular_file);
     CHECK(reader::open("/dev/null").error().code() == errc::not_regular_file);
