@@ -172,7 +172,7 @@ public:
         if (below(4) == 0) {
             drop_length(chosen);
         } else {
-            chosen.argument_bytes = std::size_t{1} << below(4);
+            chosen.argument_bytes = below(2) == 0 ? 1 : std::size_t{1} << below(4);
         }
     }
 
@@ -393,12 +393,13 @@ tree_text mutated(std::string_view input, unsigned seed) {
         return encode(*file, from() % 64 == 0 ? from() % 33 - 16 : 0);
     }
     if (std::optional<item> root = parse_item(input)) {
-        for (unsigned i = 0; i < edits; ++i) {
+        const bool has_one_fault = from() % 8 == 0;
+        for (unsigned i = 0; i < edits && !has_one_fault; ++i) {
             mutation(*root, input.size(), static_cast<unsigned>(from())).edit();
         }
-        if (from() % 2 == 0) {
+        if (has_one_fault || from() % 2 == 0) {
             settle(*root);
-            if (from() % 4 == 0) { // so that nothing else is wrong
+            if (has_one_fault || from() % 8 == 0) { // behind all else, so that nothing else is wrong
                 mutation(*root, input.size(), static_cast<unsigned>(from())).write_otherwise();
             }
         }
