@@ -53,6 +53,7 @@ for program in "$@"; do
                 packages+=("$program")
             fi
             ;;
+        afl-fuzz) need_program "$program" afl++ ;;
         libcbor-dev) need_header libcbor-dev cbor.h ;;
         libz-mingw-w64-dev)
             if [[ ! -e /usr/x86_64-w64-mingw32/include/zlib.h ]]; then

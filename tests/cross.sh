@@ -73,7 +73,7 @@ test_on_windows() { # CMAKE_ARGUMENT...
         -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a -DCatch2_DIR="$prefix/lib/cmake/Catch2" \
         -Dnlohmann_json_DIR="$prefix/share/cmake/nlohmann_json" "$@"
     cmake --build "$build" --parallel "$(nproc)" --target ztensor_tests
-    WINEDEBUG=-all WINEPREFIX=$build/wine wine "$build/tests/ztensor_tests.exe"
+    LC_ALL=C.UTF-8 WINEDEBUG=-all WINEPREFIX=$build/wine wine "$build/tests/ztensor_tests.exe" # names outside ASCII need it
 }
 
 runs_here() { # PROGRAM

@@ -68,7 +68,8 @@ TEST_CASE("every file that another package wrote holds what that package put the
     std::size_t count = 0;
     for (const std::filesystem::path& path : foreign_corpus_files()) {
         CAPTURE(path.string());
-        std::ifstream beside(path.string() + ".json", std::ios::binary);
+        std::filesystem::path description = path;
+        std::ifstream beside(description += ".json", std::ios::binary);
         nlohmann::json expected = nlohmann::json::parse(beside);
         std::sort(expected["objects"].begin(), expected["objects"].end());
         for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {

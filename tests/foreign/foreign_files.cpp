@@ -34,7 +34,7 @@ std::string safetensors_file(const std::vector<std::pair<std::string, std::vecto
     return safetensors_file(header + "}", data);
 }
 
-std::filesystem::path foreign_corpus_path(std::string_view name) {
+std::filesystem::path foreign_corpus_path(const std::filesystem::path& name) {
     return std::filesystem::path("tests/corpus/foreign") / name;
 }
 

@@ -19,7 +19,7 @@ namespace support {
 [[nodiscard]] std::string safetensors_file(const std::vector<std::pair<std::string, std::vector<float>>>& tensors);
 
 /// A file of the corpus, which was written by another package.
-[[nodiscard]] std::filesystem::path foreign_corpus_path(std::string_view name);
+[[nodiscard]] std::filesystem::path foreign_corpus_path(const std::filesystem::path& name);
 
 } // namespace support
 

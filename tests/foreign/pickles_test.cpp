@@ -6,6 +6,7 @@
 #include "support/refusal.hpp"
 
 #include <ztensor/detail/foreign/pickle_machine.hpp>
+#include <ztensor/detail/foreign/pt_content.hpp>
 
 #include <cstdint>
 #include <string>
@@ -59,4 +60,31 @@ TEST_CASE("values are remembered and recalled under numbers of one and of four b
     CHECK(refusal(
               pickle_machine(support::bytes_of(protocol_2 + "](" + seven + "j" + little_endian(0, 4) + "e.")).run()) ==
           errc::pickle_malformed);
+}
+
+TEST_CASE("values of a checkpoint may stand in several places, but not in very many") {
+    const auto walk = [](std::size_t items, char last_key) { // a list of so many, shared by the keys "a" to the last
+        bytes pickle = protocol_2 + "}(";
+        for (char key = 'a'; key <= last_key; ++key) {
+            pickle += "X" + little_endian(1, 4) + key;
+            pickle += key == 'a' ? "](" : bytes("h\0", 2);
+            for (std::size_t i = 0; i < items && key == 'a'; ++i) {
+                pickle += bytes("K\0", 2);
+            }
+            pickle += key == 'a' ? bytes("eq\0", 3) : "";
+        }
+        const auto content = pickle_machine(support::bytes_of(pickle + "u.")).run();
+        REQUIRE(support::outcome(content) == "ok");
+        std::size_t leaves = 0;
+        const auto leaf = [&](const std::string&, const ztensor::detail::pickle_value&) {
+            ++leaves;
+            return ztensor::result<void>();
+        };
+        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run("", leaf, leaf));
+        return outcome + " " + std::to_string(leaves);
+    };
+    // 4 for each of 1038 items, 8 keys and 8 values, and 4096 more: as many as 8 lists of that length with their keys.
+    CHECK(walk(1038, 'h') == "ok 8304");
+    CHECK(walk(1039, 'h').substr(0, 15) == "limit_exceeded ");
+    CHECK(walk(100, 'z') == "ok 2600");
 }

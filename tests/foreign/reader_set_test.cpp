@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using support::refusal;
@@ -221,6 +222,22 @@ TEST_CASE("a hostile index is refused with its exact code") {
     support::write_file(folder / "other.index.json", index_of(right_map));
     CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
 }
+
+#if defined(__linux__)
+
+TEST_CASE("an index that can't be read to its end says so") {
+    const std::filesystem::path cut = "/sys/devices/system/cpu/online"; // says that it has 4096 bytes, and gives a few
+    std::error_code absent;
+    if (std::filesystem::file_size(cut, absent) != 4096) {
+        WARN("skipped: there is no /sys here, whose files are shorter than they say");
+        return;
+    }
+    const support::temp_dir folder;
+    std::filesystem::create_symlink(cut, folder / "model.index.json");
+    CHECK(refusal(reader_set::open(folder / "model.index.json")) == errc::file_changed);
+}
+
+#endif
 
 TEST_CASE("what is no set of files is refused") {
     const support::temp_dir folder;

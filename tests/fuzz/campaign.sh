@@ -24,17 +24,8 @@ seconds=$(awk -v minutes="$minutes" -v count="${#targets[@]}" -v jobs="$jobs" \
     'BEGIN { seconds = int(minutes * 60 * jobs / count); print(seconds < 10 ? 10 : seconds) }') # less is no campaign
 mkdir -p "$out/findings" "$out/logs"
 
-seeds_of() { # TARGET: what its inputs are
-    case $1 in
-    cbor_cursor | fast_path) echo indices ;;
-    version_2 | shards) echo manifests_2 ;;
-    zstd_component) echo frames ;;
-    layouts | digests_and_names | history) echo texts ;;
-    sets) echo sets ;;
-    foreign_*) echo "$1" ;;
-    *) echo files ;;
-    esac
-}
+# shellcheck source=tests/fuzz/seeds_of.sh
+source tests/fuzz/seeds_of.sh
 # Where an input takes microseconds, so must all that is done about it: it is small, and the corpus is kept simply.
 options_of() { # TARGET
     case $1 in

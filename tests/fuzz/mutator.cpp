@@ -166,6 +166,16 @@ public:
         }
     }
 
+    /// Writes one item down as nobody need: with a longer head, or without its length. It means the same.
+    void write_otherwise() {
+        item& chosen = *all_[below(all_.size())];
+        if (below(4) == 0) {
+            drop_length(chosen);
+        } else {
+            chosen.argument_bytes = below(2) == 0 ? 1 : std::size_t{1} << below(4);
+        }
+    }
+
 private:
     void collect(item& root) {
         all_.push_back(&root);
@@ -196,7 +206,14 @@ private:
         if (below(4) == 0) {
             chosen.tells_its_count = false;
             chosen.argument = number();
-        } else if (chosen.kind == kind::text || chosen.kind == kind::bytes) {
+        } else {
+            drop_length(chosen);
+        }
+    }
+
+    /// Or takes it up again.
+    void drop_length(item& chosen) {
+        if (chosen.kind == kind::text || chosen.kind == kind::bytes) {
             item chunk = chosen;
             chosen.content = chosen.is_indefinite ? tree_text() : encode(chunk);
             chosen.is_indefinite = !chosen.is_indefinite;
@@ -208,14 +225,19 @@ private:
     /// Of a map a pair counts as one child, mostly.
     std::size_t step(const item& chosen) { return chosen.kind == kind::map && below(8) != 0 ? 2 : 1; }
 
+    /// As often as it may be needed for the reader to learn what its objects look like, often under a key of its own.
     void repeat_child(item& chosen) {
         const std::size_t count = step(chosen);
+        const bool has_keys = chosen.kind == kind::map && count == 2 && below(2) == 0;
         if (chosen.children.size() >= count) {
             const std::size_t at = below(chosen.children.size() / count) * count;
-            const std::pmr::vector<item> again(chosen.children.begin() + static_cast<std::ptrdiff_t>(at),
-                                               chosen.children.begin() + static_cast<std::ptrdiff_t>(at + count));
+            std::pmr::vector<item> again(chosen.children.begin() + static_cast<std::ptrdiff_t>(at),
+                                         chosen.children.begin() + static_cast<std::ptrdiff_t>(at + count));
             const std::size_t times = below(8) == 0 ? below(64) : 1;
             for (std::size_t i = 0; i < times; ++i) {
+                if (has_keys && !again.front().content.empty()) {
+                    ++again.front().content.back(); // in their order, of the same length
+                }
                 chosen.children.insert(chosen.children.end(), again.begin(), again.end());
             }
         }
@@ -371,11 +393,15 @@ tree_text mutated(std::string_view input, unsigned seed) {
         return encode(*file, from() % 64 == 0 ? from() % 33 - 16 : 0);
     }
     if (std::optional<item> root = parse_item(input)) {
-        for (unsigned i = 0; i < edits; ++i) {
+        const bool has_one_fault = from() % 8 == 0;
+        for (unsigned i = 0; i < edits && !has_one_fault; ++i) {
             mutation(*root, input.size(), static_cast<unsigned>(from())).edit();
         }
-        if (from() % 2 == 0) {
+        if (has_one_fault || from() % 2 == 0) {
             settle(*root);
+            if (has_one_fault || from() % 8 == 0) { // behind all else, so that nothing else is wrong
+                mutation(*root, input.size(), static_cast<unsigned>(from())).write_otherwise();
+            }
         }
         return encode(*root);
     }

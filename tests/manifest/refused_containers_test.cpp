@@ -11,6 +11,7 @@
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -133,7 +134,7 @@ TEST_CASE("A1: what is no regular file is refused") {
     const temp_dir directory;
     CHECK(reader::open(directory / "nothing").error().code() == errc::file_not_found);
     CHECK(reader::open(directory.path()).error().code() == errc::not_regular_file);
-#if !defined(_WIN32)
+#if !defined(_WIN32) // see os.file
     REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
     CHECK(reader::open(directory / "fifo").error().code() == errc::not_regular_file);
     CHECK(reader::open("/dev/null").error().code() == errc::not_regular_file);
@@ -171,7 +172,6 @@ TEST_CASE("A8, A11: a manifest of more than 1 GiB is refused before any of it is
     }
 }
 
-#if !defined(_WIN32) // where a file that is open can't be cut
 TEST_CASE("A14: a file that became shorter after it was opened is an error, not a crash") {
     const temp_dir directory;
     sample raw;
@@ -179,7 +179,13 @@ TEST_CASE("A14: a file that became shorter after it was opened is an error, not 
     sample compressed = raw;
     compressed.zstd_blob(zstd::frame(zstd::raw_block(bytes(8, 'x'))), 8);
     for (const sample& file : {raw, compressed}) {
-        for (const opening& opened : open_every_way(file.file(), directory)) {
+        std::vector<opening> all = open_every_way(file.file(), directory);
+        if (!support::cuts_mapped_files) {
+            all.erase(std::remove_if(all.begin(), all.end(),
+                                     [](const opening& each) { return each.file.value().is_mapped(); }),
+                      all.end());
+        }
+        for (const opening& opened : all) {
             if (!opened.is_path) {
                 continue;
             }
@@ -193,7 +199,6 @@ TEST_CASE("A14: a file that became shorter after it was opened is an error, not 
         }
     }
 }
-#endif
 
 TEST_CASE("A16: where the system fails, its error is passed on") {
     const temp_dir directory;

@@ -10,6 +10,7 @@
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <complex>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #if defined(_WIN32)
 #include <thread>
 #else
+#include <climits>
 #include <pthread.h>
 #endif
 
@@ -108,7 +110,9 @@ void on_little_stack(std::function<void()> work) {
     pthread_attr_t attributes;
     pthread_t thread;
     REQUIRE(pthread_attr_init(&attributes) == 0);
-    REQUIRE(pthread_attr_setstacksize(&attributes, stack_bytes) == 0);
+    const long least = PTHREAD_STACK_MIN; // of which some systems make a call, and on 64-bit ARM it is 128 KiB
+    const std::size_t size = std::max(stack_bytes, static_cast<std::size_t>(least));
+    REQUIRE(pthread_attr_setstacksize(&attributes, size) == 0);
     REQUIRE(pthread_create(&thread, &attributes, run, &work) == 0);
     pthread_join(thread, nullptr);
     pthread_attr_destroy(&attributes);

@@ -13,8 +13,8 @@ namespace walking {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Runs `work`, which makes no assertion, on a thread of its own with a stack of 64 KiB; in sanitizer builds, whose
-/// frames are many times larger, of 1 MiB.
+/// Runs `work`, which makes no assertion, on a thread of its own with a stack of 64 KiB, or the least that the system
+/// gives; in sanitizer builds, whose frames are many times larger, of 1 MiB; on Windows of what it gives by itself.
 void on_little_stack(std::function<void()> work);
 
 enum class outcome { refused, walked, unsound };

@@ -24,7 +24,9 @@
 #include <type_traits>
 #include <utility>
 
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#include <ztensor/detail/os/system.hpp>
+#else
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -172,6 +174,16 @@ TEST_CASE("children inherit no handle") {
     os.release_directory(in);
 }
 
+#else
+
+TEST_CASE("a path through a file leads nowhere") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    CHECK(detail::file::open(directory / "f/g").error().code() == errc::file_not_found);
+    CHECK(detail::file::open(L"NUL").error().code() == errc::not_regular_file);
+    WARN("skipped: Windows has neither FIFOs and sockets with paths nor permissions that are numbers, and no fork");
+}
+
 #endif
 
 TEST_CASE("failures while opening are reported and leak no handle") {
@@ -195,7 +207,6 @@ TEST_CASE("failures while opening are reported and leak no handle") {
             CHECK(create_output(directory, "g", os).error().code() == errc::io_error);
         }
         CHECK(os.open_handles == 1); // the directory
-        continue;
         CHECK(read_file(directory / "f") == "abc");
     }
 }
@@ -610,6 +621,58 @@ TEST_CASE("links are followed to the file they mean, there or not") {
     CHECK(std::filesystem::path(reached("long").value).filename() == long_name);
     CHECK(reached("loop").failure == std::errc::too_many_symbolic_link_levels);
     CHECK(reached("a/file/x").failure == std::errc::not_a_directory);
+}
+
+#else
+
+TEST_CASE("links are followed to the file they mean where anybody can make one") {
+    WARN("skipped: on Windows symbolic links take a right that tests don't have");
+}
+
+#endif
+
+#if defined(_WIN32)
+
+TEST_CASE("a file that is read may be written to and deleted by others, one that is written may only be read") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    constexpr DWORD others = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    const auto others_may = [&](DWORD access, DWORD sharing) {
+        const auto [handle, failure] = detail::open_handle((directory / "f").native(), access, sharing, OPEN_EXISTING);
+        return !failure && ::CloseHandle(handle);
+    };
+    {
+        const detail::file source = detail::file::open(directory / "f").value();
+        CHECK(others_may(GENERIC_READ, others));
+        CHECK(others_may(GENERIC_WRITE, others));
+        CHECK(others_may(DELETE, others));
+        CHECK_FALSE(others_may(GENERIC_READ, FILE_SHARE_WRITE)); // who wants to be the only reader
+    }
+    const detail::directory in = detail::directory::open(directory.path().native(), false).value();
+    {
+        const detail::output_file target = detail::output_file::open(in, std::filesystem::path("f").native()).value();
+        CHECK(detail::file::open(directory / "f").has_value());
+        CHECK(others_may(DELETE, others));
+        CHECK_FALSE(others_may(GENERIC_WRITE, others));
+        CHECK_FALSE(others_may(GENERIC_READ, FILE_SHARE_READ)); // who wants it to stay as it is
+        CHECK(detail::output_file::open(in, std::filesystem::path("f").native()).error().code() == errc::busy);
+    }
+    const auto [alone, failure] = detail::open_handle((directory / "f").native(), GENERIC_READ, 0, OPEN_EXISTING);
+    REQUIRE(!failure);
+    const result<detail::file> refused = detail::file::open(directory / "f");
+    CHECK(::CloseHandle(alone));
+    REQUIRE(!refused);
+    CHECK(refused.error().code() == errc::io_error);
+    CHECK(refused.error().os_error() == std::errc::device_or_resource_busy);
+    CHECK(detail::file::open(directory / "f").has_value());
+}
+
+TEST_CASE("an open file can be deleted, and is read to the end by those who have it open") {
+    const temp_dir directory;
+    write_file(directory / "f", "abc");
+    const detail::file source = detail::file::open(directory / "f").value();
+    CHECK(::DeleteFileW((directory / "f").c_str()));
+    CHECK(text_at<3>(source, 0).value() == "abc");
 }
 
 #endif

@@ -152,12 +152,13 @@ TEST_CASE("a source gives back its handle and its mapping") {
     CHECK(os.open_mappings == 0);
 }
 
-#if !defined(_WIN32)
-
 TEST_CASE("a file cut below its reader is an error and not the end of the process") {
     const temp_dir directory;
     const std::string content(3 << 16, 'x');
     for (const io_mode mode : {io_mode::mapped, io_mode::positional}) {
+        if (mode == io_mode::mapped && !support::cuts_mapped_files) {
+            continue;
+        }
         write_file(directory / "f", content);
         const shared_source source = open_source(directory / "f", mode).value();
         std::filesystem::resize_file(directory / "f", 10);
@@ -166,11 +167,11 @@ TEST_CASE("a file cut below its reader is an error and not the end of the proces
         REQUIRE(!read);
         CHECK(read.error().code() == errc::file_changed);
         CHECK(read.error().offset() == std::uint64_t{10});
-        CHECK(read.error().path() == (directory / "f").native());
+        CHECK(read.error().path() == (directory / "f").string());
         const result<void> unchanged = source->check_unchanged();
         REQUIRE(!unchanged);
         CHECK(unchanged.error().code() == errc::file_changed);
-        CHECK(unchanged.error().path() == (directory / "f").native());
+        CHECK(unchanged.error().path() == (directory / "f").string());
     }
 }
 
@@ -180,13 +181,13 @@ TEST_CASE("a file replaced by rename stays whole for those who opened it before"
         write_file(directory / "f", "old content");
         write_file(directory / "g", "new");
         const shared_source source = open_source(directory / "f", mode).value();
-        std::filesystem::rename(directory / "g", directory / "f");
+        std::error_code refused;
+        std::filesystem::rename(directory / "g", directory / "f", refused);
+        CHECK((support::is_windows || !refused)); // which may refuse it as long as the file is open
         CHECK(text_at(*source, 0, 11).value() == "old content");
         CHECK(source->check_unchanged().has_value());
     }
 }
-
-#endif
 
 TEST_CASE("many threads read one file at once") {
     const temp_dir directory;

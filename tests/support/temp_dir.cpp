@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace support {
@@ -37,7 +39,11 @@ std::vector<std::string> temp_dir::names() const {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
-    std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+    std::ofstream out(path, std::ios::binary);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    if (!out.flush()) {
+        throw std::runtime_error("can't write " + path.string());
+    }
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -12,6 +12,15 @@
 
 namespace support {
 
+#if defined(_WIN32)
+inline constexpr bool is_windows = true;
+#else
+inline constexpr bool is_windows = false;
+#endif
+
+/// Windows lets nobody cut off a file that is mapped.
+inline constexpr bool cuts_mapped_files = !is_windows;
+
 class temp_dir {
 public:
     temp_dir();
@@ -29,6 +38,7 @@ private:
     std::filesystem::path path_;
 };
 
+/// Throws if the system refuses, such as Windows where the file is mapped.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 /// The content; empty for a file that is not there.

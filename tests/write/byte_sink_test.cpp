@@ -37,6 +37,7 @@ namespace {
 
 using support::bytes_of;
 using support::faulty_os;
+using support::is_windows;
 using support::read_file;
 using support::temp_dir;
 using support::write_file;
@@ -94,13 +95,6 @@ bool has_f_and_perhaps_a_temporary(const temp_dir& directory) {
     return present.back() == "f" && (present.size() == 1 || (present.size() == 2 && is_temporary_name(present[0])));
 }
 
-/// The calls, without those that only some systems and file systems ask for.
-#if defined(_WIN32)
-constexpr bool is_windows = true;
-#else
-constexpr bool is_windows = false;
-#endif
-
 /// Of calls that publish a file, those that there are here: Windows has no second handle that would keep the lock,
 /// which would then be closed last, and no permissions that are numbers.
 name_list those_here(name_list calls) {
@@ -112,6 +106,7 @@ name_list those_here(name_list calls) {
     return calls;
 }
 
+/// The calls, without those that only some systems and file systems ask for.
 name_list without_attempts(const name_list& calls) {
     name_list kept;
     std::copy_if(calls.begin(), calls.end(), std::back_inserter(kept), [](const std::string& call) {
@@ -565,14 +560,13 @@ TEST_CASE("a file can be replaced while it is mapped, and made from its own old 
     REQUIRE(sink->write(bytes_of("copied: ")));
     REQUIRE(sink->write(source->mapped()));
     const result<void> finished = sink->finish();
-#if defined(_WIN32)
-    if (!finished) { // before Windows 10, and outside NTFS
+    if (is_windows && !finished) {
         CHECK(finished.error().code() == errc::io_error);
         CHECK(read_file(directory / "f") == old_content);
         CHECK(directory.names() == name_list{"f"});
+        WARN("this system lets nobody replace a file that is mapped: before Windows 10, and outside NTFS");
         return;
     }
-#endif
     REQUIRE(finished);
     CHECK(read_file(directory / "f") == "copied: " + old_content);
     const ztensor::bytes_view mapped = source->mapped();
@@ -741,6 +735,14 @@ TEST_CASE("a process that dies leaves the old file and at most a temporary") {
     CHECK(has_f_and_perhaps_a_temporary(directory));
     REQUIRE(produce(directory / "f", {"abc"}));
     CHECK(read_file(directory / "f") == "abc");
+}
+
+#else
+
+TEST_CASE("permissions, links, limits and the ends of processes are tried on other systems") {
+    WARN(
+        "skipped: Windows has no permissions that are numbers, no FIFOs, no limit on file sizes, no fork, and symbolic "
+        "links take a right that tests don't have");
 }
 
 #endif
