@@ -15,7 +15,7 @@ bash cmake/install_dependencies.sh clang++-19 llvm-cov-19
 # clang counts nothing in what it has compiled before.
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=clang++-19 -DZTENSOR_BUILD_EXAMPLES=OFF \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
-    -DCMAKE_CXX_FLAGS='-O0 -g0 -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic -w'
+    -DCMAKE_CXX_FLAGS='-O0 -g0 -fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc -fprofile-update=atomic -DZTENSOR_TESTS_ARE_COUNTED -w'
 cmake --build "$build" --target ztensor_tests ztensor_tests_eigen --parallel "$jobs"
 
 # Tests that run in processes of their own leave profiles of their own.
