@@ -73,8 +73,8 @@ public:
 /// Its files have other facts than the real ones.
 class odd_os final : public faulty_os {
 public:
-    bool has_lost_names = false;  ///< of files that are open
-    std::uint64_t replaced = 0;   ///< so often a name means another file than the one that was opened by it
+    bool has_lost_names = false; ///< of files that are open
+    std::uint64_t replaced = 0;  ///< so often a name means another file than the one that was opened by it
 
     detail::os_answer<detail::file_status> status(detail::os_handle file) override {
         auto answer = faulty_os::status(file);
@@ -96,8 +96,7 @@ class locked_os final : public faulty_os {
 public:
     explicit locked_os(bool has_unnamed) : has_unnamed_(has_unnamed) {}
 
-    detail::os_answer<detail::os_handle> create_unnamed_in(const detail::os_directory& in,
-                                                           std::uint32_t permissions) override {
+    detail::os_answer<detail::os_handle> create_unnamed_in(const detail::os_directory& in, std::uint32_t) override {
         if (has_unnamed_) { // with a name, which is as good
             return faulty_os::open_in(in, file_name, true);
         }
@@ -128,8 +127,8 @@ TEST_CASE("a new file is its owner's alone where it can't have the group of the 
         std::uint32_t old_group;
         std::uint32_t permissions;
     } cases[] = {
-        {true, true, 1000, 1000, 0754},   {true, true, 1, 1, 0754},   {false, true, 1, 1, 0754},
-        {false, false, 1, 1000, 0754},    {true, false, 1000, 1, 0704}, {false, false, 1, 1, 0704},
+        {true, true, 1000, 1000, 0754}, {true, true, 1, 1, 0754},     {false, true, 1, 1, 0754},
+        {false, false, 1, 1000, 0754},  {true, false, 1000, 1, 0704}, {false, false, 1, 1, 0704},
     };
     for (const auto& each : cases) {
         const temp_dir directory;
@@ -256,7 +255,8 @@ TEST_CASE("names of dots are names but for the two that mean folders, and a path
     using namespace output_files;
     const temp_dir directory;
     faulty_os os;
-    CHECK(detail::locate((directory / "...").native(), false, os).value().name == std::filesystem::path("...").native());
+    CHECK(detail::locate((directory / "...").native(), false, os).value().name ==
+          std::filesystem::path("...").native());
     CHECK(refusal(detail::locate((directory / ".").native(), false, os)) == errc::not_regular_file);
     CHECK(refusal(detail::locate({}, false, os)) == errc::invalid_argument);
     os.failing_name = "status of path";
@@ -286,7 +286,7 @@ TEST_CASE("hints about no bytes are not given, and systems may know no hints") {
     source.advise(0, 0, true);
     source.advise(0, 7, true);
     std::vector<std::byte> bytes(1 << 16, std::byte{7});
-    detail::forget_pages(bytes, 1, 100);                   // no whole page
+    detail::forget_pages(bytes, 1, 100);                     // no whole page
     detail::forget_pages(bytes, bytes.size(), bytes.size()); // none of those bytes
     CHECK((bytes == std::vector<std::byte>(1 << 16, std::byte{7})));
 }

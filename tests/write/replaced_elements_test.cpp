@@ -44,7 +44,7 @@ using ztensor::write_options;
 using ztensor::writer;
 
 const write_options in_place = write_options().publish(publish_mode::in_place).sync(false);
-const std::vector<float> two_floats = {5, 6};
+const std::vector<float> five_and_six = {5, 6};
 const std::vector<float> new_three = {7, 8, 9};
 const store summed = store().digest(ztensor::digest::crc32c);
 
@@ -74,7 +74,7 @@ TEST_CASE("in place a type and a byte order stay what they are") {
     const temp_dir directory;
     const ztensor::shape two = {2};
     writer to = writer::create(directory / "f", write_options().sync(false)).value();
-    REQUIRE(to.add_object("w", object_draft("dense", two).component("data", two_floats, store().type("mine"))));
+    REQUIRE(to.add_object("w", object_draft("dense", two).component("data", five_and_six, store().type("mine"))));
     REQUIRE(to.finish());
     const std::vector<float> other = {1, 2};
     CHECK(outcome_of(directory, object_draft("dense", two).component("data", other)) == "not_expressible");
@@ -83,7 +83,7 @@ TEST_CASE("in place a type and a byte order stay what they are") {
     CHECK(outcome_of(directory, object_draft("dense", two).component("data", other, store().type("mine"))) == "ok");
 
     writer again = writer::create(directory / "f", write_options().sync(false)).value();
-    REQUIRE(again.add("w", two, two_floats));
+    REQUIRE(again.add("w", two, five_and_six));
     REQUIRE(again.finish());
     CHECK(outcome_of(directory, object_draft("dense", two).component("data", other, store().type({}))) == "ok");
     CHECK(outcome_of(directory, object_draft("dense", two).component("data", other, store().big_endian())) ==
@@ -91,8 +91,8 @@ TEST_CASE("in place a type and a byte order stay what they are") {
     CHECK(outcome_of(directory, object_draft("dense", two).component("data", new_three)) == "not_expressible");
 
     const reader same = reader::open(directory / "f").value();
-    CHECK(outcome_of(directory, object_draft("dense", two)
-                                    .component_stored("data", same.find("w").value().data().value())) ==
+    CHECK(outcome_of(directory,
+                     object_draft("dense", two).component_stored("data", same.find("w").value().data().value())) ==
           "not_expressible");
 }
 
@@ -103,19 +103,19 @@ TEST_CASE("in place nothing is put for an object of several components, and noth
     REQUIRE(to.add_coo("v", {2}, std::vector<float>{1}, std::vector<std::uint64_t>{1}));
     REQUIRE(to.add("w", {0, 3}, std::vector<float>()));
     REQUIRE(to.add("x", {2, 0}, std::vector<float>()));
-    REQUIRE(to.add("y", {2}, two_floats)); // all three begin at one place
+    REQUIRE(to.add("y", {2}, five_and_six)); // all three begin at one place
     REQUIRE(to.finish());
     const std::string before = read_file(directory / "f");
     editor change = edit(directory / "f", in_place).value();
     CHECK(refusal(change.replace("v", {1}, std::vector<float>{3})) == errc::not_expressible);
     CHECK(change.replace("w", {0, 3}, std::vector<float>()));
-    CHECK(change.replace("y", {2}, two_floats));
+    CHECK(change.replace("y", {2}, five_and_six));
     CHECK(change.finish());
     CHECK(refusal(change.finish()) == errc::writer_closed);
     CHECK(read_file(directory / "f") == before);
 }
 
-TEST_CASE("in place a tensor of several MiB is replaced, and put back where that fails, with its digest")  {
+TEST_CASE("in place a tensor of several MiB is replaced, and put back where that fails, with its digest") {
     using namespace replaced_elements;
     const temp_dir directory;
     const std::vector<std::uint8_t> old((5 << 19) + 3, 1), other(old.size(), 2);
@@ -157,7 +157,7 @@ TEST_CASE("in place a digest is replaced by one of the same spelling alone") {
         file.component("digest", each.digest);
         support::write_file(directory / "f", file.file());
         CAPTURE(each.digest);
-        CHECK(outcome_of(directory, object_draft("dense", {2}).component("data", two_floats, each.how)) ==
+        CHECK(outcome_of(directory, object_draft("dense", {2}).component("data", five_and_six, each.how)) ==
               each.outcome);
     }
 }
@@ -219,9 +219,9 @@ TEST_CASE("in a child process a change in place is the parent's, who goes on wit
     editor change = edit(directory / "f", in_place).value();
     REQUIRE(change.replace("a", {3}, new_three, summed));
     const int code = support::exit_code_of([&] {
-        const bool is_refused = refusal(change.replace("b", {5}, std::vector<std::uint8_t>(5))) ==
-                                    errc::writer_closed &&
-                                refusal(change.finish()) == errc::writer_closed;
+        const bool is_refused =
+            refusal(change.replace("b", {5}, std::vector<std::uint8_t>(5))) == errc::writer_closed &&
+            refusal(change.finish()) == errc::writer_closed;
         const editor dropped = std::move(change);
         return is_refused ? 0 : 1;
     });

@@ -67,10 +67,9 @@ struct broken_off {
     broken_off() {
         gone_on_with::write_old(directory / "f");
         before = read_file(directory / "f");
-        auto change =
-            ztensor::edit(directory / "f",
-                          ztensor::write_options().publish(ztensor::publish_mode::in_place).sync(false))
-                .value();
+        auto change = ztensor::edit(directory / "f",
+                                    ztensor::write_options().publish(ztensor::publish_mode::in_place).sync(false))
+                          .value();
         change.replace("b", {5}, std::vector<std::uint8_t>{9, 8, 7, 6, 5}).value();
         record_name = gone_on_with::leftovers(directory.names()).at(0);
         record = read_file(directory / record_name);
