@@ -85,16 +85,14 @@ private:
     friend class writer;
 
     struct abandon {
-        std::uint64_t number; ///< of the stream; the writer may have a later one by then
         void operator()(detail::writer_core* core) const noexcept;
     };
 
-    tensor_stream(detail::writer_core& core, std::uint64_t number) noexcept : core_(&core, abandon{number}) {}
+    explicit tensor_stream(detail::writer_core& core) noexcept : core_(&core) {}
 
     [[nodiscard]] result<void> append_elements(const detail::typed_bytes& elements, std::size_t element_bytes);
     template <class Work>
     [[nodiscard]] result<void> unless_over(const Work& work);
-    [[nodiscard]] std::uint64_t number() const noexcept { return core_.get_deleter().number; }
 
     std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own; null once the stream is over
 };

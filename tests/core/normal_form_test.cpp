@@ -16,14 +16,16 @@ using ztensor::detail::is_in_normal_form_c;
 
 TEST_CASE("text that is composed as far as it goes is in Normalization Form C") {
     for (const std::string_view text : {
-             "", "weight", "\xc3\xa9",               // é
-             "\xe6\x97\xa5\xe6\x9c\xac",             // CJK
-             "q\xcc\xa3\xcc\x87",                    // q, dot below, dot above: there is no such letter
-             "\xe1\xbb\x87",                         // ệ
-             "\xed\x95\x9c\xea\xb8\x80",             // Hangul
-             "\xe1\x84\x92", "\xcc\x81",             // a consonant and a mark alone
-             "\xf0\x9f\x98\x80", "\xf3\xa0\x80\x81", // beyond 16 bits
-             "\xe0\xa4\x95\xe0\xa4\xbc",             // Devanagari, whose letter with a dot is never composed
+             "", "weight", "\xc3\xa9",                    // é
+             "\xe6\x97\xa5\xe6\x9c\xac",                  // CJK
+             "q\xcc\xa3\xcc\x87",                         // q, dot below, dot above: there is no such letter
+             "\xe1\xbb\x87",                              // ệ
+             "\xed\x95\x9c\xea\xb8\x80",                  // Hangul
+             "\xe1\x84\x92", "\xcc\x81",                  // a consonant and a mark alone
+             "\xe1\x84\x92\xe1\x84\x92",                  // two consonants
+             "\xed\x95\x98q", "\xed\x95\x98\xe1\x86\xa7", // a syllable, and what is no consonant behind it
+             "\xf0\x9f\x98\x80", "\xf3\xa0\x80\x81",      // beyond 16 bits
+             "\xe0\xa4\x95\xe0\xa4\xbc",                  // Devanagari, whose letter with a dot is never composed
          }) {
         CAPTURE(std::string(text));
         CHECK(is_in_normal_form_c(text));

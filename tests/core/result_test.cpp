@@ -78,6 +78,33 @@ TEST_CASE("the value of an error is thrown, with all that the error knows") {
     CHECK_NOTHROW(result<void>().value());
 }
 
+namespace {
+
+/// Moves, unless it is told to fail.
+struct unwilling {
+    unwilling() = default;
+    unwilling(unwilling&& other) noexcept(false) : is_unwilling(other.is_unwilling) {
+        if (is_unwilling) {
+            throw std::runtime_error("won't move");
+        }
+    }
+    unwilling& operator=(unwilling&&) = default;
+    bool is_unwilling = false;
+};
+
+} // namespace
+
+TEST_CASE("an error stays where its place is to be taken by a value that can't be moved") {
+    result<unwilling> mine = some_error();
+    result<unwilling> other(std::in_place);
+    other->is_unwilling = true;
+    CHECK_THROWS_AS(mine = std::move(other), std::runtime_error);
+    CHECK(outcome(mine) == "bad_magic");
+    other->is_unwilling = false;
+    mine = std::move(other);
+    CHECK(outcome(mine) == "ok");
+}
+
 TEST_CASE("memory that runs out becomes an error, whatever ran out") {
     CHECK(outcome(ztensor::detail::guard_memory([]() -> result<int> { throw std::bad_alloc(); })) == "out_of_memory");
     CHECK(outcome(ztensor::detail::guard_memory([]() -> result<void> { throw std::length_error("long"); })) ==
@@ -86,6 +113,15 @@ TEST_CASE("memory that runs out becomes an error, whatever ran out") {
     CHECK(outcome(ztensor::detail::guard_memory([]() -> result<int> { return some_error(); })) == "bad_magic");
 }
 #endif
+
+TEST_CASE("a result that is given to itself stays what it is") {
+    result<std::string> text = std::string("long enough to lie somewhere else");
+    result<std::string>& same = text;
+    text = same;
+    CHECK(*text == "long enough to lie somewhere else");
+    text = std::move(same);
+    CHECK(*text == "long enough to lie somewhere else");
+}
 
 TEST_CASE("a result that dies gives its value away") {
     result<std::unique_ptr<int>> owner = std::make_unique<int>(5);
@@ -168,6 +204,10 @@ TEST_CASE("a result of nothing is success unless it says otherwise") {
     CHECK(outcome(result<void>(some_error())) == "bad_magic");
     CHECK(result<void>().and_then([] { return result<int>(4); }).value() == 4);
     CHECK(outcome(result<void>(some_error()).and_then([] { return result<int>(4); })) == "bad_magic");
+    const result<void> failed = some_error();
+    CHECK(outcome(failed.transform([] { return 4; })) == "bad_magic");
+    CHECK(outcome(failed.transform([] {})) == "bad_magic");
+    CHECK(result<void>().transform([] { return 4; }).value() == 4);
     CHECK(outcome(result<void>(some_error()).or_else([](const error&) { return result<void>(); })) == "ok");
 }
 
@@ -199,6 +239,11 @@ TEST_CASE("the kind of an error says what to do about it") {
     CHECK(kind(errc::file_not_found) == error_kind::not_found);
     CHECK(kind(errc::writer_closed) == error_kind::usage);
     CHECK(some_error().kind() == error_kind::invalid_file);
+    CHECK(some_error().by_caller().kind() == error_kind::usage);
+    CHECK(some_error().by_file().kind() == error_kind::invalid_file);
+    CHECK(error(errc::name_invalid, "a file's fault").by_file().kind() == error_kind::invalid_file);
+    CHECK(error(errc::io_error, "nobody's fault").by_file().kind() == error_kind::io);
+    CHECK(error(errc::io_error, "nobody's fault").by_caller().kind() == error_kind::io);
     CHECK(name(error_kind::io) == "io");
     CHECK(name(error_kind::not_found) == "not_found");
     std::ostringstream out;

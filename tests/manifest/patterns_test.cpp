@@ -737,7 +737,7 @@ TEST_CASE("what is too long to learn from leaves the patterns that were learned 
         object.set("filler", cbor::array(std::vector<bytes>(padding, cbor::null)));
         return object.set("components", cbor::map{{"data", part_at(i, "f32", 8)}});
     };
-    for (const std::size_t padding : {1, 700}) {
+    for (const std::size_t padding : {std::size_t{1}, std::size_t{700}}) {
         cbor::map objects;
         for (std::size_t i = 0; i < 32; ++i) { // as many as are kept, one of them often enough to be tried again
             const std::string other = "dens" + std::to_string(i < 8 ? i : 7);

@@ -135,7 +135,25 @@ TEST_CASE("an exception ends the work, comes to the caller, and costs no thread"
     }
     CHECK(times_done(100, 4) == std::vector<int>(100, 1));
 }
+
+TEST_CASE("of exceptions on several threads the caller gets one") {
+    std::atomic<int> here{0};
+    const auto throw_at_once = [&](std::size_t i) {
+        ++here;
+        while (here < 2) {
+            std::this_thread::yield();
+        }
+        throw i;
+    };
+    CHECK_THROWS_AS(for_each_in_parallel(2, 2, throw_at_once), std::size_t);
+    CHECK(here == 2);
+}
 #endif
+
+TEST_CASE("the library's own pool works on as many threads as there are processors") {
+    CHECK(ztensor::detail::current_executor().concurrency() >= 1);
+    CHECK(ztensor::detail::current_executor().concurrency() == ztensor::detail::threads_for(0));
+}
 
 TEST_CASE("an executor that is late, or takes nothing, keeps nobody waiting") {
     late_executor late;

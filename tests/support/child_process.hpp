@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(ZTENSOR_TESTS_ARE_COUNTED) // by tests/coverage/coverage.sh
+extern "C" int __llvm_profile_write_file(void);
+#endif
+
 namespace support {
 
 /// Runs `child` in a process of its own, which ends with what it returns and cleans nothing up. -1 if it ended
@@ -21,7 +25,11 @@ int exit_code_of(Child child) {
     const ::pid_t id = ::fork();
     REQUIRE(id >= 0);
     if (id == 0) {
-        ::_exit(child());
+        const int code = child();
+#if defined(ZTENSOR_TESTS_ARE_COUNTED) // else what ends without a destructor is not
+        __llvm_profile_write_file();
+#endif
+        ::_exit(code);
     }
     int status = 0;
     REQUIRE(::waitpid(id, &status, 0) == id);

@@ -18,7 +18,7 @@
 
 namespace support {
 
-class faulty_os final : public ztensor::detail::os_calls {
+class faulty_os : public ztensor::detail::os_calls {
     template <class T>
     using os_answer = ztensor::detail::os_answer<T>;
     using os_handle = ztensor::detail::os_handle;

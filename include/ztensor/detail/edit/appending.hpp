@@ -52,7 +52,7 @@ namespace detail {
     const bytes_view fields = old.index.fields.bytes();
     core->go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
     const manifest& index = old.opened.index;
-    if (old.version != format_version::v0_1 && index.has_attributes) {
+    if (index.has_attributes) { // which 0.1 has none of
         if (result<void> kept = core->set_attributes(attributes(attributes_view(index.from(index.attributes))));
             !kept) {
             return std::move(kept).error();

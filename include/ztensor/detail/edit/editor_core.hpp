@@ -51,7 +51,7 @@ public:
 
     [[nodiscard]] ZTENSOR_COLD result<void> start() {
         const manifest& index = model();
-        if (index.has_attributes && old_->version != format_version::v0_1) {
+        if (index.has_attributes) { // which 0.1 has none of
             file_attributes_ = attributes(attributes_view(index.from(index.attributes)));
         }
         for (std::size_t i = 0; i < index.objects.size(); ++i) {

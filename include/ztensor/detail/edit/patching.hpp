@@ -152,7 +152,7 @@ private:
         }
         const std::string_view old_type = type_name(index, part);
         const std::string_view storage = name(source.storage);
-        const std::string_view type = source.type && !source.type->empty() ? std::string_view(*source.type) : storage;
+        const std::string_view type = source.type ? std::string_view(*source.type) : storage;
         if (source.stored || storage != dtype_name(index, part) || type != (old_type.empty() ? storage : old_type)) {
             return unfit("its type differs");
         }

@@ -26,6 +26,15 @@ namespace detail {
     return is_countable ? std::optional(counter.count()) : std::nullopt;
 }
 
+/// In version 2, whose readers multiply from the first dimension on, nothing behind a zero can overflow.
+[[nodiscard]] ZTENSOR_COLD inline bool ends_in_zero(const shape& dimensions) noexcept {
+    std::optional<std::uint64_t> product = 1;
+    for (const std::uint64_t dimension : dimensions) {
+        product = product ? checked_multiply(*product, dimension) : product;
+    }
+    return product == std::uint64_t{0};
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

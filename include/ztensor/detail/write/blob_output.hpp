@@ -118,9 +118,9 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
         const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
         const std::uint64_t most = shards_->most_bytes();
-        const bool is_empty = position_ == magic_bytes; // and takes whatever comes
+        // One that was just begun takes whatever comes.
         const bool has_room = begin <= most && footer_bytes_2 <= most - begin && bytes <= most - begin - footer_bytes_2;
-        if (shard_ != 0 && (is_empty || has_room)) {
+        if (shard_ != 0 && has_room) {
             return {};
         }
         result<void> ready = end_shards();

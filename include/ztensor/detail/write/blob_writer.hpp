@@ -71,7 +71,7 @@ private:
 
     [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
-        if (digests_decoded_ && digester_ != nullptr) {
+        if (digests_decoded_) { // of version 2, where every blob has a digest
             digester_->update(piece);
         }
         return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);

@@ -118,7 +118,10 @@ struct dense_tensor {
     if (type == nullptr && word != name(tensor.storage)) {
         return {}; // a word that we don't know may mean elements of any size
     }
-    const std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
+    std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
+    if (!expected && version == format_version::v2 && ends_in_zero(tensor.dimensions)) {
+        expected = 0;
+    }
     if (!expected) {
         const std::uint64_t element_bytes =
             width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
@@ -144,7 +147,7 @@ struct dense_tensor {
     if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
         return std::move(valid).error().in_component(data.role);
     }
-    if (!tensor.dimensions.element_count()) {
+    if (!tensor.dimensions.element_count() && !(version == format_version::v2 && ends_in_zero(tensor.dimensions))) {
         return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
     }
     result<void> valid = check_dense_data(version, tensor, data.length);

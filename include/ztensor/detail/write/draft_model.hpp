@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/words.hpp>
 #include <ztensor/detail/manifest/write.hpp>
@@ -29,7 +30,7 @@ namespace detail {
 class draft_model {
 public:
     /// Fills `into` with `object`, its blobs one after the other. Gives where they end.
-    /// Errors: schema_missing (no components), shape_overflow, cbor_utf8, too_large_for_host.
+    /// Errors: schema_missing (no components), shape_overflow, cbor_utf8, too_large_for_host, type_mismatch.
     [[nodiscard]] ZTENSOR_COLD static result<std::uint64_t> make(format_version version, const object_entry& object,
                                                                  manifest& into) {
         if (object.components.empty()) {
@@ -52,15 +53,6 @@ public:
     }
 
 private:
-    /// In version 2, whose readers multiply from the first dimension on, nothing behind a zero can overflow.
-    [[nodiscard]] static bool ends_in_zero(const shape& dimensions) noexcept {
-        std::optional<std::uint64_t> product = 1;
-        for (const std::uint64_t dimension : dimensions) {
-            product = product ? checked_multiply(*product, dimension) : product;
-        }
-        return product == std::uint64_t{0};
-    }
-
     draft_model(format_version version, manifest& into) : version_(version), into_(into) {
         text_.null(); // no item of an index stands at its first byte
         into.generation = version == format_version::v0_1   ? generation::v0_1
@@ -103,6 +95,12 @@ private:
         record.offset = end_;
         record.length = entry.length;
         interpret(entry, record);
+        const logical_type_facts* const type =
+            version_ == format_version::v2 ? find_logical_type_2(entry.type.value_or("")) : nullptr;
+        if (type != nullptr && !(record.dtype == type->storage)) { // which a reader of version 2 finds before all else
+            return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
+                        {in_quotes(type->name), name(type->storage), entry.dtype});
+        }
         into_.components.push_back(record);
         end_ = *aligned;
         return {};

@@ -210,7 +210,7 @@ private:
         const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
             const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
-            if (result<void> done = encode_frames(piece.first(whole), last, out); !done) {
+            if (result<void> done = encode_frames(piece.first(whole), out); !done) {
                 return done;
             }
             piece = piece.subspan(whole);
@@ -222,7 +222,7 @@ private:
             const bool is_end = last && piece.empty();
             if (gathered_bytes_ == batch_bytes || is_end) {
                 const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, std::size_t{0}));
-                if (result<void> done = encode_frames(batch, is_end, out); !done) {
+                if (result<void> done = encode_frames(batch, out); !done) {
                     return done;
                 }
             }
@@ -244,9 +244,10 @@ private:
         return {};
     }
 
-    /// Whole frames, or what is left at the end. An empty blob is one empty frame, unless its seek table says so.
-    [[nodiscard]] result<void> encode_frames(bytes_view content, bool last, byte_consumer out) {
-        if (content.empty() && (!(last && is_empty_) || settings_.is_seekable)) {
+    /// Whole frames, or what is left at the end, which alone may be nothing. An empty blob is one empty frame, unless
+    /// its seek table says so.
+    [[nodiscard]] result<void> encode_frames(bytes_view content, byte_consumer out) {
+        if (content.empty() && (!is_empty_ || settings_.is_seekable)) {
             return {};
         }
         is_empty_ = false;

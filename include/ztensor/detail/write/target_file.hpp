@@ -203,7 +203,7 @@ public:
 
     /// Whether the open file is the one that is read from: writing in place would destroy it.
     [[nodiscard]] ZTENSOR_COLD bool would_destroy(const ztensor::detail::file& source) const {
-        if (way_ != way::overwrites || is_new_name_ || !is_open()) {
+        if (way_ != way::overwrites || is_new_name_) {
             return false;
         }
         const os_answer<file_status> read = source.os().status(source.handle());

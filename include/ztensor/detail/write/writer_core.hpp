@@ -303,31 +303,21 @@ public:
 
     // -- a dense tensor in pieces: see writer_streams.hpp
 
-    /// Until finish_stream() nothing else may be written. Gives the number of the stream, by which the other calls know
-    /// it: those about any other stream than the open one are of one that is over. Elements of `element_bytes` each, or
-    /// if that is 0 of as many as their types take.
-    [[nodiscard]] result<std::uint64_t> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                     const store& how, const object_attributes& about,
-                                                     std::uint64_t element_bytes);
+    /// Until finish_stream() nothing else may be written, and a stream that is dropped leaves half a tensor behind: the
+    /// file is lost, and break_off() is to be called. The calls below are about the stream that there is then. Elements
+    /// of `element_bytes` each, or if that is 0 of as many as their types take.
+    [[nodiscard]] result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                            const store& how, const object_attributes& about,
+                                            std::uint64_t element_bytes);
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    [[nodiscard]] result<void> append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width);
-    [[nodiscard]] result<void> set_stream_attributes(std::uint64_t number, attributes values);
-    [[nodiscard]] result<void> finish_stream(std::uint64_t number);
+    [[nodiscard]] result<void> append_to_stream(bytes_view piece, std::size_t width);
+    [[nodiscard]] result<void> set_stream_attributes(attributes values);
+    [[nodiscard]] result<void> finish_stream();
 
-    /// A stream that is dropped leaves half a tensor behind: the file is lost.
-    void abandon_stream(std::uint64_t number) noexcept {
-        if (is_open(number)) {
-            break_off();
-        }
-    }
-
-    [[nodiscard]] bool is_open(std::uint64_t number) const noexcept {
-        return stream_ != nullptr && number == stream_number_;
-    }
-    [[nodiscard]] std::uint64_t stream_missing_bytes(std::uint64_t number) const noexcept;
+    [[nodiscard]] bool has_stream() const noexcept { return stream_ != nullptr; }
+    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept;
     /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
-    [[nodiscard]] result<void> check_stream_type(std::uint64_t number, const typed_bytes& elements,
-                                                 std::size_t element_bytes) const;
+    [[nodiscard]] result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const;
 
     [[nodiscard]] static error closed() {
         return fail(errc::writer_closed, "nothing more can be written: it has been finished, or failed before");
@@ -351,8 +341,8 @@ public:
 private:
     struct open_stream; ///< in writer_streams.hpp: programs that write none hold no code of it
 
-    [[nodiscard]] result<std::uint64_t> start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
-                                                     std::uint64_t bytes);
+    [[nodiscard]] result<void> start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
+                                            std::uint64_t bytes);
     [[nodiscard]] result<void> complete_stream();
     [[nodiscard]] result<void> in_stream(result<void> done) const;
 
@@ -425,7 +415,6 @@ private:
     std::size_t old_field_count_ = 0;
     open_stream* stream_ = nullptr; ///< owned
     void (*delete_stream_)(open_stream* stream) noexcept = nullptr;
-    std::uint64_t stream_number_ = 0; ///< of the latest stream
 };
 
 } // namespace detail

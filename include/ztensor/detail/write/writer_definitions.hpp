@@ -25,7 +25,7 @@ ZTENSOR_INLINE void detail::writer_deleter::operator()(writer_core* core) const 
 // -- a tensor in pieces
 
 ZTENSOR_INLINE void tensor_stream::abandon::operator()(detail::writer_core* core) const noexcept {
-    core->abandon_stream(number);
+    core->break_off();
 }
 
 /// A stream that is over, or was moved from, has nothing to do with its writer any more: it may outlive it.
@@ -38,7 +38,7 @@ result<void> tensor_stream::unless_over(const Work& work) {
         struct let_go_once_over {
             tensor_stream& stream;
             ~let_go_once_over() {
-                if (!stream.core_->is_open(stream.number())) {
+                if (!stream.core_->has_stream()) {
                     static_cast<void>(stream.core_.release()); // the writer's own
                 }
             }
@@ -55,26 +55,25 @@ result<void> tensor_stream::unless_over(const Work& work) {
 ZTENSOR_INLINE result<void> tensor_stream::append_elements(const detail::typed_bytes& elements,
                                                            std::size_t element_bytes) {
     return unless_over([&](detail::writer_core& core) {
-        result<void> valid = core.check_stream_type(number(), elements, element_bytes);
-        return valid ? core.append_to_stream(number(), elements.bytes, width_bytes(elements.storage)) : valid;
+        result<void> valid = core.check_stream_type(elements, element_bytes);
+        return valid ? core.append_to_stream(elements.bytes, width_bytes(elements.storage)) : valid;
     });
 }
 
 ZTENSOR_INLINE result<void> tensor_stream::append_bytes(bytes_view little_endian) {
-    return unless_over([&](detail::writer_core& core) { return core.append_to_stream(number(), little_endian, 1); });
+    return unless_over([&](detail::writer_core& core) { return core.append_to_stream(little_endian, 1); });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<void> tensor_stream::attributes(ztensor::attributes values) {
-    return unless_over(
-        [&](detail::writer_core& core) { return core.set_stream_attributes(number(), std::move(values)); });
+    return unless_over([&](detail::writer_core& core) { return core.set_stream_attributes(std::move(values)); });
 }
 
 ZTENSOR_INLINE std::uint64_t tensor_stream::missing_bytes() const noexcept {
-    return core_ != nullptr ? core_->stream_missing_bytes(number()) : 0;
+    return core_ != nullptr ? core_->stream_missing_bytes() : 0;
 }
 
 ZTENSOR_INLINE result<void> tensor_stream::finish() {
-    return unless_over([&](detail::writer_core& core) { return core.finish_stream(number()); });
+    return unless_over([&](detail::writer_core& core) { return core.finish_stream(); });
 }
 
 // -- making writers
@@ -279,18 +278,15 @@ ZTENSOR_INLINE result<void> writer::add_tied(std::string_view name, std::string_
 ZTENSOR_INLINE result<tensor_stream> writer::start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                           const store& how, const object_attributes& about,
                                                           std::size_t element_bytes) {
-    std::uint64_t number = 0;
     result<void> begun = detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
         return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
-            const result<std::uint64_t> made = core.begin_stream(name, dimensions, storage, how, said, element_bytes);
-            number = made.value_or(0);
-            return made ? result<void>() : made.error();
+            return core.begin_stream(name, dimensions, storage, how, said, element_bytes);
         });
     });
     if (!begun) {
         return std::move(begun).error();
     }
-    return tensor_stream(*core_, number);
+    return tensor_stream(*core_);
 }
 
 ZTENSOR_INLINE result<void> writer::finish() {

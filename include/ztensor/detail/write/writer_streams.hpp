@@ -38,10 +38,10 @@ struct writer_core::open_stream {
     [[nodiscard]] std::uint64_t missing_bytes() const noexcept { return decoded_bytes - blob.decoded_bytes(); }
 };
 
-ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_view name, const shape& dimensions,
-                                                                    dtype storage, const store& how,
-                                                                    const object_attributes& about,
-                                                                    std::uint64_t element_bytes) {
+ZTENSOR_COLD inline result<void> writer_core::begin_stream(std::string_view name, const shape& dimensions,
+                                                           dtype storage, const store& how,
+                                                           const object_attributes& about,
+                                                           std::uint64_t element_bytes) {
     if (result<void> valid = check_store(how); !valid) {
         return std::move(valid).error().in_object(name);
     }
@@ -63,8 +63,8 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::begin_stream(std::string_
     return writing.done(start_stream(tensor, element_bytes, bytes));
 }
 
-ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_tensor& tensor,
-                                                                    std::uint64_t element_bytes, std::uint64_t bytes) {
+ZTENSOR_COLD inline result<void> writer_core::start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
+                                                           std::uint64_t bytes) {
     const result<std::uint64_t> offset = file_.begin_blob(bytes);
     if (!offset) {
         return offset.error();
@@ -84,18 +84,14 @@ ZTENSOR_COLD inline result<std::uint64_t> writer_core::start_stream(const dense_
     if (tensor.about.get() != nullptr) {
         stream_->of_object = *tensor.about.get();
     }
-    return ++stream_number_;
+    return {};
 }
 
-inline std::uint64_t writer_core::stream_missing_bytes(std::uint64_t number) const noexcept {
-    return is_open(number) ? stream_->missing_bytes() : 0;
+inline std::uint64_t writer_core::stream_missing_bytes() const noexcept {
+    return stream_->missing_bytes();
 }
 
-inline result<void> writer_core::check_stream_type(std::uint64_t number, const typed_bytes& elements,
-                                                   std::size_t element_bytes) const {
-    if (!is_open(number)) {
-        return closed();
-    }
+inline result<void> writer_core::check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const {
     if (stream_->storage != elements.storage) {
         return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
                     {ztensor::name(stream_->storage), ztensor::name(elements.storage)})
@@ -114,10 +110,7 @@ inline result<void> writer_core::check_stream_type(std::uint64_t number, const t
     return done ? std::move(done) : std::move(done).error().in_object(stream_->name);
 }
 
-inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_view piece, std::size_t width) {
-    if (!is_open(number)) {
-        return closed();
-    }
+inline result<void> writer_core::append_to_stream(bytes_view piece, std::size_t width) {
     if (piece.size() > stream_->missing_bytes()) {
         return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing",
                     {piece.size(), stream_->missing_bytes()})
@@ -134,10 +127,7 @@ inline result<void> writer_core::append_to_stream(std::uint64_t number, bytes_vi
     return writing.done(in_stream(stream_->blob.append({piece, width}, false)));
 }
 
-ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_t number, attributes values) {
-    if (!is_open(number)) {
-        return closed();
-    }
+ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(attributes values) {
     const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
     const component_entry data = entry_of(tensor, stream_->decoded_bytes);
     object_entry object = entry_of(tensor, data);
@@ -162,10 +152,7 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(std::uint64_
     return {};
 }
 
-ZTENSOR_COLD inline result<void> writer_core::finish_stream(std::uint64_t number) {
-    if (!is_open(number)) {
-        return closed();
-    }
+ZTENSOR_COLD inline result<void> writer_core::finish_stream() {
     if (stream_->missing_bytes() != 0) {
         return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
                     {stream_->decoded_bytes, stream_->missing_bytes()})

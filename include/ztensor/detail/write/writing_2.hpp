@@ -125,9 +125,9 @@ struct root_field {
     return written ? file.write({end.data(), end.size()}) : written;
 }
 
-/// A name that is not UTF-8 is refused elsewhere. Errors: name_invalid.
+/// Of a name that is UTF-8. Errors: name_invalid.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(std::string_view name) {
-    if (is_ascii(name) || !is_utf8(name) || is_in_normal_form_c(name)) {
+    if (is_ascii(name) || is_in_normal_form_c(name)) {
         return {};
     }
     return fail(errc::name_invalid,
