@@ -64,7 +64,7 @@ std::uint32_t crc32_of(const bytes& content) {
     return ~crc;
 }
 
-struct entry {
+struct zip_entry {
     bytes name;
     bytes stored;
     std::uint64_t size = stored.size();
@@ -74,9 +74,9 @@ struct entry {
     bytes behind = {};
 };
 
-bytes archive(const std::vector<entry>& entries, std::size_t count_more = 0) {
+bytes archive(const std::vector<zip_entry>& entries, std::size_t count_more = 0) {
     bytes all, directory;
-    for (const entry& each : entries) {
+    for (const zip_entry& each : entries) {
         const bytes numbers = little_endian(each.crc, 4) + little_endian(each.stored.size(), 4) +
                               little_endian(each.size, 4) + little_endian(each.name.size(), 2) + bytes(2, '\0');
         const bytes common = bytes("\x14\0", 2) + little_endian(each.flags, 2) + little_endian(each.method, 2) +
@@ -91,8 +91,8 @@ bytes archive(const std::vector<entry>& entries, std::size_t count_more = 0) {
 }
 
 /// Deflated, in one block of bytes as they are.
-entry deflated(const bytes& name, const bytes& content) {
-    entry made{name, "\1" + little_endian(content.size(), 2) + little_endian(0xffff - content.size(), 2) + content};
+zip_entry deflated(const bytes& name, const bytes& content) {
+    zip_entry made{name, "\1" + little_endian(content.size(), 2) + little_endian(0xffff - content.size(), 2) + content};
     made.size = content.size();
     made.crc = crc32_of(content);
     made.method = 8;
@@ -101,37 +101,38 @@ entry deflated(const bytes& name, const bytes& content) {
 
 // -- pickles
 
-bytes text(const bytes& content) {
+bytes pickled_text(const bytes& content) {
     return "X" + little_endian(content.size(), 4) + content;
 }
-bytes number(std::uint64_t value) {
+bytes pickled_number(std::uint64_t value) {
     return "J" + little_endian(value, 4);
 }
-bytes global(const bytes& module, const bytes& name) {
+bytes pickled_global(const bytes& module, const bytes& name) {
     return "c" + module + "\n" + name + "\n";
 }
-bytes tuple(const std::vector<std::uint64_t>& numbers) {
+bytes pickled_tuple(const std::vector<std::uint64_t>& numbers) {
     bytes all = "(";
     for (const std::uint64_t each : numbers) {
-        all += number(each);
+        all += pickled_number(each);
     }
     return all + "t";
 }
-bytes tensor(const bytes& storage, const bytes& key, std::uint64_t elements, const std::vector<std::uint64_t>& sizes,
-             const std::vector<std::uint64_t>& strides) {
-    return global("torch._utils", "_rebuild_tensor_v2") + "((" + text("storage") + global("torch", storage) +
-           text(key) + text("cpu") + number(elements) + "tQ" + number(0) + tuple(sizes) + tuple(strides) + "\x89)tR";
+bytes pickled_tensor(const bytes& storage, const bytes& key, std::uint64_t elements,
+                     const std::vector<std::uint64_t>& sizes, const std::vector<std::uint64_t>& strides) {
+    return pickled_global("torch._utils", "_rebuild_tensor_v2") + "((" + pickled_text("storage") +
+           pickled_global("torch", storage) + pickled_text(key) + pickled_text("cpu") + pickled_number(elements) +
+           "tQ" + pickled_number(0) + pickled_tuple(sizes) + pickled_tuple(strides) + "\x89)tR";
 }
 using items = std::vector<std::pair<bytes, bytes>>;
 bytes dictionary(const items& values) {
     bytes all("\x80\x02}(", 4);
     for (const auto& [key, value] : values) {
-        all += text(key) + value;
+        all += pickled_text(key) + value;
     }
     return all + "u.";
 }
-bytes checkpoint(const items& values, const std::vector<entry>& more) {
-    std::vector<entry> entries = {{"x/data.pkl", dictionary(values)}};
+bytes checkpoint(const items& values, const std::vector<zip_entry>& more) {
+    std::vector<zip_entry> entries = {{"x/data.pkl", dictionary(values)}};
     entries.insert(entries.end(), more.begin(), more.end());
     return archive(entries);
 }
@@ -234,7 +235,7 @@ TEST_CASE("Fortran's order is another one where two dimensions are longer than o
 TEST_CASE("entries of archives are found as the directory tells of them, or refused") {
     using namespace built_foreign;
     const bytes array = npy_of("<i2", "(1,)", "ab");
-    const entry good{"w.npy", array};
+    const zip_entry good{"w.npy", array};
     const auto opened = [](const bytes& content) { return outcome(open_as("x.npz", content)); };
     CHECK(opened(archive({good})) == "ok");
     CHECK(opened(archive({good}, 1)) == "zip_malformed");                              // one more than there is
@@ -245,10 +246,10 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
     CHECK(with_text->size() == 3);
     CHECK(with_text->verify().value().mismatches.empty());
     CHECK(opened(archive({{bytes(5000, 'n') + ".npy", array}})) == "name_invalid");
-    entry patched = good;
+    zip_entry patched = good;
     patched.flags = 0x20;
     CHECK(opened(archive({patched})) == "unsupported_encoding");
-    entry streamed = good;
+    zip_entry streamed = good;
     streamed.flags = 8;
     streamed.behind = little_endian(streamed.crc, 4) + little_endian(array.size(), 4) + little_endian(array.size(), 4);
     CHECK(opened(archive({streamed})) == "ok");
@@ -259,17 +260,17 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
 TEST_CASE("entries that inflate to other than they declare are damaged") {
     using namespace built_foreign;
     const bytes array = npy_of("<i2", "(4,)", "abcdefgh");
-    const auto verified = [](const entry& each) {
+    const auto verified = [](const zip_entry& each) {
         const auto file = open_as("x.npz", archive({each}));
         REQUIRE(outcome(file) == "ok");
         const auto answer = file->verify();
         return answer ? std::to_string(answer->mismatches.size()) : outcome(answer);
     };
     CHECK(verified(deflated("w.npy", array)) == "0");
-    entry more = deflated("w.npy", array);
+    zip_entry more = deflated("w.npy", array);
     more.stored = deflated("w.npy", array + "x").stored;
     CHECK(verified(more) == "1");
-    entry other = deflated("w.npy", array);
+    zip_entry other = deflated("w.npy", array);
     other.crc ^= 1;
     CHECK(verified(other) == "1");
 }
@@ -277,8 +278,8 @@ TEST_CASE("entries that inflate to other than they declare are damaged") {
 TEST_CASE("values of a checkpoint that are no tensors become attributes of their kind") {
     using namespace built_foreign;
     const bytes long_integer("\x8a\x09\1\2\3\4\5\6\7\x08\x09", 11);
-    const auto file = open_as("x.pt", checkpoint({{"text", text("t")},
-                                                  {"surrogate", text("\xed\xa0\x80")},
+    const auto file = open_as("x.pt", checkpoint({{"text", pickled_text("t")},
+                                                  {"surrogate", pickled_text("\xed\xa0\x80")},
                                                   {"bytes", "C" + bytes("\3abc")},
                                                   {"long", long_integer}},
                                                  {{"other/file", "of another folder"}}));
@@ -305,10 +306,10 @@ TEST_CASE("tensors of a checkpoint are gathered from storages of every width, on
             }
             const bytes gathered = elements.substr(0, width) + elements.substr(2 * width, width) +
                                    elements.substr(width, width) + elements.substr(3 * width);
-            const bytes one = tensor(storage, "0", 4, sizes, strides);
+            const bytes one = pickled_tensor(storage, "0", 4, sizes, strides);
             const auto file = open_as("x.pt", checkpoint({{"a", one + bytes("q\0", 2)},
                                                           {"b", bytes("h\0", 2)},
-                                                          {"c", tensor(storage, "0", 4, {4}, {1})}},
+                                                          {"c", pickled_tensor(storage, "0", 4, {4}, {1})}},
                                                          {{"x/byteorder", order}, {"x/data/0", elements}}));
             REQUIRE(outcome(file) == "ok");
             for (const char* const name : {"a", "b"}) {
@@ -320,13 +321,13 @@ TEST_CASE("tensors of a checkpoint are gathered from storages of every width, on
         }
     }
     const auto missing =
-        open_as("x.pt", checkpoint({{"a", tensor("ByteStorage", "zz", 4, {4}, {1})}}, {{"x/data/0", "abcd"}}));
+        open_as("x.pt", checkpoint({{"a", pickled_tensor("ByteStorage", "zz", 4, {4}, {1})}}, {{"x/data/0", "abcd"}}));
     CHECK(refusal(missing) == errc::schema_missing);
 }
 
 TEST_CASE("an index that outgrows its limit is refused, however short what it was made of is") {
     using namespace built_foreign;
-    items many = {{"a", tensor("ByteStorage", "0", 4, {4}, {1}) + bytes("q\0", 2)}};
+    items many = {{"a", pickled_tensor("ByteStorage", "0", 4, {4}, {1}) + bytes("q\0", 2)}};
     for (char name = 'b'; name <= 'z'; ++name) {
         many.emplace_back(bytes(1, name), bytes("h\0", 2));
     }

@@ -31,14 +31,14 @@ using ztensor::object_view;
 using ztensor::reader;
 namespace cbor = support::cbor;
 
-bytes u64s(const std::vector<std::uint64_t>& values) {
+bytes bytes_of_u64s(const std::vector<std::uint64_t>& values) {
     return support::little_endian(values, 8);
 }
 
 /// A matrix of 2 × 3 with 5 and 7 in it, its parts compressed as 1.1 does, unless another part is given.
 struct csr_parts {
-    bytes indptr = u64s({0, 1, 2});
-    bytes indices = u64s({0, 2});
+    bytes indptr = bytes_of_u64s({0, 1, 2});
+    bytes indices = bytes_of_u64s({0, 2});
     bytes values = support::little_endian(std::vector<float>{5, 7});
     std::string indptr_type = "u64";
     std::string indices_type = "u64";
@@ -73,7 +73,7 @@ refusal first_row(const csr_parts& parts) {
 
 TEST_CASE("row pointers of an unknown size are as many as there are rows, and one more") {
     using namespace sparse_sizes_unknown;
-    for (const bytes& pointers : {bytes(), u64s({0}), u64s({0, 1, 2, 2, 2, 2})}) {
+    for (const bytes& pointers : {bytes(), bytes_of_u64s({0}), bytes_of_u64s({0, 1, 2, 2, 2, 2})}) {
         csr_parts parts;
         parts.indptr = pointers;
         CAPTURE(pointers.size());
@@ -102,7 +102,7 @@ TEST_CASE("parts of unknown types are refused for those, whole and in rows") {
 TEST_CASE("of no values of an unknown type nobody needs the width") {
     using namespace sparse_sizes_unknown;
     csr_parts parts;
-    parts.indptr = u64s({0, 0, 0});
+    parts.indptr = bytes_of_u64s({0, 0, 0});
     parts.indices = parts.values = bytes();
     parts.value_type = "u40";
     const reader file = parts.open();

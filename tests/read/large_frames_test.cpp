@@ -59,9 +59,9 @@ bytes broken_frame_of(const bytes& content) {
     return stating(content.size() + 1, raw_blocks(content, false) + zstd::block(3, 1, "x", true));
 }
 
-const bytes content = support::counting(600 * kib);
+const bytes large_content = support::counting(600 * kib);
 
-sample file_of(const bytes& blob, std::uint64_t decoded_bytes = content.size()) {
+sample file_of_frames(const bytes& blob, std::uint64_t decoded_bytes = large_content.size()) {
     sample file;
     file.zstd_blob(blob, decoded_bytes).dtype("u8").shape({decoded_bytes});
     return file;
@@ -70,8 +70,8 @@ sample file_of(const bytes& blob, std::uint64_t decoded_bytes = content.size()) 
 using u8s = std::vector<std::uint8_t>;
 
 /// What comes of reading all, from memory and from a source that is read, by one thread and by two.
-void check_reads(const bytes& blob, errc code, std::uint64_t decoded_bytes = content.size()) {
-    const bytes whole = file_of(blob, decoded_bytes).file();
+void check_reads(const bytes& blob, errc code, std::uint64_t decoded_bytes = large_content.size()) {
+    const bytes whole = file_of_frames(blob, decoded_bytes).file();
     for (const unsigned threads : {1U, 2U}) {
         const read_options options = read_options().threads(threads);
         CHECK(refusal(support::opened(whole, options).read<std::uint8_t>("w")) == code);
@@ -86,27 +86,28 @@ void check_reads(const bytes& blob, errc code, std::uint64_t decoded_bytes = con
 
 TEST_CASE("a frame of a large blob that can't be decoded ends the reading, whoever decodes it") {
     using namespace large_frames;
-    const bytes first = frame_of(content.substr(0, 300 * kib)), second = content.substr(300 * kib);
-    CHECK(support::opened(file_of(first + frame_of(second)).file()).read<std::uint8_t>("w").value() ==
-          u8s(content.begin(), content.end()));
+    const bytes first = frame_of(large_content.substr(0, 300 * kib)), second = large_content.substr(300 * kib);
+    CHECK(support::opened(file_of_frames(first + frame_of(second)).file()).read<std::uint8_t>("w").value() ==
+          u8s(large_content.begin(), large_content.end()));
     check_reads(first + broken_frame_of(second.substr(1)), errc::decode_failed);
-    check_reads(broken_frame_of(content.substr(1, 300 * kib - 1)) + frame_of(second), errc::decode_failed);
-    check_reads(stating(content.size(), raw_blocks(content, false)), errc::decode_failed); // no block is the last
+    check_reads(broken_frame_of(large_content.substr(1, 300 * kib - 1)) + frame_of(second), errc::decode_failed);
+    check_reads(stating(large_content.size(), raw_blocks(large_content, false)),
+                errc::decode_failed); // no block is the last
     check_reads(first + stating(second.size(), raw_blocks(second, false)), errc::decode_failed);
     const bytes unsized = zstd::frame(raw_blocks(second)); // behind one that states its size
-    CHECK(support::opened(file_of(first + unsized).file()).read<std::uint8_t>("w").value() ==
-          u8s(content.begin(), content.end()));
-    const bytes small = frame_of(content.substr(0, 100 * kib)),
-                rest = zstd::frame(raw_blocks(content.substr(100 * kib)));
-    CHECK(support::opened(file_of(small + rest).file()).read<std::uint8_t>("w").value() ==
-          u8s(content.begin(), content.end()));
+    CHECK(support::opened(file_of_frames(first + unsized).file()).read<std::uint8_t>("w").value() ==
+          u8s(large_content.begin(), large_content.end()));
+    const bytes small = frame_of(large_content.substr(0, 100 * kib)),
+                rest = zstd::frame(raw_blocks(large_content.substr(100 * kib)));
+    CHECK(support::opened(file_of_frames(small + rest).file()).read<std::uint8_t>("w").value() ==
+          u8s(large_content.begin(), large_content.end()));
     check_reads(first + frame_of(second) + stating(~std::uint64_t{0} - 5, zstd::raw_block("abc")), errc::decode_size);
 }
 
 TEST_CASE("a source that fails while the rest of a broken blob is hashed ends the reading with what broke it") {
     using namespace large_frames;
-    const bytes blob = "x" + frame_of(content) + frame_of(content);
-    sample file = file_of(blob, 2 * content.size());
+    const bytes blob = "x" + frame_of(large_content) + frame_of(large_content);
+    sample file = file_of_frames(blob, 2 * large_content.size());
     file.component("digest", cbor::text("crc32c:00000000"));
     std::size_t failed = 0;
     for (bool is_failing = true; is_failing; failed += is_failing ? 1 : 0) {
@@ -123,19 +124,19 @@ TEST_CASE("a source that fails while the rest of a broken blob is hashed ends th
 TEST_CASE("frames are taken in turns of what may be staged, small ones together as far as there is room") {
     using namespace large_frames;
     bytes blob;
-    for (std::size_t at = 0; at < content.size(); at += 200 * kib) {
-        blob += frame_of(content.substr(at, 200 * kib));
+    for (std::size_t at = 0; at < large_content.size(); at += 200 * kib) {
+        blob += frame_of(large_content.substr(at, 200 * kib));
     }
-    const bytes whole = file_of(blob).file();
+    const bytes whole = file_of_frames(blob).file();
     for (const std::uint64_t most : {500 * kib, 700 * kib, 3000 * kib}) {
         const auto options = load_options().threads(1).max_staging_bytes(most);
         CAPTURE(most);
         const reader in_memory = support::opened(whole);
         const support::watched seen = support::watch(whole);
         for (const reader* const from : {&in_memory, static_cast<const reader*>(&seen.file)}) {
-            u8s bytes_of_it(content.size());
+            u8s bytes_of_it(large_content.size());
             CHECK(outcome(ztensor::load_plan(*from).add("w", bytes_of_it).run(options)) == "ok");
-            CHECK(std::equal(content.begin(), content.end(), bytes_of_it.begin(),
+            CHECK(std::equal(large_content.begin(), large_content.end(), bytes_of_it.begin(),
                              [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; }));
         }
     }
@@ -145,7 +146,7 @@ TEST_CASE("of frames that lie about themselves a slice is refused, or is not the
     using namespace large_frames;
     const bytes good = frame_of("0123456789");
     const auto rows = [](const bytes& blob, std::uint64_t first, std::uint64_t last) {
-        const reader file = support::opened(file_of(blob, 30).file());
+        const reader file = support::opened(file_of_frames(blob, 30).file());
         const auto found = file.read_rows<std::uint8_t>("w", first, last);
         return found ? bytes(found->begin(), found->end()) : outcome(found);
     };
@@ -162,7 +163,7 @@ TEST_CASE("long runs and runs near each other are read from a file as they are f
     const support::temp_dir directory;
     const auto check = [&](std::uint64_t row_count, std::uint64_t row_bytes, std::uint64_t from, std::uint64_t to) {
         sample file;
-        const bytes all = content.substr(0, static_cast<std::size_t>(row_count * row_bytes));
+        const bytes all = large_content.substr(0, static_cast<std::size_t>(row_count * row_bytes));
         file.dtype("u8").shape({row_count, row_bytes}).blob(all);
         bytes expected;
         for (std::uint64_t i = 0; i < row_count; ++i) {
