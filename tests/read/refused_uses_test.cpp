@@ -538,5 +538,7 @@ TEST_CASE("numbers that 64 bits can't count in bytes are refused, whatever the l
     const auto source =
         std::make_shared<support::source_with_holes>(64 + length + tail.size(), bytes(support::magic_1), tail);
     const reader unlimited = reader::from_source(source, read_options().max_decoded_bytes(largest)).value();
-    CHECK(unlimited.read_as<double>("w").error().code() == errc::limit_exceeded);
+    constexpr bool fits_host = sizeof(std::size_t) == sizeof(std::uint64_t); // else that is said first
+    CHECK(unlimited.read_as<double>("w").error().code() ==
+          (fits_host ? errc::limit_exceeded : errc::too_large_for_host));
 }
