@@ -57,13 +57,19 @@ public:
     /// Beside the file of that path. Errors: invalid_argument.
     [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_output>> make(const file_path& root,
                                                                                  const write_options& options) {
+        return make_by(root, options, operating_system());
+    }
+
+    /// The same by these calls.
+    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_output>>
+    make_by(const file_path& root, const write_options& options, os_calls& os) {
         constexpr std::string_view ending = ".zt";
         const native_path path = root.native();
         const native_path tail(ending.begin(), ending.end());
         if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
             return fail(errc::invalid_argument, "shards are named after a file whose own name ends in \".zt\"");
         }
-        return std::unique_ptr<shard_output>(new shard_files(path.substr(0, path.size() - tail.size()), options));
+        return std::unique_ptr<shard_output>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
     }
 
     [[nodiscard]] std::uint64_t most_bytes() const noexcept override { return options_.shard_bytes_; }
@@ -74,7 +80,7 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> open_next() override {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
-        std::unique_ptr<file_sink> file(new file_sink(path, options_, operating_system()));
+        std::unique_ptr<file_sink> file(new file_sink(path, options_, os_));
         if (result<void> opened = file->open(); !opened) {
             return opened;
         }
@@ -124,10 +130,12 @@ public:
     }
 
 private:
-    shard_files(native_path stem, const write_options& options) : stem_(std::move(stem)), options_(options) {}
+    shard_files(native_path stem, const write_options& options, os_calls& os)
+        : stem_(std::move(stem)), options_(options), os_(os) {}
 
     native_path stem_; ///< of the file's path: without ".zt"
     write_options options_;
+    os_calls& os_;
     std::vector<std::unique_ptr<shard_sink>> all_;
 };
 
