@@ -66,7 +66,7 @@ struct place {
                                                 "another one of that kind"};
         out.attributes(ztensor::attributes().set("several texts, one after the other", texts).set("n", 7)).value();
         out.add(name, {3000}, floats, ztensor::store().zstd().digest(ztensor::digest::crc32c)).value();
-        out.add(raw, {30, 100}, floats).value();
+        out.add(raw, {30, 100}, std::vector<std::uint8_t>(3000, 7)).value(); // in the order of every host
         out.finish().value();
     }
 
