@@ -73,7 +73,8 @@ TEST_CASE("values of a checkpoint may stand in several places, but not in very m
             }
             pickle += key == 'a' ? bytes("eq\0", 3) : "";
         }
-        const auto content = pickle_machine(support::bytes_of(pickle + "u.")).run();
+        pickle += "u.";
+        const auto content = pickle_machine(support::bytes_of(pickle)).run();
         REQUIRE(support::outcome(content) == "ok");
         std::size_t leaves = 0;
         const auto leaf = [&](const std::string&, const ztensor::detail::pickle_value&) {
