@@ -281,9 +281,9 @@ TEST_CASE("whatever is added in place, the last bytes of the file come last") {
     CHECK(reader::open(directory / "e").value().empty());
     CHECK(read_file(directory / "e").substr(0, before.size()) == before);
 
-    const std::vector<std::uint8_t> small = {1, 2, 3}, large = filled(5 * one_mebibyte / 2, 4);
+    const std::vector<std::uint8_t> few_bytes = {1, 2, 3}, many_bytes = filled(5 * one_mebibyte / 2, 4);
     writer first = writer::create(directory / "f", quick().alignment_bytes(1 << 16)).value();
-    REQUIRE(first.add("a", {3}, small));
+    REQUIRE(first.add("a", {3}, few_bytes));
     REQUIRE(first.finish());
     for (std::size_t gap = 0; gap < 64; ++gap) { // of which one leaves nothing to be padded
         std::filesystem::copy_file(directory / "f", directory / "g", std::filesystem::copy_options::overwrite_existing);
@@ -296,11 +296,11 @@ TEST_CASE("whatever is added in place, the last bytes of the file come last") {
     }
     REQUIRE(std::filesystem::file_size(directory / "g") % 64 == 0);
     writer more = writer::append(directory / "g", in_place).value();
-    REQUIRE(more.add("b", {large.size()}, large));
+    REQUIRE(more.add("b", {many_bytes.size()}, many_bytes));
     REQUIRE(more.finish());
     const reader file = reader::open(directory / "g").value();
-    CHECK((file.find("b").value().read<std::uint8_t>().value() == large));
-    CHECK(file.find("a").value().read<std::uint8_t>().value() == small);
+    CHECK((file.find("b").value().read<std::uint8_t>().value() == many_bytes));
+    CHECK(file.find("a").value().read<std::uint8_t>().value() == few_bytes);
 }
 
 #if !defined(_WIN32)
