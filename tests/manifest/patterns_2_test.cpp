@@ -133,6 +133,12 @@ object_2 dense_with_digest_2(std::size_t i) {
     return made;
 }
 
+object_2 compressed_2(std::size_t i) {
+    object_2 made = dense_2(i);
+    made.decoded_length = cbor::number(120);
+    return made;
+}
+
 object_2 group_2(std::size_t i) {
     object_2 made = dense_2(i);
     made.layout = cbor::text("example.group/1");
@@ -235,6 +241,13 @@ TEST_CASE("what is wrong in the last of a dozen objects of version 2 that are en
              last.blobs[0] = cbor::array({head(numbers, 4096 * 12, 4), cbor::number(120)});
          },
          "cbor_not_deterministic"},
+        {"an offset that is shorter than its bytes", dense_2,
+         [&](object_2& last) {
+             last.blobs[0] = cbor::array({head(numbers, 0, 2), cbor::number(120)});
+         },
+         "cbor_not_deterministic"},
+        {"a decoded length that is shorter than its bytes", compressed_2,
+         [&](object_2& last) { last.decoded_length = head(numbers, 20, 1); }, "cbor_not_deterministic"},
         {"a length with a head too long", dense_2,
          [&](object_2& last) {
              last.blobs[0] = cbor::array({cbor::number(4096 * 12), head(numbers, 120, 2)});

@@ -747,3 +747,21 @@ TEST_CASE("what is too long to learn from leaves the patterns that were learned 
         check_equal(cbor::map{{"version", cbor::text("1.2.0")}, {"objects", objects.encoded()}});
     }
 }
+
+TEST_CASE("one of many components is learned from unless it is too long, and left open is a number that is one") {
+    const auto many = [](const bytes& last, std::size_t padding) {
+        cbor::map parts;
+        for (std::size_t i = 0; i < 40; ++i) { // of few of them the object itself would be learned from
+            const cbor::map more = {{"kkk", i == 39 ? last : cbor::number(i % 20)},
+                                    {"filler", cbor::array(std::vector<bytes>(padding, cbor::null))}};
+            parts.set("p" + std::to_string(100 + i), part_at(i, "f32", 8, more));
+        }
+        const bytes object = plain_object("mine", {cbor::number(2)}, parts);
+        return bytes(cbor::map{{"version", cbor::text("1.2.0")}, {"objects", cbor::map{{"w", object}}}});
+    };
+    CHECK(check_equal(many(cbor::number(7), 1)) == 1);
+    CHECK(check_equal(many(cbor::number(7), 700)) == 1);
+    for (const bytes& last : {bytes("\x18"), bytes("\x1c"), bytes("\x38"), cbor::null}) {
+        check_equal(many(last, 1));
+    }
+}
