@@ -219,4 +219,24 @@ TEST_CASE("an undo record of somebody who may not write the file is left alone")
     CHECK(directory.names() == std::vector<std::string>{"f"});
 }
 
+TEST_CASE("an undo record of root, or of anybody where all may write the file, is taken up") {
+    for (const bool is_roots : {true, false}) {
+        const temp_dir directory;
+        write_old(directory / "f");
+        const std::string old = read_file(directory / "f");
+        const std::filesystem::path record = break_off_by_kill(directory, works_in_place[2]);
+        std::filesystem::permissions(directory / "f", std::filesystem::perms(is_roots ? 0644 : 0666));
+        constexpr ::uid_t stranger = 54321;
+        const std::filesystem::path strangers = is_roots ? directory / "f" : record;
+        if (::geteuid() != 0 || ::chown(strangers.c_str(), stranger, static_cast<::gid_t>(-1)) != 0) {
+            WARN("skipped: only root gives files away");
+            return;
+        }
+        CAPTURE(is_roots);
+        CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
+        CHECK(read_file(directory / "f") == old);
+        CHECK(directory.names() == std::vector<std::string>{"f"});
+    }
+}
+
 #endif
