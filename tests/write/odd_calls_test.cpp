@@ -99,6 +99,7 @@ TEST_CASE("in version 2 a shape may have no elements, but not before its dimensi
     const ztensor::shape too_late = {two_to_33, two_to_33, 0}, empty = {0, two_to_33, two_to_33};
     const std::vector<float> none;
     CHECK(refusal(to.add("w", too_late, none)) == errc::shape_overflow);
+    CHECK(refusal(to.add("w", {two_to_33, two_to_33 / 8}, none)) == errc::shape_overflow); // in bytes
     CHECK(refusal(to.add("w", empty, std::vector<float>{1})) == errc::size_mismatch);
     REQUIRE(to.add("w", empty, none));
     REQUIRE(to.add_bytes("w1", empty, dtype::u8, {}, store().type("f4_e2m1")));
