@@ -197,6 +197,15 @@ TEST_CASE("a dropped sink in place removes what it made and empties what was the
     }
     CHECK(directory.names().empty());
 
+    faulty_os os;
+    { // also where nobody can tell whether it is still its own
+        const sink_pointer sink = create_sink(directory / "f", in_place, os).value();
+        REQUIRE(sink->write(bytes_of(pattern(2 * mebibyte))));
+        os.failing_name = "status_in";
+    }
+    CHECK(directory.names().empty());
+    CHECK(os.open_handles == 0);
+
     write_file(directory / "f", old_content);
     {
         const sink_pointer sink = create_sink(directory / "f", in_place).value();
