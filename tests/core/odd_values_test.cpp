@@ -33,6 +33,10 @@ TEST_CASE("shapes that are none for other reasons are not equal") {
     const ztensor::shape negative = {-1}, too_many = ones;
     CHECK(negative == negative);
     CHECK(negative != too_many);
+    for (const ztensor::shape& right : {ztensor::shape(), ztensor::shape{0}, ztensor::shape{1}}) {
+        CHECK(negative != right);
+        CHECK(too_many != right);
+    }
 }
 
 TEST_CASE("a path may be a view of text, and a file may be wanted on the disk by a yes") {
