@@ -126,8 +126,7 @@ enum class publish_mode : std::uint8_t {
     /// When anything fails or the writer is dropped, a file that it created is removed, and one that was there before
     /// is emptied (unless it was closing that failed). finish() syncs the file, and the directory if the file is new. A
     /// second writer in place of the same file is refused: errc::busy. If the file was removed or another one was put
-    /// in
-    /// its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
+    /// in its place meanwhile, finish() says errc::file_changed, and nothing is done to the other.
     in_place,
 };
 

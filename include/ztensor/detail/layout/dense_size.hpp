@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// How many bytes a shape takes. SPEC.md §4.3.
+// How many bytes a shape takes, and in elements of which type. SPEC.md §4.3.
 #ifndef ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
 #define ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
 
 #include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
+#include <ztensor/dtype.hpp>
 #include <ztensor/shape.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -33,6 +37,12 @@ namespace detail {
         product = product ? checked_multiply(*product, dimension) : product;
     }
     return product == std::uint64_t{0};
+}
+
+/// Of a logical type over another storage type than its own.
+[[nodiscard]] ZTENSOR_COLD inline error not_stored_as(const logical_type_facts& type, std::string_view found) noexcept {
+    return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
+                {in_quotes(type.name), name(type.storage), found});
 }
 
 } // namespace detail

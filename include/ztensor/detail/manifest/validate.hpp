@@ -116,9 +116,7 @@ private:
         if (type.storage == *component.dtype) {
             return {};
         }
-        return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
-                    {in_quotes(type.name), name(type.storage), name(*component.dtype)})
-            .by_file();
+        return not_stored_as(type, name(*component.dtype)).by_file();
     }
 
     [[nodiscard]] result<void> check_digest_text(const component_record& component) const {

@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/entries.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
@@ -222,6 +223,19 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
     store_little(manifest_bytes, size, size_field_bytes);
     out.encoded({size, size_field_bytes});
     out.encoded(version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1));
+}
+
+/// Whether readers of this version take such a shape although its dimensions, multiplied, overflow: a zero hides it.
+[[nodiscard]] ZTENSOR_COLD inline bool hides_overflow(format_version version, const shape& dimensions) noexcept {
+    return version == format_version::v2 && ends_in_zero(dimensions);
+}
+
+/// A shape whose elements can be counted, as readers of this version do. Errors: shape_overflow.
+[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_countable(format_version version, const shape& dimensions) {
+    if (!dimensions.element_count() && !hides_overflow(version, dimensions)) {
+        return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
+    }
+    return {};
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error not_expressible(format_version version, const std::string& feature) {

@@ -112,14 +112,13 @@ struct dense_tensor {
     }
     const logical_type_facts* const type = find_logical_type_of(version, word);
     if (type != nullptr && type->storage != tensor.storage) {
-        return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
-                    {in_quotes(type->name), name(type->storage), name(tensor.storage)});
+        return not_stored_as(*type, name(tensor.storage));
     }
     if (type == nullptr && word != name(tensor.storage)) {
         return {}; // a word that we don't know may mean elements of any size
     }
     std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
-    if (!expected && version == format_version::v2 && ends_in_zero(tensor.dimensions)) {
+    if (!expected && hides_overflow(version, tensor.dimensions)) {
         expected = 0;
     }
     if (!expected) {
@@ -147,8 +146,8 @@ struct dense_tensor {
     if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
         return std::move(valid).error().in_component(data.role);
     }
-    if (!tensor.dimensions.element_count() && !(version == format_version::v2 && ends_in_zero(tensor.dimensions))) {
-        return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
+    if (result<void> valid = check_countable(version, tensor.dimensions); !valid) {
+        return valid;
     }
     result<void> valid = check_dense_data(version, tensor, data.length);
     return valid ? valid : std::move(valid).error().in_component(data.role);

@@ -36,8 +36,8 @@ public:
         if (object.components.empty()) {
             return fail(errc::schema_missing, "an object has no components");
         }
-        if (!object.shape->element_count() && !(version == format_version::v2 && ends_in_zero(*object.shape))) {
-            return fail(errc::shape_overflow, "the product of the dimensions of a shape needs more than 64 bits");
+        if (result<void> valid = check_countable(version, *object.shape); !valid) {
+            return std::move(valid).error();
         }
         if (!is_utf8(object.format)) {
             return fail(errc::cbor_utf8, "a format that is not UTF-8");
@@ -98,8 +98,7 @@ private:
         const logical_type_facts* const type =
             version_ == format_version::v2 ? find_logical_type_2(entry.type.value_or("")) : nullptr;
         if (type != nullptr && !(record.dtype == type->storage)) { // which a reader of version 2 finds before all else
-            return fail(errc::type_mismatch, "the logical type {} is stored as {}, not as {}",
-                        {in_quotes(type->name), name(type->storage), entry.dtype});
+            return not_stored_as(*type, entry.dtype);
         }
         into_.components.push_back(record);
         end_ = *aligned;

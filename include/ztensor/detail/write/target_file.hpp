@@ -330,9 +330,9 @@ private:
 
     /// Whether somebody has put another file in its place, which is not ours to remove.
     [[nodiscard]] ZTENSOR_COLD bool was_replaced() const noexcept {
-        const auto compare = [&] { return check_still_named(*file_, place_->in, place_->name); };
-        const result<void> named = file_->is_open() ? guard_memory(compare) : result<void>();
-        return !named && named.error().code() == errc::file_changed;
+        const auto compare = [&] { return is_still_named(*file_, place_->in, place_->name); };
+        const result<bool> named = file_->is_open() ? guard_memory(compare) : result<bool>(true);
+        return named && !*named;
     }
 
     /// Once it is closed, the record must stay: the file may hold anything.
