@@ -31,6 +31,9 @@ public:
     void clear() noexcept { count_ = passed_ = 0; }
     /// An item that nobody looks at: where a number or a text stands, others may.
     void add_passed(bytes_view index, std::size_t begin, std::size_t end) noexcept {
+        if (passed_ == most_passed) {
+            return;
+        }
         const auto head = std::to_integer<unsigned>(index[begin]);
         const unsigned major = head >> 5, info = head & 31;
         if (major < 2 || (major == 7 && info > 24 && info < 28)) {

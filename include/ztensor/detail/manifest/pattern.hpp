@@ -301,7 +301,7 @@ template <bool IsDeterministic>
     name = as_text({at, size});
     const std::byte* const end = at + size;
     std::uint64_t wrong = 0; // a byte above 0x7f, or 0, leaves a high bit
-    for (; end - at >= 16; at += 16) {
+    for (; end - at > 16; at += 16) {
         const std::uint64_t word = load_little_64(at), next = load_little_64(at + 8);
         wrong |= word | (word - ones) | next | (next - ones);
     }
