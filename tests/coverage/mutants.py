@@ -24,7 +24,7 @@ DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
     "manifest/footer", "cbor/cursor", "manifest/scanner", "manifest/manifest_reader", "manifest/validate",
     "manifest/validate_sparse", "manifest/overlap", "manifest/counts", "manifest/right", "manifest/pattern",
-    "manifest/pattern_book", "layout/sparse_rules", "layout/quantized_rules",
+    "manifest/pattern_book", "manifest/pattern_shelf", "layout/sparse_rules", "layout/quantized_rules",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
@@ -49,6 +49,7 @@ FIRST = {
     "manifest/right": "generations patterns",
     "manifest/pattern": "patterns_2 generations patterns corpus_2 version_2",
     "manifest/pattern_book": "patterns_2 generations patterns corpus_2 version_2",
+    "manifest/pattern_shelf": "patterns_2 generations patterns corpus_2 version_2",
     "layout/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
     "layout/quantized_rules": "quantized_refused",
     **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
