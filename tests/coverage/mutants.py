@@ -47,7 +47,7 @@ FIRST = {
     "manifest/overlap": "refused_fields",
     "manifest/counts": "generations patterns",
     "manifest/right": "generations patterns",
-    "manifest/pattern": "patterns_2 generations patterns corpus_2 version_2",
+    "manifest/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",
     "manifest/pattern_book": "patterns_2 generations patterns corpus_2 version_2",
     "manifest/pattern_shelf": "patterns_2 generations patterns corpus_2 version_2",
     "layout/sparse_rules": "sparse_0_1 lint sparse_refused version_2",

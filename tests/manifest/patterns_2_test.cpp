@@ -360,6 +360,8 @@ TEST_CASE("patterns pass shapes of every rank, in their shortest form alone wher
         {rank(16, 0) + ones(16), 17, 17, 1},
         {rank(9, 0) + ones(8) + seven, 10, 10, 7},
         {rank(9, 0) + seven + ones(8), 10, 10, 7},
+        {rank(9, 0) + cbor::number(0) + ones(8), 10, 10, 0},
+        {rank(9, 0) + ones(8) + cbor::number(0), 10, 10, 0},
         {rank(10, 0) + ones(8) + seven + seven, 11, 11, 49},
         {rank(23, 0) + ones(22) + seven, 24, 24, 7},
         {rank(23, 1) + ones(22) + seven, 0, 25, 7},
