@@ -24,6 +24,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -64,49 +65,57 @@ private:
     std::size_t memory_bytes_ = max_json_memory_bytes;
 };
 
+// Templates, so that whoever includes this and makes no JSON compiles none of it: of a file that includes ztensor.hpp
+// and does no more, that was a fifth of what it took g++, or a quarter in compiled mode.
+
 /// JSON that is being made. What is left of it where that fails is taken apart from the leaves on: nlohmann's
 /// destructor takes memory for what is nested, and ends the program where there is none.
+template <class Json>
 class unfinished_json {
 public:
-    explicit unfinished_json(nlohmann::json start) noexcept : value_(std::move(start)) {}
+    explicit unfinished_json(Json start) noexcept : value_(std::move(start)) {}
     unfinished_json(const unfinished_json&) = delete;
     unfinished_json& operator=(const unfinished_json&) = delete;
     ~unfinished_json() {
-        std::array<nlohmann::json*, max_cbor_depth + 2> path; // the object of all attributes, and a leaf
+        std::array<Json*, max_cbor_depth + 2> path; // the object of all attributes, and a leaf
         std::size_t depth = 1;
         for (path[0] = &value_; depth != 0;) {
-            nlohmann::json& at = *path[depth - 1];
+            Json& at = *path[depth - 1];
             if (at.is_structured() && !at.empty()) {
                 path[depth++] = at.is_array() ? &at.back() : &*at.begin();
             } else if (--depth != 0) {
-                nlohmann::json& around = *path[depth - 1];
+                Json& around = *path[depth - 1];
                 around.is_array() ? static_cast<void>(around.erase(around.size() - 1))
                                   : static_cast<void>(around.erase(around.begin()));
             }
         }
     }
 
-    [[nodiscard]] nlohmann::json& value() noexcept { return value_; }
+    [[nodiscard]] Json& value() noexcept { return value_; }
 
 private:
-    nlohmann::json value_;
+    Json value_;
 };
 
 /// One item of CBOR → JSON, looked at and made in one pass that never recurses: nlohmann's own parser does, and takes
 /// −2^64 + 64 for 64, and keeps the last of duplicate keys. Without a `target` all is looked at, and nothing made.
+template <class Json>
 class json_builder {
+    static_assert(std::is_same_v<Json, nlohmann::json>,
+                  "nlohmann::ordered_json looks for a key among all others, which a hostile file could make many");
+
 public:
     json_builder(bytes_view item, json_budget& budget) noexcept : item_(item), cursor_(item), budget_(budget) {}
 
     /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63), duplicate_key (where
     /// there is a target), limit_exceeded, and the cbor_… codes.
-    [[nodiscard]] result<void> build(nlohmann::json* target) {
+    [[nodiscard]] result<void> build(Json* target) {
         result<void> valid = budget_.take_cbor(item_.size());
         if (valid) {
             valid = take_value(target);
         }
         while (valid && !open_.empty() && !cursor_.failed()) {
-            nlohmann::json* place = nullptr;
+            Json* place = nullptr;
             valid = to_next_value(place);
             if (valid && !open_.empty()) {
                 valid = take_value(place);
@@ -127,7 +136,7 @@ private:
     struct container {
         cbor_sequence items;
         bool is_map = false;
-        nlohmann::json* value = nullptr;
+        Json* value = nullptr;
     };
 
     [[nodiscard]] static error not_json(const char* what) {
@@ -139,7 +148,7 @@ private:
     }
 
     /// The next value, to `place`; a container is entered.
-    [[nodiscard]] result<void> take_value(nlohmann::json* place) {
+    [[nodiscard]] result<void> take_value(Json* place) {
         const cbor_cursor before = cursor_;
         cbor_head head;
         if (!cursor_.read_head(head)) {
@@ -168,14 +177,14 @@ private:
     }
 
     template <class Value>
-    [[nodiscard]] static result<void> put(nlohmann::json* place, Value&& value) {
+    [[nodiscard]] static result<void> put(Json* place, Value&& value) {
         if (place != nullptr) {
             *place = std::forward<Value>(value);
         }
         return {};
     }
 
-    [[nodiscard]] static result<void> take_simple(nlohmann::json* place, const cbor_head& head) {
+    [[nodiscard]] static result<void> take_simple(Json* place, const cbor_head& head) {
         if (head.info == cbor_false || head.info == cbor_true) {
             return put(place, head.info == cbor_true);
         }
@@ -186,7 +195,7 @@ private:
                                       : result<void>(not_json("undefined or another simple value"));
     }
 
-    [[nodiscard]] result<void> take_string(nlohmann::json* place, cbor_major major) {
+    [[nodiscard]] result<void> take_string(Json* place, cbor_major major) {
         const std::size_t start = cursor_.position();
         cbor_cursor passing = cursor_;
         if (passing.skip() && place != nullptr) {
@@ -203,11 +212,11 @@ private:
             return put(place, std::move(joined));
         }
         // Not json::binary(), which leaves a broken value behind where memory runs out in it.
-        nlohmann::json::binary_t bytes(nlohmann::json::binary_t::container_type(joined.begin(), joined.end()));
-        return put(place, nlohmann::json(std::move(bytes)));
+        typename Json::binary_t bytes(typename Json::binary_t::container_type(joined.begin(), joined.end()));
+        return put(place, Json(std::move(bytes)));
     }
 
-    [[nodiscard]] result<void> enter(nlohmann::json* place, bool is_map) {
+    [[nodiscard]] result<void> enter(Json* place, bool is_map) {
         container entered;
         entered.is_map = is_map;
         entered.value = place;
@@ -215,18 +224,18 @@ private:
             return {};
         }
         if (place != nullptr) {
-            if (!budget_.take_memory(std::max(sizeof(nlohmann::json::object_t), sizeof(nlohmann::json::array_t)) +
+            if (!budget_.take_memory(std::max(sizeof(typename Json::object_t), sizeof(typename Json::array_t)) +
                                      heap_bytes)) {
                 return too_large();
             }
-            *place = is_map ? nlohmann::json::object() : nlohmann::json::array();
+            *place = is_map ? Json::object() : Json::array();
         }
         open_.push_back(entered);
         return {};
     }
 
     /// Leaves the containers that end here, and finds where the next value goes; of a map, by its key.
-    [[nodiscard]] result<void> to_next_value(nlohmann::json*& place) {
+    [[nodiscard]] result<void> to_next_value(Json*& place) {
         while (!cursor_.failed() && !open_.empty()) {
             container& innermost = open_.back();
             if (cursor_.next(innermost.items)) {
@@ -237,7 +246,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_member(container& map, nlohmann::json*& place) {
+    [[nodiscard]] result<void> add_member(container& map, Json*& place) {
         const std::size_t start = cursor_.position();
         std::string key;
         if (!cursor_.read_joined(cbor_major::text, key)) {
@@ -246,7 +255,7 @@ private:
         if (map.value == nullptr) {
             return {};
         }
-        constexpr std::size_t node_bytes = sizeof(nlohmann::json::object_t::value_type) + 4 * sizeof(void*);
+        constexpr std::size_t node_bytes = sizeof(typename Json::object_t::value_type) + 4 * sizeof(void*);
         if (!budget_.take_memory(node_bytes + heap_bytes + (cursor_.position() - start))) {
             return too_large();
         }
@@ -256,21 +265,21 @@ private:
     }
 
     /// Grows the array by itself, so that what growing takes is known.
-    [[nodiscard]] result<void> add_item(container& array, nlohmann::json*& place) {
+    [[nodiscard]] result<void> add_item(container& array, Json*& place) {
         if (array.value == nullptr) {
             return {};
         }
-        auto& items = array.value->get_ref<nlohmann::json::array_t&>();
+        auto& items = array.value->template get_ref<typename Json::array_t&>();
         const std::size_t before = items.capacity();
         if (items.size() == before) {
             const bool is_claimed = !array.items.is_indefinite && before == 0; // at most as many as bytes were left
             const std::size_t wanted =
                 is_claimed ? static_cast<std::size_t>(array.items.remaining) + 1 : 2 * before + 4;
-            if (!budget_.take_memory(wanted * sizeof(nlohmann::json))) {
+            if (!budget_.take_memory(wanted * sizeof(Json))) {
                 return too_large();
             }
             items.reserve(wanted);
-            budget_.give_back(before * sizeof(nlohmann::json));
+            budget_.give_back(before * sizeof(Json));
         }
         array.value->emplace_back(nullptr);
         place = &items.back();
@@ -284,8 +293,9 @@ private:
 };
 
 /// Arrays and objects enclose one another no deeper than every reader allows. Never recurses, as all of nlohmann does.
-[[nodiscard]] inline bool is_shallow(const nlohmann::json& value, std::size_t max_depth) {
-    std::vector<std::pair<const nlohmann::json*, std::size_t>> open = {{&value, 1}};
+template <class Json>
+[[nodiscard]] bool is_shallow(const Json& value, std::size_t max_depth) {
+    std::vector<std::pair<const Json*, std::size_t>> open = {{&value, 1}};
     while (!open.empty()) {
         const auto [at, depth] = open.back();
         open.pop_back();
@@ -295,7 +305,7 @@ private:
         if (depth > max_depth) {
             return false;
         }
-        for (const nlohmann::json& each : *at) {
+        for (const Json& each : *at) {
             open.emplace_back(&each, depth + 1);
         }
     }
@@ -333,34 +343,37 @@ private:
 /// The value of one attribute. Byte strings become nlohmann's binary values. Never recurses.
 /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63: what JSON can't hold),
 /// duplicate_key (within the value), limit_exceeded (more than 16 MiB, or 257 MiB in memory), out_of_memory.
-[[nodiscard]] inline result<nlohmann::json> to_json(bytes_view cbor_value) {
-    return detail::guard_memory([&]() -> result<nlohmann::json> {
+template <class Json = nlohmann::json>
+[[nodiscard]] result<Json> to_json(bytes_view cbor_value) {
+    return detail::guard_memory([&]() -> result<Json> {
         detail::json_budget budget;
-        detail::unfinished_json made(nullptr);
-        result<void> built = detail::json_builder(cbor_value, budget).build(&made.value());
-        return built ? result<nlohmann::json>(std::move(made.value())) : std::move(built).error();
+        detail::unfinished_json<Json> made(nullptr);
+        result<void> built = detail::json_builder<Json>(cbor_value, budget).build(&made.value());
+        return built ? result<Json>(std::move(made.value())) : std::move(built).error();
     });
 }
 
 /// All attributes as one object. Errors: as of one value, the limits being those of all together; the sentence names
 /// the attribute.
-[[nodiscard]] inline result<nlohmann::json> to_json(const attributes_view& source) {
-    return detail::guard_memory([&]() -> result<nlohmann::json> {
+template <class Json = nlohmann::json>
+[[nodiscard]] result<Json> to_json(const attributes_view& source) {
+    return detail::guard_memory([&]() -> result<Json> {
         detail::json_budget budget;
-        detail::unfinished_json made(nlohmann::json::object());
+        detail::unfinished_json<Json> made(Json::object());
         for (const attribute& each : source) {
-            nlohmann::json& value = made.value()[std::string(each.key)];
-            if (result<void> built = detail::json_builder(each.cbor, budget).build(&value); !built) {
+            Json& value = made.value()[std::string(each.key)];
+            if (result<void> built = detail::json_builder<Json>(each.cbor, budget).build(&value); !built) {
                 return detail::in_attribute(each.key, built.error());
             }
         }
-        return result<nlohmann::json>(std::move(made.value()));
+        return result<Json>(std::move(made.value()));
     });
 }
 
 namespace detail {
 
-[[nodiscard]] inline result<attributes> made_of_json(const nlohmann::json& object) {
+template <class Json>
+[[nodiscard]] result<attributes> made_of_json(const Json& object) {
     constexpr std::size_t max_value_depth = max_cbor_depth - 4; // root, objects, object, attributes
     if (!object.is_object()) {
         return fail(errc::attribute_type, "attributes are made from a JSON object, not from {}", {object.type_name()});
@@ -371,9 +384,9 @@ namespace detail {
         if (!is_shallow(value, max_value_depth)) {
             return fail(errc::cbor_depth, "attribute {} is nested too deep", {in_quotes(key)});
         }
-        const std::vector<std::uint8_t> encoded = nlohmann::json::to_cbor(value);
+        const std::vector<std::uint8_t> encoded = Json::to_cbor(value);
         const bytes_view item = as_bytes(span<const std::uint8_t>(encoded));
-        if (result<void> valid = json_builder(item, budget).build(nullptr); !valid) {
+        if (result<void> valid = json_builder<Json>(item, budget).build(nullptr); !valid) {
             return in_attribute(key, valid.error());
         }
         if (result<void> set = out.set_cbor(key, with_shortest_floats(item)); !set) {
@@ -388,7 +401,8 @@ namespace detail {
 /// Attributes to write, one for each key of `object`. Errors: attribute_type if it is no object, or a value holds
 /// binary data with a subtype; cbor_depth; cbor_utf8; limit_exceeded (more than 16 MiB of CBOR in all); out_of_memory;
 /// the sentence names the attribute.
-[[nodiscard]] inline result<attributes> to_attributes(const nlohmann::json& object) {
+template <class Json = nlohmann::json> // which is not deduced: braces make one
+[[nodiscard]] result<attributes> to_attributes(const std::enable_if_t<true, Json>& object) {
     return detail::guard_memory([&] { return detail::made_of_json(object); });
 }
 
