@@ -236,7 +236,9 @@ TEST_CASE("a blob that is hashed in pieces is read no further than its source al
     const support::bytes content = support::counting(std::size_t{17} << 20);
     support::sample file;
     file.dtype("u8").shape({content.size()}).blob(content).component("digest", support::cbor::text("crc32c:00000000"));
-    const support::watched seen = support::watch(file.file(), false, ztensor::read_options().threads(1));
-    seen.source->first_failing_read = 0;
-    CHECK(support::refusal(seen.file.verify()) == ztensor::errc::io_error);
+    for (const unsigned threads : {1U, 2U}) {
+        const support::watched seen = support::watch(file.file());
+        seen.source->first_failing_read = 0;
+        CHECK(support::refusal(seen.file.verify(threads)) == ztensor::errc::io_error);
+    }
 }

@@ -17,15 +17,19 @@ watched_source::watched_source(const bytes& content, bool is_mapped)
 }
 
 ztensor::result<void> watched_source::read_at(std::uint64_t offset, ztensor::span<std::byte> destination) const {
-    const bool fails = reads.size() >= first_failing_read;
-    reads.push_back({offset, destination.size()});
-    if (fails) {
+    if (note({offset, destination.size()})) {
         return ztensor::error(failure, "the connection was lost");
     }
     REQUIRE(offset <= content_.size());
     REQUIRE(destination.size() <= content_.size() - offset);
     std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
     return {};
+}
+
+bool watched_source::note(const read_range& read) const {
+    const std::lock_guard<std::mutex> alone(noting_);
+    reads.push_back(read);
+    return reads.size() > first_failing_read;
 }
 
 ztensor::bytes_view watched_source::mapped() const noexcept {

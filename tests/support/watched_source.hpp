@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Content in memory that notes every read, and fails when it is told to.
+// Content in memory that notes every read, of whatever thread, and fails when it is told to.
 #ifndef ZTENSOR_TESTS_SUPPORT_WATCHED_SOURCE_HPP
 #define ZTENSOR_TESTS_SUPPORT_WATCHED_SOURCE_HPP
 
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <vector>
 
@@ -45,12 +46,16 @@ public:
     [[nodiscard]] ztensor::bytes_view mapped() const noexcept override;
     [[nodiscard]] ztensor::result<void> check_unchanged() const override;
 
-    mutable read_ranges reads; ///< those of nothing too
+    mutable read_ranges reads; ///< those of nothing too; to be looked at when no call is under way
     std::size_t first_failing_read = never;
     ztensor::errc failure = ztensor::errc::io_error;
     bool has_shrunk = false;
 
 private:
+    /// Whether this read is to fail.
+    [[nodiscard]] bool note(const read_range& read) const;
+
+    mutable std::mutex noting_;
     byte_vector content_;
     bool is_mapped_;
 };
