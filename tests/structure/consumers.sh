@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds and runs a consumer project in every way that the README names, or in those that are given; --list tells their
-# names. Works in a folder that it removes. CMAKE names another cmake than the one in the path.
+# names. Works in folders that it removes. CMAKE names another cmake than the one in the path, CONSUMER_JOBS how many
+# ways are gone at once, if not as many as there are processors.
 #
 # Status 77 with a line "SKIPPED: why" if one way alone was asked for and this machine lacks what it takes.
 set -euo pipefail
@@ -184,7 +185,7 @@ another_cmake() { # VERSION
     { python3 -m venv "$scratch/venv" && "$scratch/venv/bin/pip" install --quiet "cmake$1"; } >"$log" 2>&1 ||
         skip "the Python package index has no cmake$1 for this machine: $(tail -n 1 "$log")"
     "$scratch/venv/bin/cmake" --version
-    CMAKE=$scratch/venv/bin/cmake bash "$0" find_package_static add_subdirectory fetch_content_folder own_zstd
+    CMAKE=$scratch/venv/bin/cmake CONSUMER_JOBS=1 bash "$0" find_package_static add_subdirectory fetch_content_folder own_zstd
 }
 
 # ---- which of them
@@ -198,27 +199,25 @@ ways=("$@")
 if (($# == 0)); then
     mapfile -t ways <<<"$all"
 fi
+for way in "${ways[@]}"; do
+    grep -qx -- "$way" <<<"$all" || stop "No way is called $way: $0 --list"
+done
 
-run_way() ( # NAME: in a folder and a shell of its own
-    set -e
+# One alone: in a folder of its own.
+if ((${#ways[@]} == 1)); then
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
-    "way_$1"
-)
-failed=()
-for way in "${ways[@]}"; do
-    [[ $all == *"$way"* ]] || stop "No way is called $way: $0 --list"
-    echo "== consumer: $way"
-    status=0
-    # A command of its own: before || a function would go on after errors.
-    set +e
-    run_way "$way"
-    status=$?
-    set -e
-    if ((status == 77 && ${#ways[@]} == 1)); then
-        exit 77
-    elif ((status != 0 && status != 77)); then
-        failed+=("$way")
-    fi
-done
-((${#failed[@]} == 0)) || stop "Failed: ${failed[*]}"
+    "way_${ways[0]}"
+    exit
+fi
+
+# Several side by side, each a run of this script whose output stands together.
+report_way() { # SCRIPT WAY
+    local status=0 output
+    output=$(bash "$1" "$2" 2>&1) || status=$?
+    printf '== consumer: %s\n%s\n' "$2" "$output"
+    ((status == 0 || status == 77)) || { echo "Failed: $2" && return 1; }
+}
+export -f report_way
+printf '%s\0' "${ways[@]}" | xargs -0 -n 1 -P "${CONSUMER_JOBS:-$(nproc)}" bash -c 'report_way "$0" "$1"' "$0" ||
+    stop "Not every consumer was built and run."
