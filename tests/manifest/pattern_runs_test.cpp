@@ -7,10 +7,11 @@
 #include "support/cbor.hpp"
 
 #include <ztensor/detail/manifest/pattern.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <utility>
 #include <vector>
 
 namespace {
