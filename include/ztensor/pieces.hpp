@@ -34,16 +34,18 @@ struct piece_deleter {
 class component_pieces {
 public:
     /// Elements as they are stored, least significant byte first whatever the file's order; bools are 0 or 1.
-    /// Errors: unsupported_encoding, unknown_dtype (big-endian bytes of no known width), out_of_memory.
+    /// Errors: unsupported_encoding, out_of_memory; of big-endian bytes unknown_dtype (of no known width),
+    /// needs_byteswap (of another layout than dense), size_mismatch (no whole elements).
     [[nodiscard]] static result<component_pieces> open(const component_view& from);
 
     /// Elements converted to f64, f32, f16 or bf16, each rounded once, as read_as() does. Errors: invalid_argument for
-    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types, f4_e2m1), type_mismatch; as
-    /// open().
+    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types, f4_e2m1), type_mismatch,
+    /// size_mismatch; as open().
     [[nodiscard]] static result<component_pieces> open_as(const component_view& from, dtype floating);
 
-    /// The next whole elements, little-endian, valid until the next call; empty once all have been given. Errors:
-    /// digest_mismatch, decode_failed, decode_size, limit_exceeded, bad_bool, and what the source says; after one, the
+    /// The next elements, little-endian, valid until the next call; empty once all have been given. Whole ones, unless
+    /// they are stored bytes of a blob that holds indices as well. Errors: digest_mismatch, decode_failed, decode_size,
+    /// limit_exceeded, bad_bool, size_mismatch (where only decoding tells), and what the source says; after one, the
     /// same at every call.
     [[nodiscard]] result<bytes_view> next();
 

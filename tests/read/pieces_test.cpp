@@ -273,6 +273,27 @@ TEST_CASE("0.1: pieces of a blob that holds indices besides bools are what is st
           support::to_hex(support::to_vector(blob)));
 }
 
+TEST_CASE("0.1: a blob that holds indices comes in pieces as it is stored, and is not converted") {
+    for (const bool is_compressed : {false, true}) {
+        INFO(is_compressed);
+        const support::bytes both = support::little_endian({0, 1, 1}, 8) + support::little_endian(0, 8) +
+                                    (is_compressed ? "four" : "of eight"); // raw, its size is looked at
+        sample file(ztensor::generation::v0_1);
+        file.dtype("f64").shape({2, 3}).object("format", support::cbor::text("sparse"));
+        file.object("sparse_format", support::cbor::text("csr"));
+        is_compressed ? file.zstd_blob(zstd::frame_of(both), both.size()) : file.blob(both);
+        const auto from = support::open_bytes(file.file());
+        REQUIRE(from);
+        const component_view blob = *(*from->begin()).begin();
+        const joined_pieces stored = join(component_pieces::open(blob));
+        CHECK_FALSE(stored.code);
+        CHECK(stored.content == both);
+        CHECK(blob.read_little_endian().value() == support::to_vector(both));
+        CHECK(join(component_pieces::open_as(blob, dtype::f64)).code == errc::type_mismatch);
+        CHECK(blob.read_as<double>().error().code() == errc::type_mismatch);
+    }
+}
+
 TEST_CASE(
     "pieces of a broken blob tell of what breaks it, unless the digest tells of damage or the rest can't be read") {
     sample file;

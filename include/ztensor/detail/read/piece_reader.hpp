@@ -137,20 +137,24 @@ private:
         const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
         return std::min(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed));
     }
-    [[nodiscard]] std::size_t width() const noexcept { return component_.dtype ? width_bytes(*component_.dtype) : 1; }
+    /// Else bytes are given as they are, of which a blob need not hold whole elements: in 0.1 it may hold indices, too.
+    [[nodiscard]] bool takes_elements() const noexcept { return converts_ || component_.is_big_endian; }
+    [[nodiscard]] std::size_t width() const noexcept { return takes_elements() ? width_bytes(*component_.dtype) : 1; }
 
     [[nodiscard]] result<void> check() const {
         if (result<void> known = check_encoding(file_, component_); !known) {
             return known;
         }
-        if (!component_.dtype && (converts_ || component_.is_big_endian)) {
+        if (!takes_elements()) {
+            return {};
+        }
+        if (!component_.dtype) {
             return unknown_dtype(file_, component_);
         }
-        if (component_.is_big_endian) {
-            const element_request elements{*component_.dtype, {}, width(), 1, false};
-            if (result<void> valid = check_element_type(file_, component_, elements); !valid) {
-                return valid;
-            }
+        const element_request elements{*component_.dtype, {}, width(), 1, false};
+        const result<std::optional<std::uint64_t>> count = count_elements(file_, component_, elements);
+        if (!count) {
+            return count.error();
         }
         return converts_ ? check_conversion() : result<void>();
     }
