@@ -140,13 +140,15 @@ private:
         record_array<std::uint64_t> keys;
         find_sort_keys(keys);
         const bool is_2 = version == format_version::v2;
-        sort_positions({order.data(), order.size()}, [&](std::uint32_t a, std::uint32_t b) {
-            const std::string_view one = name(a), other = name(b);
-            if (is_2 && one.size() != other.size()) {
-                return one.size() < other.size();
-            }
-            return keys[a] != keys[b] ? keys[a] < keys[b] : one < other;
-        });
+        record_array<std::uint32_t> scratch;
+        sort_positions({order.data(), order.size()}, {scratch.extend(size()), size()},
+                       [&](std::uint32_t a, std::uint32_t b) {
+                           const std::string_view one = name(a), other = name(b);
+                           if (is_2 && one.size() != other.size()) {
+                               return one.size() < other.size();
+                           }
+                           return keys[a] != keys[b] ? keys[a] < keys[b] : one < other;
+                       });
     }
 
     /// Of each name the eight bytes behind what all names start with, as a number that compares as they do: most names
