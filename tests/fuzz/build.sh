@@ -17,7 +17,7 @@ afl) compiler=afl-clang-fast++ coverage='' edges='' link=-fsanitize=fuzzer ;; # 
 *) echo "what is $engine?" >&2 && exit 2 ;;
 esac
 targets=(open_and_read zstd_component layouts digests_and_names round_trip append_edit history version_2 pieces exports
-         sets shards)
+         sets shards ways)
 foreign_targets=(foreign_safetensors foreign_npy foreign_npz foreign_gguf foreign_pt foreign_onnx)
 # What takes microseconds is built header-only, so that there are no more counters to look at after each input than
 # its own code has, and is guided by edges alone: that makes it several times as fast.
