@@ -186,6 +186,7 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
         return true;
     }
     if (cpu.pclmul && bytes.size() >= crc32c_least_for_pclmul) {
+        zero_upper_halves(cpu);
         crc = crc32c_pclmul(crc, bytes);
         return true;
     }

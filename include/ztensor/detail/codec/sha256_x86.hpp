@@ -221,6 +221,7 @@ __attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx
 [[nodiscard]] inline bool sha256_by_instructions(sha256_lane& lane, std::size_t block_count,
                                                  const cpu_features& cpu) noexcept {
     if (cpu.sha) {
+        zero_upper_halves(cpu);
         sha256_ni(&lane, block_count, std::index_sequence<0>());
         return true;
     }
@@ -234,11 +235,12 @@ __attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx
 /// The same of several messages: of as many as the answer says, of the first ones.
 [[nodiscard]] inline std::size_t sha256_several_by_instructions(span<sha256_lane> lanes, std::size_t block_count,
                                                                 const cpu_features& cpu) noexcept {
-    if (cpu.sha && lanes.size() >= 3) {
-        sha256_ni(lanes.data(), block_count, std::index_sequence<0, 1, 2>());
-        return 3;
-    }
     if (cpu.sha) {
+        zero_upper_halves(cpu);
+        if (lanes.size() >= 3) {
+            sha256_ni(lanes.data(), block_count, std::index_sequence<0, 1, 2>());
+            return 3;
+        }
         sha256_ni(lanes.data(), block_count, std::index_sequence<0, 1>());
         return 2;
     }

@@ -266,6 +266,7 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
         return fail(errc::size_mismatch, "{} bytes of {} do not make the {} elements asked for",
                     {source_host_order.size(), name(storage), count});
     }
+    zero_upper_halves(host_cpu());
     if (number_bytes == sizeof(float)) {
         convert_all(source_host_order, storage, logical_type, as_writable_elements<float>(destination));
     } else {
