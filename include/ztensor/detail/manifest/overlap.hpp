@@ -7,6 +7,8 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/os/memory.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,14 +23,13 @@ struct blob_range {
     std::uint64_t length;
 };
 
-/// Sorts by offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the
-/// rule, and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit`
-/// bits are 0.
-ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::uint64_t most, unsigned first_bit) {
+/// By offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the rule,
+/// and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits
+/// are 0. `scratch` has room for as many; what is given lies there or in place of the blobs.
+[[nodiscard]] ZTENSOR_COLD inline span<const blob_range>
+sorted_by_offset(span<blob_range> blobs, span<blob_range> scratch, std::uint64_t most, unsigned first_bit) noexcept {
     constexpr unsigned digit_bits = 11;
     constexpr std::size_t digits = std::size_t{1} << digit_bits;
-    record_array<blob_range> sorted;
-    sorted.assign_zeros(blobs.size());
     for (unsigned shift = first_bit; shift < 64 && most >> shift != 0; shift += digit_bits) {
         std::uint32_t begins[digits] = {};
         for (const blob_range& each : blobs) {
@@ -39,10 +40,11 @@ ZTENSOR_COLD inline void sort_by_offset(record_array<blob_range>& blobs, std::ui
             before += std::exchange(begin, before);
         }
         for (const blob_range& each : blobs) {
-            sorted[begins[each.offset >> shift & (digits - 1)]++] = each;
+            scratch[begins[each.offset >> shift & (digits - 1)]++] = each;
         }
-        blobs.swap(sorted);
+        std::swap(blobs, scratch);
     }
+    return blobs;
 }
 
 /// Looks at blobs in the order of their offsets.
@@ -82,15 +84,17 @@ private:
     const std::size_t count = index.components.size() + manifests;
     const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range));
     if (has_memory_to_spare) {
-        record_array<blob_range> blobs;
-        blobs.reserve(count);
+        record_array<blob_range> memory;
+        const span<blob_range> room(memory.extend(2 * count), 2 * count);
+        advise_huge_pages(room.data(), room.size_bytes());
+        std::size_t blobs = 0;
         for (std::size_t i = 0; i < count; ++i) {
             if (blob_at(i).length != 0) {
-                blobs.push_back(blob_at(i));
+                room[blobs++] = blob_at(i);
             }
         }
-        sort_by_offset(blobs, blobs_end, index.alignment_bytes == 1 ? 0 : 6);
-        for (const blob_range& blob : blobs) {
+        for (const blob_range& blob : sorted_by_offset(room.first(blobs), room.subspan(count, blobs), blobs_end,
+                                                       index.alignment_bytes == 1 ? 0 : 6)) {
             if (overlaps(blob)) {
                 return true;
             }
