@@ -38,7 +38,7 @@ compile() { # FOLDER SOURCE FLAG...
 }
 {
     compile objects cmake/ztensor -DZTENSOR_COMPILED "${watched[@]}" $coverage
-    for name in "${targets[@]}" "${foreign_targets[@]}" walk foreign; do
+    for name in "${targets[@]}" "${foreign_targets[@]}" walk every_way foreign; do
         compile objects "tests/fuzz/$name" -DZTENSOR_COMPILED "${watched[@]}" $coverage
     done
     for name in "${quick_targets[@]}"; do
@@ -61,10 +61,10 @@ for name in "${shared[@]}"; do
     quick_common+=("$out/objects/quick/$(basename "$name").o")
 done
 for name in "${targets[@]}"; do
-    link_target "$name" "$out/objects/$name.o" "$out"/objects/{walk,ztensor}.o "${common[@]}"
+    link_target "$name" "$out/objects/$name.o" "$out"/objects/{walk,every_way,ztensor}.o "${common[@]}"
 done
 for name in "${foreign_targets[@]}"; do
-    link_target "$name" "$out/objects/$name.o" "$out"/objects/{foreign,walk,ztensor}.o "${common[@]}"
+    link_target "$name" "$out/objects/$name.o" "$out"/objects/{foreign,walk,every_way,ztensor}.o "${common[@]}"
 done
 for name in "${quick_targets[@]}"; do
     link_target "$name" "$out/objects/quick/$name.o" "${quick_common[@]}"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz/foreign.hpp"
 
+#include "fuzz/every_way.hpp"
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/memory_source.hpp"
 #include "fuzz/walk.hpp"
@@ -23,6 +24,8 @@ void fuzzing::try_foreign(ztensor::bytes_view input, const char* name) {
     if (!source) {
         return;
     }
+    ask_every_way(*file);
+    ask_every_way(*source);
     std::size_t count = 0;
     for (const ztensor::object_view object : *source) {
         const auto weights = object.read_as<float>();

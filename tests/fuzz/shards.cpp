@@ -2,6 +2,7 @@
 //
 // Any bytes as the manifest of a root of version 2 beside shards that are there (those of tests/corpus/v2/sharded): it
 // is refused with a sentence, or opens, mapped and by positional reads alike, and everything can be asked for.
+#include "fuzz/every_way.hpp"
 #include "fuzz/file_around_2.hpp"
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/walk.hpp"
@@ -65,5 +66,7 @@ void fuzzing::try_input(ztensor::bytes_view input) {
             break;
         }
     }
+    ask_every_way(*mapped);
+    ask_every_way(*positional);
     static_cast<void>(mapped->verify(1));
 }

@@ -2,6 +2,7 @@
 //
 // Any bytes as a manifest of version 2, between blobs of zeros and a footer with the right hash: read by patterns it is
 // what the general way makes of it, and a file that opens can be asked for everything in it.
+#include "fuzz/every_way.hpp"
 #include "fuzz/file_around_2.hpp"
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/walk.hpp"
@@ -58,5 +59,6 @@ void fuzzing::try_input(ztensor::bytes_view input) {
         return;
     }
     walk(content, *file);
+    ask_every_way(*file);
     static_cast<void>(file->verify(1));
 }
