@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Bulk conversion of stored elements. What is expected stands here as literals, or is computed from the index alone.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/openings.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/read/convert.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>
@@ -318,6 +321,61 @@ TEST_CASE("every pattern of every small float converts to the bits of its own co
     check_every_pattern<ztensor::float8_e5m2>();
     check_every_pattern<ztensor::float8_e4m3fnuz>();
     check_every_pattern<ztensor::float8_e5m2fnuz>();
+}
+
+namespace {
+
+/// Of every length, to every place between two aligned ones.
+template <class Small>
+void check_past_cache() {
+    constexpr float untouched = 7.25F;
+    std::vector<Small> elements;
+    for (std::uint32_t i = 0; i < 80; ++i) {
+        elements.push_back(Small::from_bits(static_cast<std::uint16_t>(0x7f70 + i * 0x0333))); // NaN among them
+    }
+    const std::vector<std::byte> stored = memory_bytes(elements);
+    for (std::size_t before = 0; before < 9; ++before) {
+        for (std::size_t count = 0; count <= elements.size(); ++count) {
+            std::vector<float> memory(before + elements.size() + 8, untouched);
+            std::vector<float> expected = memory;
+            for (std::size_t i = 0; i < count; ++i) {
+                expected[before + i] = static_cast<float>(elements[i]);
+            }
+            const bytes_view source = bytes_view(stored).first(count * sizeof(Small));
+            const span<float> place = span<float>(memory).subspan(before, count);
+            REQUIRE(convert_elements(source, ztensor::element_traits<Small>::storage, "",
+                                     ztensor::detail::as_writable_bytes(place), sizeof(float),
+                                     ztensor::detail::number_store::past_cache));
+            REQUIRE(memory_bytes(memory) == memory_bytes(expected));
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("numbers that go past the cache are those that stay in it, and no others are touched") {
+    check_past_cache<float16>();
+    check_past_cache<bfloat16>();
+}
+
+TEST_CASE("large tensors are converted into memory that starts anywhere as they are into a vector") {
+    const std::size_t count = (std::size_t{1} << 20) + 4321; // some 4 MiB of floats
+    std::string stored;
+    for (std::size_t i = 0; i < count; ++i) {
+        stored += support::little_endian(i * 0x9e37 & 0xffff, 2);
+    }
+    for (const char* const dtype : {"f16", "bf16"}) {
+        CAPTURE(dtype);
+        const ztensor::reader file = support::opened(support::sample().dtype(dtype).shape({count}).blob(stored).file());
+        const std::vector<float> expected = file.read_as<float>("w").value();
+        std::vector<float> memory(count + 3);
+        const span<float> place = span<float>(memory).subspan(3);
+        REQUIRE(file.read_as_into("w", place));
+        CHECK(std::memcmp(place.data(), expected.data(), count * sizeof(float)) == 0);
+        std::fill(memory.begin(), memory.end(), 0.0F);
+        REQUIRE(ztensor::load_plan(file).add_as("w", place).run(ztensor::load_options().threads(2)));
+        CHECK(std::memcmp(place.data(), expected.data(), count * sizeof(float)) == 0);
+    }
 }
 
 TEST_CASE("narrow elements at the end of the memory for their numbers are converted in place") {

@@ -15,6 +15,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,59 +53,118 @@ void convert_each(bytes_view source, span<To> destination) noexcept {
     }
 }
 
+/// Where numbers are written. Past the cache, memory is not read before it is written, and what lies in the cache
+/// stays.
+enum class number_store : bool { cached, past_cache };
+
 // Halves and bfloats as floats by wider instructions than every x86 has: 2.2 times (bfloats) and 6 times (halves) as
 // fast in cache, and as fast as memory (0.9 of memcpy) outside it. How many elements are done; convert_each does the
 // rest, and all of them on other processors. Bit for bit what the scalar types give: NaN keeps sign and payload and
 // becomes quiet.
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+using eight_floats = float __attribute__((vector_size(32)));
+
+/// Past the cache, `destination` is aligned.
+template <number_store Store>
+__attribute__((target("avx"), always_inline)) inline void store_eight(float* destination,
+                                                                      eight_floats numbers) noexcept {
+    if constexpr (Store == number_store::past_cache) {
+#if defined(__clang__)
+        __builtin_nontemporal_store(numbers, static_cast<eight_floats*>(static_cast<void*>(destination)));
+#else
+        __builtin_ia32_movntps256(destination, numbers);
+#endif
+    } else {
+        std::memcpy(destination, &numbers, sizeof(numbers));
+    }
+}
+
+template <number_store Store>
 __attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_view source,
                                                                         span<float> destination) noexcept {
-    using eight_shorts = std::uint16_t __attribute__((vector_size(16)));
+    using sixteen_shorts = std::int16_t __attribute__((vector_size(32)));
+    using eight_shorts = std::int16_t __attribute__((vector_size(16)));
     using eight_words = std::int32_t __attribute__((vector_size(32)));
     std::size_t done = 0;
-    for (; destination.size() - done >= 8; done += 8) {
-        eight_shorts patterns;
+    for (; destination.size() - done >= 16; done += 16) {
+        sixteen_shorts patterns;
         std::memcpy(&patterns, source.data() + done * sizeof(bfloat16), sizeof(patterns));
-        const eight_words floats = __builtin_convertvector(patterns, eight_words) << 16;
-        const eight_words is_nan = (floats & 0x7fff'ffff) > 0x7f80'0000; // all ones where it is
-        const eight_words quiet = floats | (is_nan & 0x0040'0000);
-        std::memcpy(destination.data() + done, &quiet, sizeof(quiet));
+        const sixteen_shorts is_nan = (patterns & 0x7fff) > 0x7f80; // all ones where it is
+        const sixteen_shorts quiet = patterns | (is_nan & 0x0040);
+        eight_shorts halves[2];
+        std::memcpy(halves, &quiet, sizeof(quiet));
+        for (std::size_t i = 0; i < 2; ++i) {
+#if defined(__clang__)
+            const eight_words words = __builtin_convertvector(halves[i], eight_words);
+#else
+            const eight_words words = __builtin_ia32_pmovzxwd256(halves[i]); // GCC 12 widens in four steps
+#endif
+            const eight_words floats = words << 16;
+            eight_floats numbers;
+            std::memcpy(&numbers, &floats, sizeof(numbers));
+            store_eight<Store>(destination.data() + done + 8 * i, numbers);
+        }
     }
     return done;
 }
 
+template <number_store Store>
 __attribute__((target("avx,f16c"))) inline std::size_t convert_halves_f16c(bytes_view source,
                                                                            span<float> destination) noexcept {
     using eight_halves = short __attribute__((vector_size(16)));
-    using eight_floats = float __attribute__((vector_size(32)));
     std::size_t done = 0;
     for (; destination.size() - done >= 8; done += 8) {
         eight_halves halves;
         std::memcpy(&halves, source.data() + done * sizeof(float16), sizeof(halves));
-        const eight_floats floats = __builtin_ia32_vcvtph2ps256(halves);
-        std::memcpy(destination.data() + done, &floats, sizeof(floats));
+        store_eight<Store>(destination.data() + done, __builtin_ia32_vcvtph2ps256(halves));
     }
     return done;
 }
 
-[[nodiscard]] inline std::size_t convert_wide(bytes_view source, dtype storage, span<float> destination) noexcept {
+template <number_store Store>
+[[nodiscard]] std::size_t convert_wide(bytes_view source, dtype storage, span<float> destination) noexcept {
     if (storage == dtype::bf16) {
-        return host_cpu().avx2 ? convert_bfloats_avx2(source, destination) : 0;
+        return host_cpu().avx2 ? convert_bfloats_avx2<Store>(source, destination) : 0;
     }
-    return host_cpu().f16c ? convert_halves_f16c(source, destination) : 0;
+    return host_cpu().f16c ? convert_halves_f16c<Store>(source, destination) : 0;
+}
+
+/// Other threads see what was written past the cache before what is written after it.
+__attribute__((target("sse"))) inline void finish_past_cache() noexcept {
+    __builtin_ia32_sfence();
 }
 #else
+template <number_store>
 [[nodiscard]] constexpr std::size_t convert_wide(bytes_view, dtype, span<float>) noexcept {
     return 0;
 }
+inline void finish_past_cache() noexcept {
+}
 #endif
+
+/// As convert_wide() does, behind what comes before the first aligned place.
+template <class Stored>
+[[nodiscard]] std::size_t convert_past_cache(bytes_view source, dtype storage, span<float> destination) noexcept {
+    constexpr std::size_t alignment = 32;
+    const auto before = static_cast<std::size_t>(-address_of(destination.data()) % alignment / sizeof(float));
+    const std::size_t first = std::min<std::size_t>(before, destination.size());
+    convert_each<Stored>(source.first(first * sizeof(Stored)), destination.first(first));
+    const std::size_t done = convert_wide<number_store::past_cache>(source.subspan(first * sizeof(Stored)), storage,
+                                                                    destination.subspan(first));
+    finish_past_cache();
+    return first + done;
+}
 
 /// Of 16-bit floats.
 template <class Stored, class To>
-void convert_short_floats(bytes_view source, dtype storage, span<To> destination) noexcept {
+void convert_short_floats(bytes_view source, dtype storage, span<To> destination, number_store store) noexcept {
     std::size_t done = 0;
     if constexpr (std::is_same_v<To, float>) {
-        done = convert_wide(source, storage, destination);
+        if (store == number_store::past_cache) {
+            done = convert_past_cache<Stored>(source, storage, destination);
+        } else {
+            done = convert_wide<number_store::cached>(source, storage, destination);
+        }
     }
     convert_each<Stored>(source.subspan(done * sizeof(Stored)), destination.subspan(done));
 }
@@ -158,16 +218,16 @@ template <class Float8>
 }
 
 template <class To>
-void convert_stored(bytes_view source, dtype storage, span<To> destination) noexcept {
+void convert_stored(bytes_view source, dtype storage, span<To> destination, number_store store) noexcept {
     switch (storage) {
     case dtype::f64:
         return convert_each<double>(source, destination);
     case dtype::f32:
         return convert_each<float>(source, destination);
     case dtype::f16:
-        return convert_short_floats<float16>(source, storage, destination);
+        return convert_short_floats<float16>(source, storage, destination, store);
     case dtype::bf16:
-        return convert_short_floats<bfloat16>(source, storage, destination);
+        return convert_short_floats<bfloat16>(source, storage, destination, store);
     case dtype::i64:
         return convert_each<std::int64_t>(source, destination);
     case dtype::i32:
@@ -208,10 +268,11 @@ void convert_float8(bytes_view source, const float8_values& values, span<To> des
 }
 
 template <class To>
-void convert_all(bytes_view source, dtype storage, std::string_view logical_type, span<To> destination) noexcept {
+void convert_all(bytes_view source, dtype storage, std::string_view logical_type, span<To> destination,
+                 number_store store) noexcept {
     const float8_values* const values = find_float8(logical_type);
     if (values == nullptr) {
-        return convert_stored(source, storage, destination);
+        return convert_stored(source, storage, destination, store);
     }
     convert_float8(source, *values, destination);
 }
@@ -241,9 +302,10 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
 /// Converts every element of `source_host_order` to a float or double, as `number_bytes` says, and writes it to the
 /// same place of `destination`, which is memory of such.
 ///
-/// The source may start at any address and must be in the host's byte order. It may be the last part of the
-/// destination, if its elements are no wider than the numbers: each block is copied before numbers take its place. An
-/// empty logical type, or one that repeats the name of the storage type, means the stored elements themselves.
+/// The source may start at any address and must be in the host's byte order. Unless numbers go past the cache, which
+/// only floats made of 16-bit floats do, it may be the last part of the destination, if its elements are no wider than
+/// the numbers: each block is copied before numbers take its place. An empty logical type, or one that repeats the name
+/// of the storage type, means the stored elements themselves.
 ///
 /// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and
 /// u64 beyond 2^53, and i32, u32 and f64 for float, may lose their last bits, and f64 beyond float's range becomes
@@ -255,7 +317,8 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
 /// exactly destination.size() elements.
 [[nodiscard]] inline result<void> convert_elements(bytes_view source_host_order, dtype storage,
                                                    std::string_view logical_type, span<std::byte> destination,
-                                                   std::size_t number_bytes) {
+                                                   std::size_t number_bytes,
+                                                   number_store store = number_store::cached) {
     result<void> convertible = check_convertible(storage, logical_type);
     if (!convertible) {
         return convertible;
@@ -268,9 +331,9 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
     }
     zero_upper_halves(host_cpu());
     if (number_bytes == sizeof(float)) {
-        convert_all(source_host_order, storage, logical_type, as_writable_elements<float>(destination));
+        convert_all(source_host_order, storage, logical_type, as_writable_elements<float>(destination), store);
     } else {
-        convert_all(source_host_order, storage, logical_type, as_writable_elements<double>(destination));
+        convert_all(source_host_order, storage, logical_type, as_writable_elements<double>(destination), store);
     }
     return {};
 }
