@@ -79,30 +79,38 @@ __attribute__((target("avx"), always_inline)) inline void store_eight(float* des
     }
 }
 
+using eight_words = std::uint32_t __attribute__((vector_size(32)));
+
+[[nodiscard]] __attribute__((target("avx2"), always_inline)) inline eight_words
+widen_eight(const std::int16_t* patterns) noexcept {
+#if defined(__clang__)
+    std::uint16_t __attribute__((vector_size(16))) eight;
+    std::memcpy(&eight, patterns, sizeof(eight));
+    return __builtin_convertvector(eight, eight_words);
+#else // which takes GCC 12 four steps
+    short __attribute__((vector_size(16))) eight;
+    std::memcpy(&eight, patterns, sizeof(eight));
+    return (eight_words)__builtin_ia32_pmovzxwd256(eight);
+#endif
+}
+
 template <number_store Store>
 __attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_view source,
                                                                         span<float> destination) noexcept {
     using sixteen_shorts = std::int16_t __attribute__((vector_size(32)));
-    using eight_shorts = std::int16_t __attribute__((vector_size(16)));
-    using eight_words = std::int32_t __attribute__((vector_size(32)));
     std::size_t done = 0;
     for (; destination.size() - done >= 16; done += 16) {
         sixteen_shorts patterns;
         std::memcpy(&patterns, source.data() + done * sizeof(bfloat16), sizeof(patterns));
         const sixteen_shorts is_nan = (patterns & 0x7fff) > 0x7f80; // all ones where it is
         const sixteen_shorts quiet = patterns | (is_nan & 0x0040);
-        eight_shorts halves[2];
-        std::memcpy(halves, &quiet, sizeof(quiet));
-        for (std::size_t i = 0; i < 2; ++i) {
-#if defined(__clang__)
-            const eight_words words = __builtin_convertvector(halves[i], eight_words);
-#else
-            const eight_words words = __builtin_ia32_pmovzxwd256(halves[i]); // GCC 12 widens in four steps
-#endif
-            const eight_words floats = words << 16;
+        std::int16_t quiet_patterns[16];
+        std::memcpy(quiet_patterns, &quiet, sizeof(quiet));
+        for (std::size_t first = 0; first < 16; first += 8) {
+            const eight_words floats = widen_eight(quiet_patterns + first) << 16;
             eight_floats numbers;
             std::memcpy(&numbers, &floats, sizeof(numbers));
-            store_eight<Store>(destination.data() + done + 8 * i, numbers);
+            store_eight<Store>(destination.data() + done + first, numbers);
         }
     }
     return done;
