@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Names → positions: open addressing over 32-bit slots, hashed with a seed that no file's author can know.
+// Names → positions: open addressing over 64-bit slots, hashed with a seed that no file's author can know.
 #ifndef ZTENSOR_DETAIL_MANIFEST_NAME_TABLE_HPP
 #define ZTENSOR_DETAIL_MANIFEST_NAME_TABLE_HPP
 
