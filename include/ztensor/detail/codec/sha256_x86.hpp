@@ -86,7 +86,9 @@ __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_round
 
 template <std::size_t... Stream>
 __attribute__((target("sha,sse4.1"))) ZTENSOR_NOINLINE inline void
-sha256_ni(sha256_lane* lanes, std::size_t block_count, std::index_sequence<Stream...>) noexcept {
+sha256_ni(sha256_lane* lanes, std::size_t block_count, const cpu_features& cpu,
+          std::index_sequence<Stream...>) noexcept {
+    zero_upper_halves(cpu);
     sha256_ni_stream streams[sizeof...(Stream)];
     (sha256_ni_load(streams[Stream], lanes[Stream].state), ...);
     for (; block_count != 0; --block_count) {
@@ -221,8 +223,7 @@ __attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx
 [[nodiscard]] inline bool sha256_by_instructions(sha256_lane& lane, std::size_t block_count,
                                                  const cpu_features& cpu) noexcept {
     if (cpu.sha) {
-        zero_upper_halves(cpu);
-        sha256_ni(&lane, block_count, std::index_sequence<0>());
+        sha256_ni(&lane, block_count, cpu, std::index_sequence<0>());
         return true;
     }
     if (cpu.avx2_bmi2 && block_count >= sha256_least_for_avx2) {
@@ -235,13 +236,12 @@ __attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx
 /// The same of several messages: of as many as the answer says, of the first ones.
 [[nodiscard]] inline std::size_t sha256_several_by_instructions(span<sha256_lane> lanes, std::size_t block_count,
                                                                 const cpu_features& cpu) noexcept {
+    if (cpu.sha && lanes.size() >= 3) {
+        sha256_ni(lanes.data(), block_count, cpu, std::index_sequence<0, 1, 2>());
+        return 3;
+    }
     if (cpu.sha) {
-        zero_upper_halves(cpu);
-        if (lanes.size() >= 3) {
-            sha256_ni(lanes.data(), block_count, std::index_sequence<0, 1, 2>());
-            return 3;
-        }
-        sha256_ni(lanes.data(), block_count, std::index_sequence<0, 1>());
+        sha256_ni(lanes.data(), block_count, cpu, std::index_sequence<0, 1>());
         return 2;
     }
     if (cpu.avx2_bmi2) {
