@@ -31,6 +31,16 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
     return answer;
 }
 
+/// No link, no terminal, and without waiting on what is no file. Of a file that somebody reads under a lease
+/// (os_reading::take_lease) it waits until they are done, which takes moments.
+[[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
+                                                         int access) {
+    constexpr int with_care = O_NOFOLLOW | O_NOCTTY;
+    const os_answer<os_handle> opened = open_handle_in(directory, name, access | with_care | O_NONBLOCK);
+    return opened.failure == std::errc::operation_would_block ? open_handle_in(directory, name, access | with_care)
+                                                              : opened;
+}
+
 [[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(const native_path& path) {
     std::string target(256, '\0');
     for (;;) {
@@ -128,11 +138,10 @@ public:
     }
 
     os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
-        constexpr int with_care = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
         // For reading too, where that may be: blobs of version 2 are compared with those that are in the file.
-        os_answer<os_handle> opened = open_handle_in(directory, name, (writes ? O_RDWR : O_RDONLY) | with_care);
+        os_answer<os_handle> opened = open_with_care(directory, name, writes ? O_RDWR : O_RDONLY);
         const bool is_for_writing_alone = writes && opened.failure == std::errc::permission_denied;
-        return is_for_writing_alone ? open_handle_in(directory, name, O_WRONLY | with_care) : opened;
+        return is_for_writing_alone ? open_with_care(directory, name, O_WRONLY) : opened;
     }
 
     // Of the open file, not of the process: two writers within one process meet, too, and a child that is forked off
