@@ -45,7 +45,7 @@ public:
 
     /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
     /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
-    /// (Of its own mapped files it does not: they can change, so that only views look at the mapping.)
+    /// (Of its own mapped files it does so only under a lease, for they can change; besides, views look at the mapping.)
     [[nodiscard]] virtual bytes_view mapped() const noexcept { return {}; }
 
     /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if they are fewer than size() by
@@ -78,6 +78,12 @@ private:
         }
         return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
     }
+    /// The same of a range that stays as it is until let_go(), which a file's can do; of the latter `offset` is that of
+    /// a range that is held.
+    [[nodiscard]] virtual std::optional<bytes_view> hold(std::uint64_t offset, std::uint64_t length) const noexcept {
+        return range_in_memory(offset, length, true);
+    }
+    virtual void let_go(std::uint64_t /*offset*/) const noexcept {}
     /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
     /// The range is made when it is asked for, and reading it piece by piece may mean to make it anew each time.

@@ -24,8 +24,13 @@ struct ways_of_2;    // in write/
 
 /// How a file's bytes are reached. What reads, decodes or verifies does so by positional reads into memory of its own,
 /// in every mode: a file that becomes shorter meanwhile is errc::file_changed, one that is rewritten is read as it is
-/// then (digest_mismatch, where it has digests and they are checked), and one that grows is read as before. Only views
-/// look at a mapping, and slices of raw data in runs below 4 KiB, after a look at the file's length.
+/// then (digest_mismatch, where it has digests and they are checked), and one that grows is read as before. Views look
+/// at a mapping, and so do slices of raw data in runs below 4 KiB, after a look at the file's length.
+///
+/// On Linux, large tensors of a mapped file are copied, converted and decoded from the mapping where the system has all
+/// of them in its memory and grants a lease: whoever wants to write to the file or cut it off then waits until the call
+/// is done with so much (some milliseconds, a second at most). Where it grants none, because the file is somebody
+/// else's, is open for writing, or lies on a file system without leases, the reads are positional.
 enum class io_mode : std::uint8_t {
     /// Mapped where the system can, else positional reads; reader::is_mapped() says which.
     automatic,

@@ -2,10 +2,12 @@
 //
 // Plans: everything at once gives what one by one gives, whatever it is cut into; all problems are told before a byte
 // is read; and failures, cancellations and exceptions end a plan with no thread left behind.
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 #include "support/writing.hpp"
 #include "support/zt_builder.hpp"
@@ -325,18 +327,26 @@ TEST_CASE("damage ends a plan with its name, and leaves no bools but 0 and 1") {
     }
 }
 
-TEST_CASE("a frame larger than the staging memory is refused") {
+TEST_CASE("a frame larger than the staging memory is refused, where it must be staged") {
     ztensor::writer out = ztensor::writer::to_memory().value();
     const std::vector<std::int32_t> numbers = small_numbers(4000000);
     out.add("w", {4000000}, numbers, store().zstd()).value();
     out.finish().value();
-    const reader file = reader::from_bytes(out.take_bytes()).value();
+    const std::vector<std::byte> content = out.take_bytes();
+    const support::temp_dir directory;
+    support::write_file(directory / "f.zt", support::as_string(content));
     std::vector<std::int32_t> into(4000000);
-    load_plan plan(file);
-    plan.add("w", into);
-    CHECK(outcome(plan.run(load_options().max_staging_bytes(1 << 18))) == "limit_exceeded");
-    CHECK(outcome(plan.run()) == "ok");
-    CHECK(into == numbers);
+    for (const bool is_file : {true, false}) {
+        CAPTURE(is_file);
+        const reader file = is_file ? reader::open(directory / "f.zt").value()
+                                    : reader::from_bytes(ztensor::bytes_view(content)).value();
+        load_plan plan(file);
+        plan.add("w", into);
+        CHECK(outcome(plan.run(load_options().max_staging_bytes(1 << 18))) == (is_file ? "limit_exceeded" : "ok"));
+        std::fill(into.begin(), into.end(), 0);
+        CHECK(outcome(plan.run()) == "ok");
+        CHECK(into == numbers);
+    }
 }
 
 TEST_CASE("read_all gives every dense object in memory of its own") {

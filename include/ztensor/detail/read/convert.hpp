@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
@@ -136,17 +137,10 @@ template <number_store Store>
     }
     return host_cpu().f16c ? convert_halves_f16c<Store>(source, destination) : 0;
 }
-
-/// Other threads see what was written past the cache before what is written after it.
-__attribute__((target("sse"))) inline void finish_past_cache() noexcept {
-    __builtin_ia32_sfence();
-}
 #else
 template <number_store>
 [[nodiscard]] constexpr std::size_t convert_wide(bytes_view, dtype, span<float>) noexcept {
     return 0;
-}
-inline void finish_past_cache() noexcept {
 }
 #endif
 

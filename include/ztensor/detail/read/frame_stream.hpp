@@ -11,6 +11,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -40,9 +41,14 @@ public:
     /// `destination` has exactly the component's decoded length. No thread holds more than `most_frame_bytes` of the
     /// blob at once.
     frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
-                 std::uint64_t most_frame_bytes = ~std::uint64_t{0})
+                 std::uint64_t most_frame_bytes)
+        : frame_stream(file, component, destination, most_frame_bytes, stable_blob(file, component)) {}
+
+    /// The same of a blob that lies in memory, if `stable` is one, and stays there as long as this.
+    frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
+                 std::uint64_t most_frame_bytes, std::optional<bytes_view> stable)
         : file_(file), component_(component), destination_(destination), most_frame_bytes_(most_frame_bytes),
-          stable_(stable_blob(file, component)), walker_(component.length), check_(file, component) {}
+          stable_(stable), walker_(component.length), check_(file, component) {}
 
     /// How many turns there may be.
     [[nodiscard]] std::size_t most_turns() const noexcept {
@@ -60,7 +66,7 @@ public:
                 return false;
             }
             is_over_ = true; // if reading fails
-            result<frames> next = stable_ ? read_stable_frames(memory) : read_frames(memory);
+            result<frames> next = stable_ ? find_frames() : read_frames(memory);
             if (!next) {
                 failure_ = std::move(next).error();
                 return true;
@@ -136,14 +142,13 @@ private:
         return read;
     }
 
-    /// One whole frame or more of a blob in memory, whose heads are looked at there: so it is known what is to be read.
-    /// Heads that are others by then make an error when the frames are decoded.
-    [[nodiscard]] ZTENSOR_COLD result<frames> read_stable_frames(thread_memory& memory) {
-        std::size_t held = 0;
+    /// One whole frame or more of a blob in memory, to be decoded where it lies.
+    [[nodiscard]] ZTENSOR_COLD result<frames> find_frames() {
         const std::uint64_t begin = read_bytes_;
         std::uint64_t end = begin;
         std::uint64_t content_bytes = 0;
         if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
+            source_failed_ = true;
             return std::move(unchanged).error();
         }
         while (has_known_frame_ || (!has_unsized_frame_ && !walker_.is_at_end() && end - begin < least_bytes)) {
@@ -155,21 +160,30 @@ private:
                 }
                 has_unsized_frame_ = found.content_bytes == zstd_frame::unknown;
                 has_known_frame_ = *is_frame;
-            } else if (end != begin && found.end - begin > most_frame_bytes_) {
-                break; // the next turn has room for it
             } else {
                 end = found.end;
                 content_bytes += std::min(found.content_bytes, ~std::uint64_t{0} - content_bytes);
                 has_known_frame_ = false;
             }
         }
-        if (has_unsized_frame_ && end == begin) {
-            return read_rest(memory, held, begin, end, content_bytes);
+        const bool is_rest = has_unsized_frame_ && end == begin; // of a frame that does not say what it holds
+        const bytes_view stored = take_in_place(begin, is_rest ? component_.length : end);
+        if (!is_rest) {
+            return carry_rest(stored, stored.size(), content_bytes);
         }
-        if (result<void> read = read_on(memory, held, end - begin); !read) {
-            return std::move(read).error();
+        const frames all{stored, destination_.subspan(decoded_bytes_)};
+        decoded_bytes_ = destination_.size();
+        return all;
+    }
+
+    [[nodiscard]] bytes_view take_in_place(std::uint64_t begin, std::uint64_t end) noexcept {
+        const bytes_view stored =
+            stable_->subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+        read_bytes_ = end;
+        if (check_.is_wanted()) {
+            check_.take(stored);
         }
-        return carry_rest(memory.first(held), held, content_bytes);
+        return stored;
     }
 
     /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
@@ -246,7 +260,7 @@ private:
     }
 
     /// The first `whole` bytes are frames, and the others go to the next turn.
-    [[nodiscard]] ZTENSOR_COLD result<frames> carry_rest(span<std::byte> held, std::size_t whole,
+    [[nodiscard]] ZTENSOR_COLD result<frames> carry_rest(bytes_view held, std::size_t whole,
                                                          std::uint64_t content_bytes) {
         if (whole == 0) { // a frame must have been found, or found broken
             return fail(errc::decode_failed, "the zstd blob is cut off");
@@ -308,7 +322,13 @@ private:
     if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
         return allowed;
     }
-    frame_stream stream(file, component, destination);
+    // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
+    constexpr std::uint64_t most_held_bytes = std::uint64_t{256} << 20; // by then others may wait for a second
+    const held_bytes held = component.length <= most_held_bytes
+                                ? held_bytes(*file.source, component.offset, component.length)
+                                : held_bytes();
+    const std::optional<bytes_view> in_place = held ? std::optional(*held) : std::nullopt;
+    frame_stream stream(file, component, destination, ~std::uint64_t{0}, in_place);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {
         }

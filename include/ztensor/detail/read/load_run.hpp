@@ -10,6 +10,7 @@
 #include <ztensor/detail/os/threads.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
+#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -237,7 +238,7 @@ private:
         }
         const span<std::byte> place =
             destination.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-        result<void> read = file_.source->read_at(target.offset + begin, place);
+        result<void> read = read_bulk(*file_.source, target.offset + begin, place);
         return read ? to_host(*target.component, target.wanted->request, place) : read;
     }
 

@@ -16,6 +16,7 @@
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -105,35 +106,13 @@ public:
     /// elements give; `check` takes in what they are made of.
     [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check,
                                            number_store store) const {
-        const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
         const std::size_t count = numbers.size() / converted_bytes();
-        const std::optional<bytes_view> stable = stable_source(check);
-        if (stable) {
-            if (result<void> unchanged = file_.source->check_unchanged(); !unchanged) {
-                return unchanged;
+        for (std::size_t done = 0; done < count; done += most_at_once()) {
+            const stretch all = hold(first + done, std::min(count - done, most_at_once()), check);
+            const span<std::byte> place = numbers.subspan(done * converted_bytes(), all.elements * converted_bytes());
+            if (result<void> converted = convert_part(all, 0, place, check, store); !converted) {
+                return converted;
             }
-        }
-        thread_memory memory;
-        if (!stable && !memory.reserve(std::min(block_elements, count) * stored_.size_bytes)) {
-            return fail(errc::out_of_memory, "no memory for a block of elements");
-        }
-        for (std::size_t done = 0; done < count; done += block_elements) {
-            const std::size_t elements = std::min(block_elements, count - done);
-            const std::uint64_t from = (first + done) * stored_.size_bytes;
-            const std::size_t bytes = elements * stored_.size_bytes;
-            bytes_view block;
-            if (stable) {
-                block = stable->subspan(static_cast<std::size_t>(from), bytes);
-            } else {
-                if (result<void> read = read_checked(file_, component_, from, memory.first(bytes), check); !read) {
-                    return read;
-                }
-                if (result<void> valid = to_host(memory.first(bytes), first + done); !valid) {
-                    return valid;
-                }
-                block = memory.first(bytes);
-            }
-            convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()), store);
         }
         return {};
     }
@@ -213,14 +192,19 @@ public:
         }
         advise_large_memory(numbers.reserve(numbers.owner, total), total * number_bytes_);
         blob_check check(file_, component_);
-        const std::size_t piece = cached_piece_bytes / converted_bytes() * numbers_per_element_;
-        for (std::size_t done = 0; done < total; done += piece) {
-            const std::size_t more = std::min(piece, total - done);
-            const span<std::byte> memory = numbers.resize(numbers.owner, done + more);
-            if (result<void> read = convert_raw(done / numbers_per_element_, memory.last(more * number_bytes_), check,
-                                                number_store::cached); // where zeros have just been written
-                !read) {
-                return read;
+        const std::size_t piece = cached_piece_bytes / converted_bytes(); // elements
+        const std::size_t elements = total / numbers_per_element_;
+        for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {
+            const stretch all = hold(begin, std::min(elements - begin, most_at_once()), check);
+            for (std::size_t done = 0; done < all.elements; done += piece) {
+                const std::size_t more = std::min(piece, all.elements - done);
+                const span<std::byte> memory =
+                    numbers.resize(numbers.owner, (begin + done + more) * numbers_per_element_);
+                result<void> read = convert_part(all, done, memory.last(more * converted_bytes()), check,
+                                                 number_store::cached); // where zeros have just been written
+                if (!read) {
+                    return read;
+                }
             }
         }
         return check.finish();
@@ -246,11 +230,65 @@ private:
                    : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}", {found, block_count_});
     }
 
-    /// The blob where it lies, if its bytes can be converted there: each is looked at once and any value will do.
-    [[nodiscard]] std::optional<bytes_view> stable_source(const blob_check& check) const noexcept {
+    /// Elements can be converted where they lie: in the host's order, and nothing is to be checked.
+    [[nodiscard]] bool converts_in_place(const blob_check& check) const noexcept {
         const bool is_swapped = is_foreign_order(component_) && stored_.size_bytes > 1;
-        const bool is_checked = check.is_wanted() || holds_bools(component_);
-        return is_swapped || is_checked ? std::nullopt : stable_blob(file_, component_);
+        return !is_swapped && !check.is_wanted() && !holds_bools(component_);
+    }
+
+    /// Stored elements, as many as a file may be held for.
+    struct stretch {
+        std::uint64_t first;
+        std::size_t elements;
+        held_bytes held; ///< if they can be converted where they lie
+    };
+    [[nodiscard]] std::size_t most_at_once() const noexcept {
+        constexpr std::size_t most_bytes = std::size_t{64} << 20;
+        return most_bytes / stored_.size_bytes;
+    }
+    [[nodiscard]] stretch hold(std::uint64_t first, std::size_t elements, const blob_check& check) const noexcept {
+        const std::uint64_t offset = component_.offset + first * stored_.size_bytes;
+        return {first, elements,
+                converts_in_place(check) ? held_bytes(*file_.source, offset, elements * stored_.size_bytes)
+                                         : held_bytes()};
+    }
+
+    /// As convert_raw(), of those in a stretch from `skipped` on.
+    [[nodiscard]] result<void> convert_part(const stretch& all, std::size_t skipped, span<std::byte> numbers,
+                                            blob_check& check, number_store store) const {
+        if (!all.held) {
+            return convert_in_blocks(all.first + skipped, numbers, check, store);
+        }
+        if (result<void> unchanged = skipped == 0 ? file_.source->check_unchanged() : result<void>(); !unchanged) {
+            return unchanged;
+        }
+        const std::size_t bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
+        convert((*all.held).subspan(skipped * stored_.size_bytes, bytes), numbers, store);
+        return {};
+    }
+
+    /// The same, read into memory of our own in blocks.
+    [[nodiscard]] result<void> convert_in_blocks(std::uint64_t first, span<std::byte> numbers, blob_check& check,
+                                                 number_store store) const {
+        const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
+        const std::size_t count = numbers.size() / converted_bytes();
+        thread_memory memory;
+        if (!memory.reserve(std::min(block_elements, count) * stored_.size_bytes)) {
+            return fail(errc::out_of_memory, "no memory for a block of elements");
+        }
+        for (std::size_t done = 0; done < count; done += block_elements) {
+            const std::size_t elements = std::min(block_elements, count - done);
+            const span<std::byte> block = memory.first(elements * stored_.size_bytes);
+            const std::uint64_t from = (first + done) * stored_.size_bytes;
+            if (result<void> read = read_checked(file_, component_, from, block, check); !read) {
+                return read;
+            }
+            if (result<void> valid = to_host(block, first + done); !valid) {
+                return valid;
+            }
+            convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()), store);
+        }
+        return {};
     }
 
     /// `first` is the position of the first of them in the tensor.

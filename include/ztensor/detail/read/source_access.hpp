@@ -27,6 +27,12 @@ struct source_access {
                                                                 std::uint64_t length) noexcept {
         return source.range_in_memory(offset, length, false);
     }
+    /// The range where it lies, if nobody changes it or takes it away before let_go(); else nothing. See held_bytes.
+    [[nodiscard]] static std::optional<bytes_view> hold(const byte_source& source, std::uint64_t offset,
+                                                        std::uint64_t length) noexcept {
+        return source.hold(offset, length);
+    }
+    static void let_go(const byte_source& source, std::uint64_t offset) noexcept { source.let_go(offset); }
     /// Something of it can be viewed.
     [[nodiscard]] static bool is_mapped(const byte_source& source) noexcept {
         return source.size() != 0 && mapped_range(source, 0, 1);

@@ -10,6 +10,8 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/shared_lease.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -20,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +40,8 @@ namespace detail {
     return fail(errc::out_of_bounds, "{} bytes were asked for, of a source that holds {}", {length, size}).at(offset);
 }
 
-/// A file, mapped or not. Positional reads never go through the mapping, so that they report errors and truncation
-/// where touching the mapping would end the process.
+/// A file, mapped or not. read_at() never goes through the mapping, so that it reports errors and truncation where
+/// touching the mapping would end the process.
 class file_source final : public byte_source {
 public:
     /// `path` is for messages only. Nothing is mapped before somebody asks: mapping and unmapping a file takes longer
@@ -105,9 +108,32 @@ private:
     }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
 
+    /// Under a lease, and if it is in the system's memory: a disk that fails is an error of read_at(), where looking at
+    /// the mapping would end the process.
+    [[nodiscard]] ZTENSOR_COLD std::optional<bytes_view> hold(std::uint64_t offset,
+                                                              std::uint64_t length) const noexcept override {
+        constexpr std::uint64_t few_bytes = std::uint64_t{256} << 10; // which are read in less time than a lease takes
+        if (length < few_bytes) {
+            return std::nullopt;
+        }
+        const std::optional<bytes_view> range = source_access::mapped_range(*this, offset, length);
+        if (!range || !lease_.take(file_.os(), file_.handle())) {
+            return std::nullopt;
+        }
+        if (file_.is_whole() && file_.os().is_cached(*range)) {
+            return range;
+        }
+        let_go(offset);
+        return std::nullopt;
+    }
+    ZTENSOR_COLD void let_go(std::uint64_t /*offset*/) const noexcept override {
+        lease_.give_back(file_.os(), file_.handle());
+    }
+
     file file_;
     std::string path_;
     mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
+    mutable shared_lease lease_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.

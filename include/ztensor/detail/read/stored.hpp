@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -228,7 +229,9 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
     for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
         const span<std::byte> piece = destination.subspan(at, std::min(piece_bytes, destination.size() - at));
-        if (result<void> read = file.source->read_at(component.offset + from + at, piece); !read) {
+        result<void> read = check.is_wanted() ? file.source->read_at(component.offset + from + at, piece)
+                                              : read_bulk(*file.source, component.offset + from + at, piece);
+        if (!read) {
             return read;
         }
         if (check.is_wanted()) {
