@@ -45,7 +45,7 @@ public:
 
     /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
     /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
-    /// (Of its own mapped files it does so only under a lease, for they can change; besides, views look at the mapping.)
+    /// (Of its own mapped files it does so only under a lease, for they can change. Views look at the mapping, too.)
     [[nodiscard]] virtual bytes_view mapped() const noexcept { return {}; }
 
     /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if they are fewer than size() by
@@ -78,8 +78,8 @@ private:
         }
         return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
     }
-    /// The same of a range that stays as it is until let_go(), which a file's can do; of the latter `offset` is that of
-    /// a range that is held.
+    /// The range where it lies in memory, if it stays as it is until let_go(offset), which is called once for each of
+    /// them; else nothing.
     [[nodiscard]] virtual std::optional<bytes_view> hold(std::uint64_t offset, std::uint64_t length) const noexcept {
         return range_in_memory(offset, length, true);
     }

@@ -327,7 +327,7 @@ private:
     const held_bytes held = component.length <= most_held_bytes
                                 ? held_bytes(*file.source, component.offset, component.length)
                                 : held_bytes();
-    const std::optional<bytes_view> in_place = held ? std::optional(*held) : std::nullopt;
+    const std::optional<bytes_view> in_place = held ? std::optional(*held) : stable_blob(file, component);
     frame_stream stream(file, component, destination, ~std::uint64_t{0}, in_place);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {

@@ -113,7 +113,8 @@ private:
     [[nodiscard]] ZTENSOR_COLD std::optional<bytes_view> hold(std::uint64_t offset,
                                                               std::uint64_t length) const noexcept override {
         constexpr std::uint64_t few_bytes = std::uint64_t{256} << 10; // which are read in less time than a lease takes
-        if (length < few_bytes) {
+        const bool may_map = sizeof(void*) > 4 || mapped_.load(std::memory_order_acquire) != nullptr;
+        if (length < few_bytes || !may_map) { // where addresses are scarce, views alone are worth the whole file's
             return std::nullopt;
         }
         const std::optional<bytes_view> range = source_access::mapped_range(*this, offset, length);
