@@ -176,6 +176,10 @@ class RulesCanFail(unittest.TestCase):
         for chain in chains:
             for before, name in zip(chain, chain[1:]):
                 self.assertIn(before, house.reachable(graph, name))
+        self.assertEqual([["a", "d"]], headers_alone.chains_of(graph, ["a", "d"]))
+        in_a_circle = headers_alone.chains_of({"a": ["b"], "b": ["a"], "c": ["a"]})
+        self.assertEqual(sorted(map(len, in_a_circle)), [1, 2])
+        self.assertNotIn(["a", "b"], map(sorted, in_a_circle))
 
 
 if __name__ == "__main__":
