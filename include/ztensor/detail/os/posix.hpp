@@ -322,7 +322,7 @@ public:
 #if defined(F_SETLEASE) && defined(F_SETSIG)
     ZTENSOR_COLD bool is_cached(bytes_view mapped) noexcept override {
         const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-        const std::size_t before = address_of(mapped.data()) % page_bytes;
+        const auto before = static_cast<std::size_t>(address_of(mapped.data()) % page_bytes);
         auto* next = const_cast<std::byte*>(mapped.data()) - before;
         std::size_t pages = (before + mapped.size() + page_bytes - 1) / page_bytes;
         while (pages != 0) {
