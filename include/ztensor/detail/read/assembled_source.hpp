@@ -118,12 +118,12 @@ public:
 
     void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
         if (const part* const from = part_of(offset, length); from != nullptr && from->source != nullptr) {
-            from->source->prefetch(from->offset + (offset - from->begin), length);
+            from->source->prefetch(from->there(offset), length);
         }
     }
     void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
         if (const part* const from = part_of(offset, length); from != nullptr && from->source != nullptr) {
-            from->source->evict(from->offset + (offset - from->begin), length);
+            from->source->evict(from->there(offset), length);
         }
     }
 
@@ -134,6 +134,9 @@ private:
         std::uint64_t offset;      ///< in the source
         const byte_source* source; ///< null: it is made
         const made_bytes* made;
+
+        /// In the source, of an offset in this.
+        [[nodiscard]] std::uint64_t there(std::uint64_t here) const noexcept { return offset + (here - begin); }
     };
 
     /// What was made, for whoever reads it piece by piece.
@@ -232,19 +235,18 @@ private:
         if (from == nullptr || from->source == nullptr) {
             return std::nullopt;
         }
-        const std::uint64_t there = from->offset + (offset - from->begin);
-        return must_stay ? source_access::stable_range(*from->source, there, length)
-                         : source_access::mapped_range(*from->source, there, length);
+        return must_stay ? source_access::stable_range(*from->source, from->there(offset), length)
+                         : source_access::mapped_range(*from->source, from->there(offset), length);
     }
     [[nodiscard]] std::optional<bytes_view> hold(std::uint64_t offset, std::uint64_t length) const noexcept override {
         const part* const from = part_of(offset, length);
         return from != nullptr && from->source != nullptr
-                   ? source_access::hold(*from->source, from->offset + (offset - from->begin), length)
+                   ? source_access::hold(*from->source, from->there(offset), length)
                    : std::nullopt;
     }
     void let_go(std::uint64_t offset) const noexcept override {
         const part& from = parts_[part_at(offset)];
-        source_access::let_go(*from.source, from.offset + (offset - from.begin));
+        source_access::let_go(*from.source, from.there(offset));
     }
     [[nodiscard]] bool reads_files() const noexcept override {
         return std::any_of(sources_.begin(), sources_.end(),
