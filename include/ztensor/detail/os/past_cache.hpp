@@ -15,6 +15,9 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// More than a core's own cache keeps.
+inline constexpr std::size_t past_cache_bytes = std::size_t{4} << 20;
+
 #if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
 /// Other threads see what was written past the cache before what is written after it.
 __attribute__((target("sse"))) inline void finish_past_cache() noexcept {

@@ -45,9 +45,6 @@ private:
     std::optional<bytes_view> bytes_;
 };
 
-/// More than a core's own cache keeps.
-inline constexpr std::size_t past_cache_bytes = std::size_t{4} << 20;
-
 /// As byte_source::read_at(), for bytes that are not looked at soon. What lies in memory as part of a mapped file is
 /// copied from there, past the cache where it is much: with a std::vector as destination in half of the time that the
 /// system takes, in 0.7 of it with memory aligned like the file (256 MiB, Zen 4).

@@ -12,6 +12,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -98,8 +99,8 @@ public:
     /// For memory that was not just written: more than a core's own cache keeps goes past it, which takes 0.8 of the
     /// time.
     [[nodiscard]] number_store best_store() const noexcept {
-        constexpr std::uint64_t large_bytes = std::uint64_t{4} << 20;
-        return count().value_or(0) >= large_bytes / number_bytes_ ? number_store::past_cache : number_store::cached;
+        return count().value_or(0) >= past_cache_bytes / number_bytes_ ? number_store::past_cache
+                                                                       : number_store::cached;
     }
 
     /// Numbers of raw data, from what the `first` element gives on, as many as `numbers` holds, which is what whole
