@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Files that are cut off, rewritten and appended to under an open reader. What reads gives a value or an error, in
-// every mode; views look at the mapping, and they alone.
+// every mode; views look at the mapping, and what reads does so only where the system makes others wait.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/openings.hpp"

@@ -123,6 +123,13 @@ TEST_CASE("nothing is held that others may change or cut off, that lies on the d
     if (support::cuts_mapped_files) {
         std::filesystem::resize_file(file.directory / "f", all - 1);
         CHECK(!is_held(file, 0, holding::mebibyte));
+
+        constexpr std::uint64_t most = 256 * holding::mebibyte; // for which others may wait
+        std::filesystem::resize_file(file.directory / "f", most + 1);
+        file.source = holding::open_source(file.directory / "f", holding::io_mode::mapped, file.os).value();
+        file.os.cached_bytes = most + 1;
+        CHECK(is_held(file, 1, most));
+        CHECK(!is_held(file, 0, most + 1));
     }
 }
 

@@ -38,13 +38,8 @@ public:
     /// Blobs below this are decoded at once.
     static constexpr std::uint64_t smallest_blob_bytes = std::uint64_t{512} << 10;
 
-    /// `destination` has exactly the component's decoded length. No thread holds more than `most_frame_bytes` of the
-    /// blob at once.
-    frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
-                 std::uint64_t most_frame_bytes)
-        : frame_stream(file, component, destination, most_frame_bytes, stable_blob(file, component)) {}
-
-    /// The same of a blob that lies in memory, if `stable` is one, and stays there as long as this.
+    /// `destination` has exactly the component's decoded length. `stable` is the blob, if it lies in memory and stays
+    /// as it is as long as this; of another one no thread holds more than `most_frame_bytes` at once.
     frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
                  std::uint64_t most_frame_bytes, std::optional<bytes_view> stable)
         : file_(file), component_(component), destination_(destination), most_frame_bytes_(most_frame_bytes),
@@ -323,12 +318,8 @@ private:
         return allowed;
     }
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
-    constexpr std::uint64_t most_held_bytes = std::uint64_t{256} << 20; // by then others may wait for a second
-    const held_bytes held = component.length <= most_held_bytes
-                                ? held_bytes(*file.source, component.offset, component.length)
-                                : held_bytes();
-    const std::optional<bytes_view> in_place = held ? std::optional(*held) : stable_blob(file, component);
-    frame_stream stream(file, component, destination, ~std::uint64_t{0}, in_place);
+    const held_bytes held(*file.source, component.offset, component.length);
+    frame_stream stream(file, component, destination, ~std::uint64_t{0}, held.range());
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {
         }

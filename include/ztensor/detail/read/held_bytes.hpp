@@ -38,6 +38,7 @@ public:
 
     [[nodiscard]] explicit operator bool() const noexcept { return bytes_.has_value(); }
     [[nodiscard]] bytes_view operator*() const noexcept { return *bytes_; }
+    [[nodiscard]] const std::optional<bytes_view>& range() const noexcept { return bytes_; }
 
 private:
     const byte_source* source_ = nullptr;

@@ -37,7 +37,8 @@ namespace detail {
 /// A large zstd blob that several threads decode.
 struct shared_blob {
     shared_blob(const opened_file& file, const load_target& of, span<std::byte> decoded, std::uint64_t most_frame_bytes)
-        : target(of), elements(decoded), frames(file, *of.component, decoded, most_frame_bytes) {}
+        : target(of), elements(decoded),
+          frames(file, *of.component, decoded, most_frame_bytes, stable_blob(file, *of.component)) {}
 
     const load_target& target;
     span<std::byte> elements; ///< as they are stored: the destination, or its end

@@ -112,9 +112,11 @@ private:
     /// the mapping would end the process.
     [[nodiscard]] ZTENSOR_COLD std::optional<bytes_view> hold(std::uint64_t offset,
                                                               std::uint64_t length) const noexcept override {
-        constexpr std::uint64_t few_bytes = std::uint64_t{256} << 10; // which are read in less time than a lease takes
+        constexpr std::uint64_t few_bytes = std::uint64_t{256} << 10;  // which are read in less time than a lease takes
+        constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20; // by then others may wait for a second
+        // Where addresses are scarce, views alone are worth those of the whole file.
         const bool may_map = sizeof(void*) > 4 || mapped_.load(std::memory_order_acquire) != nullptr;
-        if (length < few_bytes || !may_map) { // where addresses are scarce, views alone are worth the whole file's
+        if (length < few_bytes || length > most_bytes || !may_map) {
             return std::nullopt;
         }
         const std::optional<bytes_view> range = source_access::mapped_range(*this, offset, length);
