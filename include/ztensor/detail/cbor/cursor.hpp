@@ -23,6 +23,18 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// How many bytes the item takes that starts with `first`, if that tells: a number, a simple value or a short string,
+/// as nearly all are; else 0.
+[[nodiscard]] inline std::size_t short_item_bytes(std::byte first) noexcept {
+    constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
+    const unsigned major = std::to_integer<unsigned>(first) >> 5, info = std::to_integer<unsigned>(first) & 31;
+    if (info < 24 && (enclosing_majors >> major & 1) == 0) {
+        return 1 + ((string_majors >> major & 1) != 0 ? info : 0);
+    }
+    const bool is_number = info >= 24 && info < 28 && (number_majors >> major & 1) != 0;
+    return is_number ? 1 + (std::size_t{1} << (info - 24)) : 0;
+}
+
 /// Walks CBOR items from the front. Every call returns false after the first fault, which stays: a caller may make
 /// several calls and look at failed() once. Never allocates, never recurses, never reads past the end, and takes
 /// time linear in the bytes it passes over.
@@ -209,24 +221,10 @@ private:
         }
     }
 
-    /// Passes over the next item if its first byte tells how long it is: a number, a simple value or a short string,
-    /// as nearly all are; else stays where it is.
+    /// Passes over the next item if it is a short one; else stays where it is.
     [[nodiscard]] bool pass_short_item() noexcept {
-        constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
-        if (at_ == end_) {
-            return false;
-        }
-        const auto first = std::to_integer<unsigned>(*at_);
-        const unsigned major = first >> 5, info = first & 31;
-        std::size_t size = 1;
-        if (info < 24 && (enclosing_majors >> major & 1) == 0) {
-            size += (string_majors >> major & 1) != 0 ? info : 0;
-        } else if (info >= 24 && info < 28 && (number_majors >> major & 1) != 0) {
-            size += std::size_t{1} << (info - 24);
-        } else {
-            return false;
-        }
-        if (remaining() < size) {
+        const std::size_t size = at_ != end_ ? short_item_bytes(*at_) : 0;
+        if (size == 0 || remaining() < size) {
             return false; // what is said of that is said elsewhere
         }
         at_ += size;
