@@ -135,10 +135,11 @@ crc32c_fold(crc32c_octet earlier, crc32c_octet powers, crc32c_octet later) noexc
 
 inline constexpr std::size_t crc32c_least_for_avx512 = 512;
 
-/// Of crc32c_least_for_avx512 bytes or more, or at least 256. Reads 4 KiB ahead of itself: 1.6 times as fast from DRAM.
+/// Of crc32c_least_for_avx512 bytes or more, or at least 256. Reads ahead of itself: 1.07 times as fast from the memory of
+/// a Xeon, where 4 KiB ahead would be slower than none, and 1.6 times from that of an EPYC, measured with 4 KiB.
 [[nodiscard]] __attribute__((target("avx512f,vpclmulqdq,sse4.2"))) ZTENSOR_NOINLINE inline std::uint32_t
 crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
-    constexpr std::size_t step = sizeof(crc32c_octet);
+    constexpr std::size_t step = sizeof(crc32c_octet), ahead = 3072;
     constexpr long long far_first = crc32c_power_for_first(4 * 8 * step);
     constexpr long long far_second = crc32c_power_for_second(4 * 8 * step);
     constexpr long long near_first = crc32c_power_for_first(8 * step);
@@ -154,10 +155,10 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
     crc32c_octet c = crc32c_load_octet(at + 2 * step);
     crc32c_octet d = crc32c_load_octet(at + 3 * step);
     for (at += 4 * step; static_cast<std::size_t>(end - at) >= 4 * step; at += 4 * step) {
-        __builtin_prefetch(at + 4096);
-        __builtin_prefetch(at + 4096 + step);
-        __builtin_prefetch(at + 4096 + 2 * step);
-        __builtin_prefetch(at + 4096 + 3 * step);
+        __builtin_prefetch(at + ahead);
+        __builtin_prefetch(at + ahead + step);
+        __builtin_prefetch(at + ahead + 2 * step);
+        __builtin_prefetch(at + ahead + 3 * step);
         a = crc32c_fold(a, by_four, crc32c_load_octet(at));
         b = crc32c_fold(b, by_four, crc32c_load_octet(at + step));
         c = crc32c_fold(c, by_four, crc32c_load_octet(at + 2 * step));
