@@ -11,7 +11,6 @@
 #include "support/writing.hpp"
 
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/sources.hpp>
@@ -203,29 +202,6 @@ TEST_CASE("large reads are the same where the file is held, where it is not, and
         }
         CHECK(support::outcome(ztensor::detail::read_bulk(*source, 1, ztensor::span<std::byte>(memory).first(size))) ==
               "out_of_bounds");
-    }
-}
-
-TEST_CASE("what is copied past the cache arrives whole, and nothing beside it") {
-    const support::bytes content = support::as_string(support::noise(512));
-    for (std::size_t size = 0; size <= 300; ++size) {
-        for (std::size_t misaligned = 0; misaligned <= 64; misaligned += size % 7 == 0 ? 1 : 13) {
-            std::vector<std::byte> memory(400, std::byte{0xee});
-            const ztensor::bytes_view from = support::bytes_of(content).subspan(misaligned % 5, size);
-            ztensor::detail::copy_past_cache(from, ztensor::span<std::byte>(memory).subspan(misaligned));
-            const std::vector<std::byte> copied(memory.begin() + static_cast<std::ptrdiff_t>(misaligned),
-                                                memory.begin() + static_cast<std::ptrdiff_t>(misaligned + size));
-            CHECK(support::as_string(copied) == support::as_string(from));
-            std::size_t untouched = 0;
-            for (const std::byte each : memory) {
-                untouched += each == std::byte{0xee} ? 1 : 0;
-            }
-            std::size_t alike = 0;
-            for (const std::byte each : from) {
-                alike += each == std::byte{0xee} ? 1 : 0;
-            }
-            CHECK(untouched == memory.size() - size + alike);
-        }
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory written past the cache: it is not read before it is written, and what lies in the cache stays.
+// Much memory at once: written past the cache, so that it is not read before and what lies in the cache stays, and read
+// ahead of, which the processor does by itself for a page at a time.
 #ifndef ZTENSOR_DETAIL_OS_PAST_CACHE_HPP
 #define ZTENSOR_DETAIL_OS_PAST_CACHE_HPP
 
 #include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -28,34 +30,87 @@ inline void finish_past_cache() noexcept {
 }
 #endif
 
-/// Copies all of `from` into the beginning of `to`, which it does not overlap: what a core's own cache could not keep.
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-inline void copy_past_cache(bytes_view from, span<std::byte> to) noexcept {
-    using four_floats = float __attribute__((vector_size(16)));
-    constexpr std::size_t line_bytes = 64;
+using four_floats = float __attribute__((vector_size(16)));
+
+[[nodiscard]] inline four_floats load_four(const std::byte* from) noexcept {
+    four_floats loaded;
+    std::memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
+template <bool IsPastCache>
+void store_four(four_floats value, std::byte* aligned) noexcept {
+    auto* const place = static_cast<four_floats*>(static_cast<void*>(aligned));
+    if constexpr (!IsPastCache) {
+        *place = value;
+    } else {
+#if defined(__clang__)
+        __builtin_nontemporal_store(value, place);
+#else
+        __builtin_ia32_movntps(static_cast<float*>(static_cast<void*>(place)), value);
+#endif
+    }
+}
+
+/// Copies all of `from` into the beginning of `to`, which it does not overlap: past the cache, or through it where the
+/// lines of `to` lie in it.
+template <bool IsPastCache>
+void copy_lines(bytes_view from, span<std::byte> to) noexcept {
+    constexpr std::size_t line_bytes = 64, ahead = 4096;
     const std::size_t before = static_cast<std::size_t>(-address_of(to.data())) % line_bytes;
     std::size_t done = std::min(before, from.size());
     std::memcpy(to.data(), from.data(), done);
     for (; from.size() - done >= line_bytes; done += line_bytes) {
-        four_floats line[line_bytes / sizeof(four_floats)];
-        std::memcpy(line, from.data() + done, sizeof(line));
-        auto* const place = static_cast<four_floats*>(static_cast<void*>(to.data() + done));
-        for (std::size_t i = 0; i < sizeof(line) / sizeof(line[0]); ++i) {
-#if defined(__clang__)
-            __builtin_nontemporal_store(line[i], place + i);
-#else
-            __builtin_ia32_movntps(static_cast<float*>(static_cast<void*>(place + i)), line[i]);
-#endif
+        const std::byte* const line = from.data() + done;
+        std::byte* const place = to.data() + done;
+        if constexpr (!IsPastCache) {
+            __builtin_prefetch(line + ahead, 0, 2); // without, a compiler makes std::memcpy of it
         }
+        const four_floats first = load_four(line), second = load_four(line + 16), third = load_four(line + 32),
+                          fourth = load_four(line + 48);
+        store_four<IsPastCache>(first, place);
+        store_four<IsPastCache>(second, place + 16);
+        store_four<IsPastCache>(third, place + 32);
+        store_four<IsPastCache>(fourth, place + 48);
     }
-    finish_past_cache();
+    if constexpr (IsPastCache) {
+        finish_past_cache();
+    }
     std::memcpy(to.data() + done, from.data() + done, from.size() - done);
 }
 #else
-inline void copy_past_cache(bytes_view from, span<std::byte> to) noexcept {
+template <bool IsPastCache>
+void copy_lines(bytes_view from, span<std::byte> to) noexcept {
     std::memcpy(to.data(), from.data(), from.size());
 }
 #endif
+
+/// Copies what may not lie in the cache to where other things do: read ahead of, in 0.75 of the time of std::memcpy.
+inline void copy_through_cache(bytes_view from, span<std::byte> to) noexcept {
+    constexpr std::size_t few_bytes = 4096;
+    if (from.size() >= few_bytes) {
+        copy_lines<false>(from, to);
+    } else if (!from.empty()) {
+        std::memcpy(to.data(), from.data(), from.size());
+    }
+}
+
+/// Copies all of `from`, which is much, into the beginning of `to`: past the cache, but through it into pages that the
+/// system has just cleared. On a Xeon those took 1.3 to 1.4 times as long past it, and 1.3 times with a fault for each.
+inline void copy_much(bytes_view from, span<std::byte> to) noexcept {
+    while (!from.empty()) {
+        const std::size_t size = std::min(from.size(), huge_page_bytes);
+        const span<std::byte> part = to.first(size);
+        if (is_untouched(part)) {
+            make_pages(part);
+            copy_lines<false>(from.first(size), part);
+        } else {
+            copy_lines<true>(from.first(size), part);
+        }
+        from = from.subspan(size);
+        to = to.subspan(size);
+    }
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -234,8 +234,8 @@ private:
             const auto first = static_cast<std::size_t>(begin / width) * converted_bytes;
             const auto last = static_cast<std::size_t>(end / width) * converted_bytes;
             blob_check no_check(file_, *target.component);
-            return numbers->convert_raw(begin / width, destination.subspan(first, last - first), no_check,
-                                        numbers->best_store());
+            const span<std::byte> place = destination.subspan(first, last - first);
+            return numbers->convert_raw(begin / width, place, no_check, numbers->best_store(place));
         }
         const span<std::byte> place =
             destination.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));

@@ -97,10 +97,10 @@ public:
     [[nodiscard]] bool is_raw() const noexcept { return component_.encoding == encoding::raw; }
 
     /// For memory that was not just written: more than a core's own cache keeps goes past it, which takes 0.8 of the
-    /// time.
-    [[nodiscard]] number_store best_store() const noexcept {
-        return count().value_or(0) >= past_cache_bytes / number_bytes_ ? number_store::past_cache
-                                                                       : number_store::cached;
+    /// time; unless the system clears it just now.
+    [[nodiscard]] number_store best_store(span<std::byte> numbers) const noexcept {
+        const bool are_many = count().value_or(0) >= past_cache_bytes / number_bytes_;
+        return are_many && !is_untouched(numbers) ? number_store::past_cache : number_store::cached;
     }
 
     /// Numbers of raw data, from what the `first` element gives on, as many as `numbers` holds, which is what whole
@@ -133,7 +133,7 @@ public:
     [[nodiscard]] result<void> read_all(span<std::byte> numbers) const {
         if (is_raw()) {
             blob_check check(file_, component_);
-            result<void> converted = convert_raw(0, numbers, check, best_store());
+            result<void> converted = convert_raw(0, numbers, check, best_store(numbers));
             return converted ? check.finish() : converted;
         }
         const std::size_t stored_bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
