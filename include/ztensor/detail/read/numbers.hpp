@@ -193,10 +193,12 @@ public:
         }
         advise_large_memory(numbers.reserve(numbers.owner, total), total * number_bytes_);
         blob_check check(file_, component_);
-        const std::size_t piece = cached_piece_bytes / converted_bytes(); // elements
         const std::size_t elements = total / numbers_per_element_;
         for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {
             const stretch all = hold(begin, std::min(elements - begin, most_at_once()), check);
+            // Zeros are written before numbers are: into a core's first cache, unless reads would be as short (0.93).
+            constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
+            const std::size_t piece = (all.held ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
             for (std::size_t done = 0; done < all.elements; done += piece) {
                 const std::size_t more = std::min(piece, all.elements - done);
                 const span<std::byte> memory =
