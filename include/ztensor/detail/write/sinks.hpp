@@ -12,6 +12,7 @@
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/target_file.hpp>
 #include <ztensor/file_path.hpp>
@@ -193,7 +194,7 @@ private:
                 bytes = bytes.subspan(whole);
             } else {
                 const std::size_t taken = std::min<std::size_t>(bytes.size(), room_bytes() - buffered_);
-                std::memcpy(room_ + buffered_, bytes.data(), taken);
+                copy_through_cache(bytes.first(taken), span<std::byte>(room_, buffer_bytes_).subspan(buffered_));
                 buffered_ += taken;
                 bytes = bytes.subspan(taken);
                 // Of a file that is extended, the footer comes after all else: it is always left for the end.
