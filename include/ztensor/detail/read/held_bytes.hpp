@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 namespace ztensor {
@@ -60,11 +59,7 @@ private:
         if (!held) {
             break;
         }
-        if (is_large) {
-            copy_much(*held, piece);
-        } else {
-            std::memcpy(piece.data(), (*held).data(), piece.size());
-        }
+        copy_much(*held, piece, is_large);
         offset += piece.size();
         destination = destination.subspan(piece.size());
     }
