@@ -10,6 +10,7 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
+#include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/held_bytes.hpp>
@@ -198,10 +199,19 @@ TEST_CASE("large reads are the same where the file is held, where it is not, and
                 CHECK((misaligned == 0 || memory[misaligned - 1] == std::byte{0}));
                 CHECK(memory[misaligned + place.size()] == std::byte{0});
                 CHECK(os.open_leases == 0);
+
+                ztensor::detail::byte_buffer fresh; // whose pages nobody has written to
+                REQUIRE(fresh.allocate(size + 64));
+                const ztensor::span<std::byte> new_place = fresh.writable_bytes().subspan(misaligned, size - offset);
+                REQUIRE(ztensor::detail::read_bulk(*source, offset, new_place).has_value());
+                CHECK(std::equal(new_place.begin(), new_place.end(), place.begin()));
             }
         }
         CHECK(support::outcome(ztensor::detail::read_bulk(*source, 1, ztensor::span<std::byte>(memory).first(size))) ==
               "out_of_bounds");
+        ztensor::detail::byte_buffer fresh;
+        REQUIRE(fresh.allocate(size));
+        CHECK(support::outcome(ztensor::detail::read_bulk(*source, 1, fresh.writable_bytes())) == "out_of_bounds");
     }
 }
 
