@@ -8,8 +8,8 @@
 
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/manifest/chunked_text.hpp>
 #include <ztensor/detail/manifest/distinct.hpp>
 #include <ztensor/detail/manifest/known_fields.hpp>
 #include <ztensor/detail/manifest/met_fields.hpp>
@@ -321,46 +321,13 @@ private:
         return true;
     }
 
-    /// The text's place in the index, where it is definite from now on. Chunks are joined where they stand, behind a
-    /// definite head: that never takes more bytes than the chunks did.
+    /// The text's place in the index, where it is definite from now on.
     ZTENSOR_COLD index_item joined_in_place(const cbor_text& found) noexcept {
-        const index_item item = {static_cast<std::uint32_t>(found.position)};
-        if (!found.is_chunked) {
-            return item;
+        if (found.is_chunked) {
+            ++changes_;
+            join_chunks(index_, found);
         }
-        ++changes_;
-        const bytes_view chunks = as_bytes(found.text);
-        std::size_t length = 0;
-        for (cbor_cursor each(chunks); each.remaining() != 0;) {
-            cbor_text chunk;
-            each.read_text(chunk);
-            length += chunk.text.size();
-        }
-        // First to the front, where every chunk moves forward; then behind the head, which may be longer than that.
-        std::byte* const front = index_.data() + found.position + 1;
-        std::byte* out = front;
-        for (cbor_cursor each(chunks); each.remaining() != 0;) {
-            cbor_text chunk;
-            each.read_text(chunk);
-            std::memmove(out, chunk.text.data(), chunk.text.size());
-            out += chunk.text.size();
-        }
-        const std::size_t head = encoded_head_bytes(length);
-        std::memmove(index_.data() + found.position + head, front, length);
-        write_text_head(found.position, length);
-        return item;
-    }
-
-    [[nodiscard]] static std::size_t encoded_head_bytes(std::size_t length) noexcept {
-        return length < 24 ? 1 : length <= 0xff ? 2 : length <= 0xffff ? 3 : 5;
-    }
-
-    void write_text_head(std::size_t position, std::size_t length) noexcept {
-        constexpr auto text_major = static_cast<unsigned>(cbor_major::text) << 5;
-        const std::size_t size = encoded_head_bytes(length);
-        const auto info = size == 1 ? static_cast<unsigned>(length) : size == 2 ? 24u : size == 3 ? 25u : 26u;
-        index_[position] = static_cast<std::byte>(text_major | info);
-        store_big(length, index_.data() + position + 1, size - 1);
+        return {static_cast<std::uint32_t>(found.position)};
     }
 
     [[nodiscard]] bool is_chunked_text(std::size_t position) const noexcept {
