@@ -135,8 +135,8 @@ crc32c_fold(crc32c_octet earlier, crc32c_octet powers, crc32c_octet later) noexc
 
 inline constexpr std::size_t crc32c_least_for_avx512 = 512;
 
-/// Of crc32c_least_for_avx512 bytes or more, or at least 256. Reads ahead of itself: 1.07 times as fast from the memory of
-/// a Xeon, where 4 KiB ahead would be slower than none, and 1.6 times from that of an EPYC, measured with 4 KiB.
+/// Of crc32c_least_for_avx512 bytes or more, or at least 256. Reads ahead of itself: 1.07 times as fast from the memory
+/// of a Xeon, where 4 KiB ahead would be slower than none, and 1.6 times from that of an EPYC, measured with 4 KiB.
 [[nodiscard]] __attribute__((target("avx512f,vpclmulqdq,sse4.2"))) ZTENSOR_NOINLINE inline std::uint32_t
 crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
     constexpr std::size_t step = sizeof(crc32c_octet), ahead = 3072;

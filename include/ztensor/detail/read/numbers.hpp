@@ -196,7 +196,8 @@ public:
         const std::size_t elements = total / numbers_per_element_;
         for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {
             const stretch all = hold(begin, std::min(elements - begin, most_at_once()), check);
-            // Zeros are written before numbers are: into a core's first cache, unless reads would be as short (0.93).
+            // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place,
+            // which is 0.93 of the time. What has to be read is read in longer pieces.
             constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
             const std::size_t piece = (all.held ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
             for (std::size_t done = 0; done < all.elements; done += piece) {
