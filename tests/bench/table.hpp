@@ -55,8 +55,9 @@ inline duration faster(const duration& a, const duration& b) {
     return a.median < b.median ? a : b;
 }
 
-/// Of `rounds` rounds, each of which does all of them in an order of its own; one round more goes before.
-inline std::vector<duration> medians(int rounds, const std::vector<work>& all) {
+/// Of `rounds` rounds, each of which does all of them in an order of its own; one round more goes before. What is done
+/// `between` them is not counted.
+inline std::vector<duration> medians(int rounds, const std::vector<work>& all, const work& between = {}) {
     static std::mt19937 dice(7);
     std::vector<std::vector<double>> times(all.size()), of_processors(all.size());
     std::vector<std::size_t> order(all.size());
@@ -66,6 +67,9 @@ inline std::vector<duration> medians(int rounds, const std::vector<work>& all) {
     for (int round = 0; round <= rounds; ++round) {
         std::shuffle(order.begin(), order.end(), dice);
         for (const std::size_t i : order) {
+            if (between) {
+                between();
+            }
             const double before = processor_seconds();
             const double taken = seconds(all[i]);
             if (round != 0) {
