@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/child_process.hpp"
 #include "support/counted_memory.hpp"
+#include "support/executors.hpp"
 
 #include <ztensor/detail/os/threads.hpp>
 #include <ztensor/executor.hpp>
@@ -13,13 +14,14 @@
 #include <cstddef>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #if defined(__linux__)
 #include <sys/resource.h>
 #endif
 
+using support::late_executor;
+using support::used_executor;
 using ztensor::detail::for_each_in_parallel;
 
 namespace {
@@ -30,38 +32,6 @@ std::vector<int> times_done(std::size_t count, unsigned threads) {
     for_each_in_parallel(count, threads, [&](std::size_t i) { ++done[i]; });
     return {done.begin(), done.end()};
 }
-
-/// Takes tasks, and runs them when it is told to, or never.
-class late_executor final : public ztensor::executor {
-public:
-    using task = std::pair<void (*)(void*), void*>;
-
-    [[nodiscard]] bool submit(void (*run)(void*), void* context) noexcept override {
-        if (accepts) {
-            tasks.emplace_back(run, context);
-        }
-        return accepts;
-    }
-    [[nodiscard]] unsigned concurrency() const noexcept override { return 4; }
-    void run_all() {
-        for (const task& each : tasks) {
-            each.first(each.second);
-        }
-        tasks.clear();
-    }
-
-    std::vector<task> tasks;
-    bool accepts = true;
-};
-
-/// As long as it lives.
-class used_executor {
-public:
-    explicit used_executor(ztensor::executor& mine) { ztensor::use_executor(&mine); }
-    used_executor(const used_executor&) = delete;
-    used_executor& operator=(const used_executor&) = delete;
-    ~used_executor() { ztensor::use_executor(nullptr); }
-};
 
 } // namespace
 
@@ -157,7 +127,7 @@ TEST_CASE("the library's own pool works on as many threads as there are processo
 
 TEST_CASE("an executor that is late, or takes nothing, keeps nobody waiting") {
     late_executor late;
-    const used_executor used(late);
+    const used_executor used(&late);
     CHECK(times_done(100, 0) == std::vector<int>(100, 1));
     CHECK(late.tasks.size() == 3); // concurrency, less the caller
     CHECK(times_done(100, 2) == std::vector<int>(100, 1));
