@@ -14,6 +14,7 @@ namespace detail {
 
 class blob_area;
 class blob_output;
+class blob_writer;
 class compared_bytes;
 class file;
 class shard_sink;
@@ -26,6 +27,7 @@ class shard_sink;
 class byte_sink {
     friend class detail::blob_area;
     friend class detail::blob_output;
+    friend class detail::blob_writer;
     friend class detail::compared_bytes;
     friend class detail::shard_sink;
 
@@ -52,6 +54,9 @@ private:
     [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
     /// Likewise: so many bytes, or a few less, are about to come.
     virtual void expect(std::uint64_t) {}
+    /// Likewise: so many bytes come now that are made one after the other. Whether another thread writes them meanwhile,
+    /// if they come in pieces of less than 1 MiB.
+    [[nodiscard]] virtual bool write_behind(std::uint64_t) { return false; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
 };

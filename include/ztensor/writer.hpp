@@ -102,7 +102,8 @@ private:
 ///
 /// A call whose arguments are refused (a bad name, shape, size, type or option) has written nothing, and the writer
 /// goes on. A call that fails while writing ends the writer: every later one is errc::writer_closed. So it is for one
-/// that was moved from.
+/// that was moved from. What is gathered first, or written by another thread meanwhile, may fail in a later call,
+/// finish() at the latest.
 class writer {
 public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,

@@ -125,6 +125,30 @@ TEST_CASE(
     fail_every_allocation(copy_all, check);
 }
 
+TEST_CASE("a writer that runs out of memory while another thread writes leaves the whole file, or none") {
+    const temp_dir directory;
+    const std::filesystem::path target = directory / "target.zt";
+    const std::vector<std::uint8_t> content(100000, std::uint8_t{7});
+    constexpr int count = 70;
+    const auto write_all = [&]() -> result<void> {
+        result<ztensor::writer> out = ztensor::writer::create(target, ztensor::write_options().sync(false));
+        result<void> done = out ? result<void>() : out.error();
+        for (int i = 0; done && i < count; ++i) {
+            done = out->add(std::to_string(i), {content.size()}, content);
+        }
+        return done ? out->finish() : std::move(done);
+    };
+    fail_every_allocation(write_all, [&](const result<void>& done) {
+        REQUIRE(std::filesystem::exists(target) == done.has_value());
+        if (done) {
+            const reader written = reader::open(target).value();
+            REQUIRE(written.size() == count);
+            REQUIRE(written.read<std::uint8_t>("66").value() == content);
+            std::filesystem::remove(target);
+        }
+    });
+}
+
 TEST_CASE("what is refused for want of something else is refused for want of memory where that runs out") {
     const byte_vector content = golden("v1.2-dense.zt");
     const reader file = reader::from_bytes(bytes_view(content)).value();
