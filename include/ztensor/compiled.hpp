@@ -10,7 +10,7 @@
 #endif
 
 #include <ztensor/detail/core/error_definitions.hpp>
-#include <ztensor/detail/core/result_definitions.hpp>
+#include <ztensor/detail/core/exception_definitions.hpp>
 #include <ztensor/detail/core/shape_definitions.hpp>
 
 #include <ztensor/detail/cbor/attribute_value_definitions.hpp>

@@ -11,6 +11,7 @@
 
 #include <ztensor/error.hpp>
 #include <ztensor/error_code.hpp>
+#include <ztensor/exception.hpp>
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>

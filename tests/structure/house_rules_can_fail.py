@@ -99,8 +99,8 @@ class RulesCanFail(unittest.TestCase):
                 {"detail/core/text.hpp": "#include <ztensor/detail/core/error_definitions.hpp>\n",
                  "writer.hpp": "#include <ztensor/detail/core/text.hpp>\n"},
                 {"detail/core/text.hpp": tail("core/error")},
-                {"detail/core/result_definitions.hpp": ""},  # nobody's end, and not compiled
-                {"detail/core/result_definitions.hpp": "", "reader.hpp": reader + tail("core/result")},  # not compiled
+                {"detail/core/exception_definitions.hpp": ""},  # nobody's end, and not compiled
+                {"detail/core/exception_definitions.hpp": "", "reader.hpp": reader + tail("core/exception")},  # not compiled
                 {"compiled.hpp": ""}):
             self.assertTrue(self.problems("tails", headers), headers)
 

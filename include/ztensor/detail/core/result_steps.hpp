@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the two kinds of results share: which types may become one, and the steps that follow a value or an error.
+// What the two kinds of results share: which types may become one or lend through one, and the steps that follow a value
+// or an error.
 #ifndef ZTENSOR_DETAIL_CORE_RESULT_STEPS_HPP
 #define ZTENSOR_DETAIL_CORE_RESULT_STEPS_HPP
 
@@ -16,6 +17,8 @@ inline namespace ZTENSOR_MODE {
 
 template <class T>
 class result;
+template <class T>
+class span;
 
 namespace detail {
 
@@ -39,6 +42,13 @@ inline constexpr bool is_std_unexpected_v<Unexpected<error>> =
 template <class U>
 inline constexpr bool is_of_value_v = !is_result_v<U> && !std::is_same_v<U, error> && !std::is_same_v<U, unexpected> &&
                                       !std::is_same_v<U, std::in_place_t> && !is_std_unexpected_v<U>;
+
+/// True for handles: what they hand out belongs to somebody else (a reader), and lives on when they die. Everything
+/// else is taken to lend what is its own.
+template <class T>
+inline constexpr bool is_handle_v = false;
+template <class T>
+inline constexpr bool is_handle_v<span<T>> = true;
 
 /// Puts an error back where making a value in its place failed.
 class error_keeper {

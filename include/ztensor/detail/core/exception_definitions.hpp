@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of an error that nobody looked at. Defines what result.hpp declares.
-#ifndef ZTENSOR_DETAIL_CORE_RESULT_DEFINITIONS_HPP
-#define ZTENSOR_DETAIL_CORE_RESULT_DEFINITIONS_HPP
+// What becomes of an error that nobody looked at. Defines what exception.hpp declares.
+#ifndef ZTENSOR_DETAIL_CORE_EXCEPTION_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_CORE_EXCEPTION_DEFINITIONS_HPP
 
-#include <ztensor/result.hpp>
+#include <ztensor/exception.hpp>
 
 #include <cstdio>
 #include <cstdlib>
