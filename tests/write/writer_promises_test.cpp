@@ -122,8 +122,11 @@ TEST_CASE("attributes of the file take their part of the manifest") {
                                           .component("data", two_floats)
                                           .attributes(ztensor::attributes().set("k", std::string(600, 'y'))))) ==
           errc::manifest_too_large);
+    CHECK(refusal(out.add_tied(std::string(1000, 'v'), "w")) == errc::manifest_too_large);
+    REQUIRE(out.add_tied("v", "w"));
     const reader file = support::opened(support::finished(out));
     CHECK(file.attributes().size() == 1);
+    CHECK(file.manifest_bytes() <= 10000);
 }
 
 TEST_CASE("a writer takes as many components as its own limit says, and so does a copy") {

@@ -50,7 +50,7 @@ namespace detail {
     auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);
     const bytes_view fields = old.index.fields.bytes();
-    core->go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
     const manifest& index = old.opened.index;
     if (index.has_attributes) { // which 0.1 has none of
         if (result<void> kept = core->set_attributes(attributes(attributes_view(index.from(index.attributes))));
@@ -129,7 +129,7 @@ make_extension(old_file& old, const file_path& path, const write_options& option
         return std::move(copied).error();
     }
     for (const old_object& object : old.index.objects) {
-        core.keep_old(object.name, old.index.value_of(object));
+        core.manifest().keep_old(object.name, old.index.value_of(object));
     }
     return out;
 }

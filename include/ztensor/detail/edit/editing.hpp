@@ -40,7 +40,7 @@ make_edited(old_file& old, const file_path& path, write_options options, os_call
     }
     auto core = std::make_unique<writer_core>(*std::move(sink), nullptr, options);
     const bytes_view fields = old.index.fields.bytes();
-    core->go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
     return core;
 }
 

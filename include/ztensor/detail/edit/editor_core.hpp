@@ -294,7 +294,7 @@ private:
         } else {
             object_rewriter(before, changes).rewrite_1(value);
         }
-        out_->keep_old(object.name, value.bytes());
+        out_->manifest().keep_old(object.name, value.bytes());
     }
 
     std::unique_ptr<old_file> old_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A file being written: position, objects so far, and whether it is still whole. SPEC.md §10.
+// A file being written: what may come next, and whether it is still whole. SPEC.md §10.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 
@@ -9,7 +9,6 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_area.hpp>
@@ -17,7 +16,7 @@
 #include <ztensor/detail/write/breaking_unless_done.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
-#include <ztensor/detail/write/manifest_end.hpp>
+#include <ztensor/detail/write/manifest_draft.hpp>
 #include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/value_check.hpp>
 #include <ztensor/object_draft.hpp>
@@ -42,7 +41,7 @@ class writer_core {
 public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
-        : file_(std::move(sink), options), memory_(memory), options_(options) {
+        : file_(std::move(sink), options), memory_(memory), options_(options), manifest_(options_) {
         options_.max_manifest_bytes_ = std::min(options.max_manifest_bytes_, max_manifest_bytes);
     }
     writer_core(const writer_core&) = delete;
@@ -56,41 +55,19 @@ public:
                                                                               : magic_1));
     }
 
-    /// Instead of begin(): what follows an old file, whose manifest has these fields besides attributes and objects,
-    /// encoded, and of 1.x.
-    ZTENSOR_COLD void go_on(std::vector<std::byte> fields, std::size_t field_count) {
-        old_fields_ = std::move(fields);
-        old_field_count_ = field_count;
-    }
-    /// An object of the old file, which stands as `value` in its manifest. Its name is new.
-    ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) {
-        objects_.add_encoded(options_.version_, name, value);
-    }
+    /// What the manifest will say; a file that goes on with an old one starts there instead of by begin().
+    [[nodiscard]] manifest_draft& manifest() noexcept { return manifest_; }
 
     /// To those that there are; of a key that is there already the value is replaced.
     [[nodiscard]] ZTENSOR_COLD result<void> add_attributes(const attributes_view& more) {
-        attributes all = attributes_.value_or(attributes());
+        attributes all = manifest_.file_attributes();
         all.merge(attributes(more));
         return set_attributes(std::move(all));
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(attributes values) {
-        if (result<void> open = check_open(); !open) {
-            return open;
-        }
-        result<attributes> said = said_of_file(std::move(values));
-        if (!said) {
-            return std::move(said).error();
-        }
-        if (options_.version_ == format_version::v0_1) {
-            return not_expressible(options_.version_, "attributes of the file");
-        }
-        if (result<void> valid = check_room(most_encoded_bytes(*said)); !valid) {
-            return valid;
-        }
-        attributes_ = *std::move(said);
-        attributes_bytes_ = most_encoded_bytes(*attributes_);
-        return {};
+        result<void> open = check_open();
+        return open ? manifest_.set_attributes(std::move(values), table_bytes()) : std::move(open);
     }
 
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
@@ -114,7 +91,7 @@ public:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
-        return add_object(name, draft, [this](const object_entry& object) { keep(object); });
+        return add_object(name, draft, [this](const object_entry& object) { manifest_.keep(object); });
     }
 
     /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
@@ -132,7 +109,7 @@ public:
         }
         for (const component_source& source : draft.components()) {
             result<void> valid = check_store(source.how);
-            valid = valid ? check_form_of_name(source.role) : std::move(valid);
+            valid = valid ? manifest_.check_form_of_name(source.role) : std::move(valid);
             if (valid && !source.stored) {
                 const bool is_dense = object.format == ztensor::name(format::dense);
                 valid = check_values(options_.version_, source.storage, source.type, source.bytes,
@@ -144,7 +121,7 @@ public:
         }
         result<void> valid = check_next(name);
         if (valid) {
-            valid = check_bounds(object);
+            valid = manifest_.check_bounds(object, table_bytes());
         }
         if (valid) {
             valid = check_entry(options_.version_, object);
@@ -162,24 +139,9 @@ public:
 
     /// A second name for an object.
     [[nodiscard]] ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
-        result<void> valid = check_next(name);
-        if (valid && options_.version_ == format_version::v0_1) {
-            valid = not_expressible(options_.version_, "second name for a tensor");
-        }
-        if (valid && !objects_.contains(of)) {
-            valid = fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)});
-        }
-        if (valid) {
-            valid = check_room(name.size() + objects_.encoded_bytes_of(of));
-        }
-        if (!valid) {
-            return std::move(valid).error().in_object(name);
-        }
-        objects_.add_again(options_.version_, name, of);
-        if (is_version_2()) {
-            last_name_ = name;
-        }
-        return {};
+        result<void> tied = check_next(name);
+        tied = tied ? manifest_.tie(name, of, table_bytes()) : std::move(tied);
+        return tied ? tied : std::move(tied).error().in_object(name);
     }
 
     /// Nothing more can come of the writer, and what was written is dropped.
@@ -200,26 +162,8 @@ public:
 
     /// Another object may follow, and have this name.
     [[nodiscard]] result<void> check_next(std::string_view name) const {
-        if (result<void> open = check_open(); !open) {
-            return open;
-        }
-        if (result<void> valid = check_name(options_.version_, name); !valid) {
-            return valid;
-        }
-        if (objects_.contains(name)) {
-            return fail(errc::duplicate_key, "an object of this name has been written already");
-        }
-        if (is_canonical() && name < last_name_) {
-            return fail(errc::invalid_argument,
-                        "in canonical form it comes before {}: add objects in the order of their names, or ask for "
-                        "write_options::any_order()",
-                        {in_quotes(last_name_)});
-        }
-        return check_form_of_name(name);
-    }
-
-    [[nodiscard]] result<void> check_form_of_name(std::string_view name) const {
-        return is_canonical() ? options_.ways_of_2_->check_form_of_name(name) : result<void>();
+        result<void> open = check_open();
+        return open ? manifest_.check_new_name(name) : std::move(open);
     }
 
     /// Everything that can be known to be wrong before a byte is written.
@@ -233,44 +177,9 @@ public:
             valid = tensor.about.check()(options_.version_, object);
         }
         if (valid) {
-            valid = check_bounds(object);
+            valid = manifest_.check_bounds(object, table_bytes());
         }
         return valid ? valid : std::move(valid).error().in_object(tensor.name);
-    }
-
-    /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
-    [[nodiscard]] result<void> check_bounds(const object_entry& object) const {
-        if (object.components.size() > options_.max_components_per_object_) {
-            return fail(errc::limit_exceeded,
-                        "{} components, more than the {} of write_options::max_components_per_object",
-                        {object.components.size(), options_.max_components_per_object_});
-        }
-        return check_room(attributes_bytes_ + most_encoded_bytes(object));
-    }
-
-    /// So many bytes more still fit the manifest. Errors: manifest_too_large.
-    [[nodiscard]] result<void> check_room(std::uint64_t more_bytes) const {
-        const std::uint64_t table_bytes = file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
-        const std::uint64_t bytes =
-            manifest_frame_bytes + table_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
-        if (bytes <= options_.max_manifest_bytes_) {
-            return {};
-        }
-        return fail(errc::manifest_too_large,
-                    "the manifest could take {} bytes, more than the {} of write_options::max_manifest_bytes",
-                    {bytes, options_.max_manifest_bytes_});
-    }
-
-    /// Takes a written object into the manifest.
-    void keep(const object_entry& object) {
-        if (!is_version_2()) {
-            objects_.add(options_.version_, object);
-            return;
-        }
-        last_name_ = object.name;
-        in_words_of_2_.clear();
-        options_.ways_of_2_->encode_object(in_words_of_2_, object);
-        objects_.add_encoded(options_.version_, object.name, in_words_of_2_.bytes());
     }
 
     [[nodiscard]] result<void> finish() {
@@ -353,17 +262,10 @@ private:
     }
 
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
-    static constexpr std::uint64_t manifest_frame_bytes = 64; ///< around attributes and objects, at most
 
-    /// Attributes of the file, valid, and as its version has them: in version 2 in one form.
-    [[nodiscard]] ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
-        if (is_version_2()) {
-            return options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
-        }
-        if (result<void> valid = check_attributes(options_.version_, values, depth_around_file_attributes); !valid) {
-            return std::move(valid).error();
-        }
-        return values;
+    /// Of the table of shards, at most.
+    [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+        return file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
     }
 
     [[nodiscard]] result<void> write_dense(const dense_tensor& tensor, const blob_content& content,
@@ -371,7 +273,7 @@ private:
         if (result<void> written = file_.encode(content, tensor.how, data); !written) {
             return std::move(written).error().in_object(tensor.name).in_component(data.role);
         }
-        keep(entry_of(tensor, data));
+        manifest_.keep(entry_of(tensor, data));
         return {};
     }
 
@@ -391,13 +293,8 @@ private:
     }
 
     [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
-    [[nodiscard]] bool is_canonical() const noexcept { return is_version_2() && !options_.any_order_; }
-
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
-        const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
-        const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
-        result<void> written =
-            is_version_2() ? options_.ways_of_2_->write_manifest(file_, content) : write_manifest_1(file_, content);
+        result<void> written = manifest_.write(file_);
         return written ? file_.finish() : written;
     }
 
@@ -406,13 +303,7 @@ private:
     memory_sink* memory_;
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;
-    std::optional<attributes> attributes_;
-    std::uint64_t attributes_bytes_ = 0; ///< that they take in the manifest, at most
-    encoded_objects objects_;
-    std::string last_name_;             ///< of version 2: of the object before
-    cbor_encoder in_words_of_2_;        ///< of version 2: an object on its way into the manifest
-    std::vector<std::byte> old_fields_; ///< of the manifest of a file that is gone on with
-    std::size_t old_field_count_ = 0;
+    manifest_draft manifest_;
     open_stream* stream_ = nullptr; ///< owned
     void (*delete_stream_)(open_stream* stream) noexcept = nullptr;
 };

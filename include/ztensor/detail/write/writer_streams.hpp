@@ -140,7 +140,7 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(attributes v
         valid = check_expressible(options_.version_, object);
     }
     if (valid) {
-        valid = check_bounds(object);
+        valid = manifest_.check_bounds(object, table_bytes());
     }
     if (!valid) {
         return std::move(valid).error().in_object(stream_->name);
@@ -171,7 +171,7 @@ ZTENSOR_COLD inline result<void> writer_core::complete_stream() {
     file_.complete(data, stream_->offset, stream_->blob);
     object_entry object = entry_of(tensor, data);
     object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
-    keep(object);
+    manifest_.keep(object);
     drop_stream();
     return {};
 }
