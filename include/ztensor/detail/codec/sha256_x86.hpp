@@ -30,6 +30,13 @@ struct sha256_ni_stream {
     sha256_four words[4];
 };
 
+/// Modulo 2^32: the instructions' own type has signed lanes, for which that would be undefined.
+__attribute__((target("sha,sse4.1"), always_inline)) inline sha256_four sha256_plus(sha256_four a,
+                                                                                    sha256_four b) noexcept {
+    using unsigned_four = unsigned __attribute__((vector_size(16)));
+    return sha256_four(unsigned_four(a) + unsigned_four(b));
+}
+
 /// The lanes of both, one vector behind the other. GCC has clang's builtin for that since version 12.
 template <int... Lanes, class Vector>
 __attribute__((target("sha,sse4.1"), always_inline)) inline Vector sha256_ni_lanes(Vector a, Vector b) noexcept {
@@ -73,11 +80,12 @@ __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_take(
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_rounds(sha256_ni_stream& stream,
                                                                                   sha256_four constants) noexcept {
     sha256_four* const words = stream.words;
-    const sha256_four sum = words[0] + constants;
+    const sha256_four sum = sha256_plus(words[0], constants);
     stream.cdgh = __builtin_ia32_sha256rnds2(stream.cdgh, stream.abef, sum);
     stream.abef = __builtin_ia32_sha256rnds2(stream.abef, stream.cdgh, sha256_ni_lanes<2, 3, 2, 3>(sum, sum));
-    const sha256_four next = __builtin_ia32_sha256msg2(
-        __builtin_ia32_sha256msg1(words[0], words[1]) + sha256_ni_lanes<1, 2, 3, 4>(words[2], words[3]), words[3]);
+    const sha256_four begun =
+        sha256_plus(__builtin_ia32_sha256msg1(words[0], words[1]), sha256_ni_lanes<1, 2, 3, 4>(words[2], words[3]));
+    const sha256_four next = __builtin_ia32_sha256msg2(begun, words[3]);
     words[0] = words[1];
     words[1] = words[2];
     words[2] = words[3];
@@ -99,7 +107,9 @@ sha256_ni(sha256_lane* lanes, std::size_t block_count, const cpu_features& cpu,
             std::memcpy(&constants, sha256_round_constants + round, sizeof constants);
             (sha256_ni_rounds(streams[Stream], constants), ...);
         }
-        ((streams[Stream].abef += before[Stream][0], streams[Stream].cdgh += before[Stream][1]), ...);
+        ((streams[Stream].abef = sha256_plus(streams[Stream].abef, before[Stream][0]),
+          streams[Stream].cdgh = sha256_plus(streams[Stream].cdgh, before[Stream][1])),
+         ...);
         ((lanes[Stream].next += sha256_block_bytes), ...);
     }
     (sha256_ni_store(streams[Stream], lanes[Stream].state), ...);
