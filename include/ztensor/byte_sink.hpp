@@ -56,7 +56,7 @@ private:
     virtual void expect(std::uint64_t) {}
     /// Likewise: so many bytes come now that are made one after the other. Whether another thread writes them meanwhile,
     /// if they come in pieces of less than 1 MiB.
-    [[nodiscard]] virtual bool write_behind(std::uint64_t) { return false; }
+    [[nodiscard]] virtual bool announce(std::uint64_t) { return false; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
 };

@@ -30,7 +30,8 @@ public:
 };
 
 /// Threads for all calls of this process that start after this one, until another is set; null for the library's own
-/// pool. `mine` is borrowed, and must outlive every call that found it. Calls on one thread alone ask for none.
+/// pool. `mine` is borrowed, and must outlive every call that found it and every task that it took. Calls on one thread
+/// alone ask for none.
 void use_executor(executor* mine) noexcept;
 
 /// At most so many threads, the caller's included, work for one call on the library's own pool, whatever is asked for:

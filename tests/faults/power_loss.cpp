@@ -4,7 +4,7 @@
 #include <ztensor/detail/edit/appending.hpp>
 #include <ztensor/detail/edit/editing.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
 

@@ -138,6 +138,53 @@ TEST_CASE("what waits is done before its line goes, and a thread that comes late
     CHECK(work.is_callers());
 }
 
+TEST_CASE("a line goes when the thread that is at work has done its piece") {
+    struct slow_piece {
+        std::atomic<bool> is_begun{false}, is_done{false};
+    } piece;
+    {
+        work_line line;
+        REQUIRE(line.begin(
+            [](void* context, std::size_t) {
+                auto& mine = *static_cast<slow_piece*>(context);
+                mine.is_begun = true;
+                for (int i = 0; i < 1000; ++i) {
+                    std::this_thread::yield();
+                }
+                mine.is_done = true;
+            },
+            &piece));
+        line.add();
+        while (!piece.is_begun) { // by another thread: nobody here takes it
+            std::this_thread::yield();
+        }
+    }
+    CHECK(piece.is_done);
+}
+
+TEST_CASE("another executor may be set while a thread of the one before is still on its way") {
+    late_executor late;
+    prompt_executor prompt;
+    logged_work work;
+    work_line line;
+    REQUIRE(line.begin(logged_work::run, &work));
+    {
+        const used_executor used(&late);
+        line.add();
+    }
+    {
+        const used_executor used(&prompt);
+        line.add(); // asks nobody else
+        CHECK(work.done == 0);
+        late.run_all();
+        CHECK(work.done == 2);
+        line.add();
+        CHECK(work.done == 3);
+    }
+    CHECK(line.wait_until_left(0));
+    CHECK(work.is_in_order());
+}
+
 #if !defined(_WIN32)
 TEST_CASE("a child that was forked off does nothing of its parent's line, nor waits for it") {
     late_executor late;

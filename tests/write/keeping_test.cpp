@@ -10,7 +10,7 @@
 
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 

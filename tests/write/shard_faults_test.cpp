@@ -6,8 +6,8 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/detail/write/shard_files.hpp>
-#include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

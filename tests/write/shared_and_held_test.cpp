@@ -19,7 +19,8 @@
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/blob_sharing.hpp>
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
@@ -62,6 +63,20 @@ public:
         return is_direct || goes_back ? std::error_code() : std::make_error_code(std::errc::invalid_argument);
     }
     bool goes_back = true;
+};
+
+/// Takes the first MiB of one write, and then finds that it can't go on so.
+class halting_os final : public faulty_os {
+public:
+    detail::os_answer<std::size_t> write(detail::os_handle file, ztensor::bytes_view content) override {
+        const std::size_t write_number = count("write");
+        if (write_number == 2) {
+            static_cast<void>(faulty_os::write(file, {}));
+            return {0, std::make_error_code(std::errc::invalid_argument)};
+        }
+        return faulty_os::write(file, write_number == 1 ? content.first(std::size_t{1} << 20) : content);
+    }
+    std::error_code set_direct(detail::os_handle, bool) override { return {}; }
 };
 
 write_options quick(format_version version = format_version::v1_2) {
@@ -248,6 +263,23 @@ TEST_CASE("a write past the cache that fails for another reason than that is tol
     const std::vector<std::byte> large(17 * one_mebibyte);
     CHECK(refusal(sink->write(large)) == errc::io_error);
     CHECK(os.count("write") == 1);
+}
+
+TEST_CASE("a write past the cache that is taken in part before that is refused is written once") {
+    using namespace shared_and_held;
+    const temp_dir directory;
+    halting_os os;
+    auto sink = detail::create_sink(directory / "f", quick().direct(true), os).value();
+    std::vector<std::byte> content(21 * one_mebibyte);
+    for (std::size_t i = 0; i < content.size(); i += 1000) {
+        content[i] = static_cast<std::byte>(i / 1000);
+    }
+    REQUIRE(sink->write(content));
+    REQUIRE(sink->finish());
+    const std::string written = read_file(directory / "f");
+    REQUIRE(written.size() == content.size());
+    CHECK(std::memcmp(written.data(), content.data(), content.size()) == 0);
+    CHECK(os.count("seek") == 1);
 }
 
 TEST_CASE("memory that lies as the disk wants it goes past the cache as it is") {

@@ -11,7 +11,9 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/append.hpp>
+#include <ztensor/copy.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
@@ -96,6 +98,11 @@ bool holds_all(const std::filesystem::path& path, const std::vector<std::uint8_t
         at += size;
     }
     return model.size() == sizes.size() && model.verify().value().ok();
+}
+
+bool verifies(const std::filesystem::path& path) {
+    const reader model = reader::open(path).value();
+    return model.verify().value().ok();
 }
 
 std::vector<std::size_t> sizes_of_all(std::size_t bytes, std::size_t each) {
@@ -187,7 +194,113 @@ TEST_CASE("a writer on one thread, and one of a small file, starts none") {
     CHECK(write(content.size(), write_options()) != 0);
 }
 
-TEST_CASE("what another thread could not write is told by one of the next calls, and leaves the old file") {
+TEST_CASE("nobody is asked past the system's cache, in a file that is gone on with in place, or of a pool of one") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> content = some_bytes(20 * behind_mebibyte);
+    const std::vector<std::size_t> sizes = sizes_of_all(content.size(), 10000);
+    late_executor late;
+    {
+        const used_executor used(&late);
+        writer direct = writer::create(directory / "f", write_options().sync(false).direct(true)).value();
+        REQUIRE(add_all(direct, content, sizes));
+        CHECK(late.tasks.empty());
+        const auto in_place = write_options().sync(false).publish(ztensor::publish_mode::in_place);
+        writer extended = writer::append(directory / "f", in_place).value();
+        for (std::size_t at = 0; at < content.size() - 10000; at += 10000) {
+            REQUIRE(extended.add("x" + std::to_string(at), {10000}, part_of(content, at, 10000)));
+        }
+        REQUIRE(extended.finish());
+        CHECK(late.tasks.empty());
+    }
+    CHECK(verifies(directory / "f"));
+    if (support::counts_memory) {
+        ztensor::limit_pool(1);
+        const auto use = support::measure_memory([&] {
+            writer out = writer::create(directory / "f", write_options().sync(false)).value();
+            return add_all(out, content, sizes_of_all(content.size(), 100000));
+        });
+        ztensor::limit_pool(0);
+        CHECK(use.most < behind_mebibyte + 200000);
+    }
+}
+
+TEST_CASE("a compressed tensor does not keep other threads from small ones behind it") {
+    const temp_dir directory;
+    std::vector<std::uint8_t> content(12 * behind_mebibyte);
+    std::mt19937 dice(3);
+    std::generate(content.begin(), content.end(), [&] { return static_cast<std::uint8_t>(dice()); });
+    late_executor late;
+    const used_executor used(&late);
+    writer out = writer::create(directory / "f", write_options().sync(false)).value();
+    REQUIRE(out.add("packed", {content.size()}, content, store().zstd()));
+    late.run_all();
+    REQUIRE(add_all(out, content, sizes_of_all(content.size(), 10000)));
+    CHECK(!late.tasks.empty());
+    late.run_all();
+}
+
+TEST_CASE("what is shared, copied and streamed stands where it would, whoever writes what came before") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> content = some_bytes(9 * behind_mebibyte);
+    const std::vector<std::size_t> sizes = {5 * behind_mebibyte + 5, 4 * behind_mebibyte - 5};
+    writer large = writer::create(directory / "large", write_options().sync(false)).value();
+    REQUIRE(add_all(large, content, sizes));
+    const reader from = reader::open(directory / "large").value();
+    late_executor late, refuses;
+    refuses.accepts = false;
+    prompt_executor prompt;
+    for (const ztensor::format_version version : {ztensor::format_version::v1_2, ztensor::format_version::v2}) {
+        const auto write = [&](ztensor::executor* threads, unsigned count) {
+            const used_executor used(threads);
+            const auto options = write_options().version(version).any_order().sync(false).threads(count);
+            writer out = writer::create(directory / "f", options).value();
+            const auto add_small = [&](const std::string& prefix) {
+                for (std::size_t i = 0; i < 100; ++i) { // every third is one that was there before
+                    const std::size_t at = (i % 3 == 2 ? i - 1 : i) * 60000;
+                    REQUIRE(out.add(prefix + std::to_string(i), {60000}, part_of(content, at, 60000)));
+                }
+            };
+            add_small("a");
+            REQUIRE(ztensor::copy(from, out));
+            add_small("b");
+            auto stream = out.stream<std::uint8_t>("in pieces", {content.size()}).value();
+            for (std::size_t at = 0; at < content.size(); at += behind_mebibyte / 8) {
+                REQUIRE(stream.append(part_of(content, at, behind_mebibyte / 8)));
+            }
+            REQUIRE(stream.finish());
+            REQUIRE(out.finish());
+            return support::read_file(directory / "f");
+        };
+        const std::string alone = write(nullptr, 1);
+        CHECK(verifies(directory / "f"));
+        for (ztensor::executor* const each : std::vector<ztensor::executor*>{nullptr, &late, &refuses, &prompt}) {
+            CHECK((write(each, 0) == alone));
+        }
+        late.run_all();
+    }
+}
+
+TEST_CASE("what another thread could not write is told within some MiB") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> content = some_bytes(100000);
+    late_executor late;
+    prompt_executor prompt;
+    for (ztensor::executor* const threads : std::vector<ztensor::executor*>{&late, &prompt}) {
+        const used_executor used(threads);
+        faulty_os os;
+        os.room_bytes = 6 * behind_mebibyte;
+        writer out = writer_by(directory / "f", write_options().sync(false), os).value();
+        std::size_t added = 0;
+        while (added < 300 && out.add(std::to_string(added), {content.size()}, content)) {
+            ++added;
+        }
+        CHECK(added > 60);
+        CHECK(added < 105);
+    }
+    late.run_all();
+}
+
+TEST_CASE("what another thread could not write is told, and leaves the old file") {
     const temp_dir directory;
     const std::vector<std::uint8_t> content = some_bytes(12 * behind_mebibyte);
     const std::vector<std::size_t> sizes = sizes_of_all(content.size(), 10000);

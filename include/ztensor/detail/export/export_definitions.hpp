@@ -14,7 +14,7 @@
 #include <ztensor/detail/export/npy_header.hpp>
 #include <ztensor/detail/export/safetensors_header.hpp>
 #include <ztensor/detail/export/zip_writer.hpp>
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>
 

@@ -108,7 +108,7 @@ private:
             return store_digested(bytes);
         }
         stored_bytes_ += bytes.size();
-        static_cast<void>(sink_->write_behind(bytes.size()));
+        static_cast<void>(sink_->announce(bytes.size()));
         return bytes.empty() ? result<void>() : sink_->write(bytes);
     }
 
@@ -117,7 +117,7 @@ private:
     [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
         constexpr std::uint64_t straight_bytes = std::uint64_t{1} << 20, buffered_bytes = straight_bytes / 4;
         while (!bytes.empty()) {
-            const std::uint64_t piece_bytes = sink_->write_behind(bytes.size()) ? buffered_bytes : straight_bytes;
+            const std::uint64_t piece_bytes = sink_->announce(bytes.size()) ? buffered_bytes : straight_bytes;
             const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
             const bytes_view piece =
                 bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left_of_piece)));

@@ -6,9 +6,9 @@
 #define ZTENSOR_DETAIL_WRITE_FILE_OUTPUT_HPP
 
 #include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/write/sink_closed.hpp>
 #include <ztensor/detail/write/target_file.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -23,10 +23,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-[[nodiscard]] inline error sink_closed() {
-    return fail(errc::writer_closed, "nothing more can be written: the output was finished, or failed before");
-}
 
 /// One thread at a time calls it.
 class file_output {
@@ -55,8 +51,9 @@ public:
         }
         result<void> written = target_.file().append(bytes);
         if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
-            stop_direct(); // some file systems say only now that they can't
-            written = target_.file().append(bytes);
+            stop_direct(); // some file systems say only now that they can't, and may have taken some bytes before
+            written = target_.file().seek(position_);
+            written = written ? target_.file().append(bytes) : std::move(written);
         }
         if (written) {
             advance(bytes.size());

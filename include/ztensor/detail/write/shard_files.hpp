@@ -9,8 +9,8 @@
 #include <ztensor/detail/manifest/write_2.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/detail/write/shard_output.hpp>
-#include <ztensor/detail/write/sinks.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

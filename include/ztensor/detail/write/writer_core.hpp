@@ -17,7 +17,7 @@
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
-#include <ztensor/detail/write/sinks.hpp>
+#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/value_check.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
