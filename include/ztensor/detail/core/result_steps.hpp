@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the two kinds of results share: which types may become one or lend through one, and the steps that follow a value
-// or an error.
+// What the two kinds of results share: which types may become one or lend through one, and the steps that follow a
+// value or an error.
 #ifndef ZTENSOR_DETAIL_CORE_RESULT_STEPS_HPP
 #define ZTENSOR_DETAIL_CORE_RESULT_STEPS_HPP
 

@@ -8,8 +8,8 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/undo_record.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/file_path.hpp>
