@@ -66,7 +66,8 @@ std::vector<std::uint8_t> some_bytes(std::size_t count) {
     return all;
 }
 
-ztensor::span<const std::uint8_t> part_of(const std::vector<std::uint8_t>& all, std::size_t begin, std::size_t size) {
+ztensor::span<const std::uint8_t> bytes_from(const std::vector<std::uint8_t>& all, std::size_t begin,
+                                             std::size_t size) {
     return {all.data() + begin, size};
 }
 
@@ -75,7 +76,7 @@ result<void> add_all(writer& out, const std::vector<std::uint8_t>& content, cons
                      const store& how = {}) {
     std::size_t at = 0;
     for (const std::size_t size : sizes) {
-        result<void> added = out.add("t" + std::to_string(at), {size}, part_of(content, at, size), how);
+        result<void> added = out.add("t" + std::to_string(at), {size}, bytes_from(content, at, size), how);
         if (!added) {
             return added;
         }
@@ -207,7 +208,7 @@ TEST_CASE("nobody is asked past the system's cache, in a file that is gone on wi
         const auto in_place = write_options().sync(false).publish(ztensor::publish_mode::in_place);
         writer extended = writer::append(directory / "f", in_place).value();
         for (std::size_t at = 0; at < content.size() - 10000; at += 10000) {
-            REQUIRE(extended.add("x" + std::to_string(at), {10000}, part_of(content, at, 10000)));
+            REQUIRE(extended.add("x" + std::to_string(at), {10000}, bytes_from(content, at, 10000)));
         }
         REQUIRE(extended.finish());
         CHECK(late.tasks.empty());
@@ -257,7 +258,7 @@ TEST_CASE("what is shared, copied and streamed stands where it would, whoever wr
             const auto add_small = [&](const std::string& prefix) {
                 for (std::size_t i = 0; i < 100; ++i) { // every third is one that was there before
                     const std::size_t at = (i % 3 == 2 ? i - 1 : i) * 60000;
-                    REQUIRE(out.add(prefix + std::to_string(i), {60000}, part_of(content, at, 60000)));
+                    REQUIRE(out.add(prefix + std::to_string(i), {60000}, bytes_from(content, at, 60000)));
                 }
             };
             add_small("a");
@@ -265,7 +266,7 @@ TEST_CASE("what is shared, copied and streamed stands where it would, whoever wr
             add_small("b");
             auto stream = out.stream<std::uint8_t>("in pieces", {content.size()}).value();
             for (std::size_t at = 0; at < content.size(); at += behind_mebibyte / 8) {
-                REQUIRE(stream.append(part_of(content, at, behind_mebibyte / 8)));
+                REQUIRE(stream.append(bytes_from(content, at, behind_mebibyte / 8)));
             }
             REQUIRE(stream.finish());
             REQUIRE(out.finish());
@@ -361,7 +362,7 @@ TEST_CASE("a writer that is dropped while another thread writes leaves nothing b
     for (std::size_t bytes = 5 * behind_mebibyte; bytes <= content.size(); bytes += behind_mebibyte / 2) {
         writer out = writer::create(directory / "f").value();
         for (std::size_t at = 0; at + 10000 <= bytes; at += 10000) {
-            REQUIRE(out.add(std::to_string(at), {10000}, part_of(content, at, 10000)));
+            REQUIRE(out.add(std::to_string(at), {10000}, bytes_from(content, at, 10000)));
         }
     }
     CHECK(directory.names().empty());
@@ -391,7 +392,7 @@ TEST_CASE("a child that was forked off while another thread writes neither write
     for (int round = 0; round < 5; ++round) {
         writer out = writer::create(directory / "f", write_options().sync(false)).value();
         for (std::size_t at = 0; at < 10 * behind_mebibyte; at += 100000) {
-            REQUIRE(out.add("x" + std::to_string(at), {100000}, part_of(content, at, 100000)));
+            REQUIRE(out.add("x" + std::to_string(at), {100000}, bytes_from(content, at, 100000)));
         }
         const int outcome = support::exit_code_of([&] {
             const writer mine = std::move(out); // which goes with its buffers
