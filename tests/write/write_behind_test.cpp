@@ -106,21 +106,21 @@ bool verifies(const std::filesystem::path& path) {
     return model.verify().value().ok();
 }
 
-std::vector<std::size_t> sizes_of_all(std::size_t bytes, std::size_t each) {
-    std::vector<std::size_t> sizes(bytes / each, each);
-    if (bytes % each != 0) {
-        sizes.push_back(bytes % each);
+std::vector<std::size_t> sizes_of_all(std::size_t all_bytes, std::size_t each) {
+    std::vector<std::size_t> sizes(all_bytes / each, each);
+    if (all_bytes % each != 0) {
+        sizes.push_back(all_bytes % each);
     }
     return sizes;
 }
 
 /// From a byte to some MiB, most of them small.
-std::vector<std::size_t> random_sizes(std::size_t bytes, std::mt19937& dice) {
+std::vector<std::size_t> random_sizes(std::size_t all_bytes, std::mt19937& dice) {
     std::vector<std::size_t> sizes;
-    while (bytes != 0) {
+    while (all_bytes != 0) {
         const std::size_t most = std::size_t{1} << (dice() % 9 == 0 ? 22 : 8 + dice() % 11);
-        sizes.push_back(std::min<std::size_t>(bytes, 1 + dice() % most));
-        bytes -= sizes.back();
+        sizes.push_back(std::min<std::size_t>(all_bytes, 1 + dice() % most));
+        all_bytes -= sizes.back();
     }
     return sizes;
 }
@@ -183,9 +183,9 @@ TEST_CASE("a writer on one thread, and one of a small file, starts none") {
     const std::vector<std::uint8_t> content = some_bytes(12 * behind_mebibyte);
     late_executor late;
     const used_executor used(&late);
-    const auto write = [&](std::size_t bytes, write_options options) {
+    const auto write = [&](std::size_t all_bytes, write_options options) {
         writer out = writer::create(directory / "f", options.sync(false)).value();
-        REQUIRE(add_all(out, content, sizes_of_all(bytes, 10000), store().digest(ztensor::digest::sha256)));
+        REQUIRE(add_all(out, content, sizes_of_all(all_bytes, 10000), store().digest(ztensor::digest::sha256)));
         const std::size_t asked = late.tasks.size();
         late.run_all();
         return asked;
@@ -359,9 +359,9 @@ TEST_CASE("a write that fails once, on whatever thread, is no file") {
 TEST_CASE("a writer that is dropped while another thread writes leaves nothing behind") {
     const temp_dir directory;
     const std::vector<std::uint8_t> content = some_bytes(12 * behind_mebibyte);
-    for (std::size_t bytes = 5 * behind_mebibyte; bytes <= content.size(); bytes += behind_mebibyte / 2) {
+    for (std::size_t all_bytes = 5 * behind_mebibyte; all_bytes <= content.size(); all_bytes += behind_mebibyte / 2) {
         writer out = writer::create(directory / "f").value();
-        for (std::size_t at = 0; at + 10000 <= bytes; at += 10000) {
+        for (std::size_t at = 0; at + 10000 <= all_bytes; at += 10000) {
             REQUIRE(out.add(std::to_string(at), {10000}, bytes_from(content, at, 10000)));
         }
     }
