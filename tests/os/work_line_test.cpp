@@ -43,6 +43,11 @@ struct logged_work {
     }
 };
 
+/// A line of such pieces.
+struct logged_line : logged_work, work_line {
+    logged_line() { REQUIRE(begin(logged_work::run, static_cast<logged_work*>(this))); }
+};
+
 } // namespace
 
 TEST_CASE("pieces in a line are done once each and in order, whoever comes to them") {
@@ -52,18 +57,16 @@ TEST_CASE("pieces in a line are done once each and in order, whoever comes to th
     for (ztensor::executor* const each : std::vector<ztensor::executor*>{nullptr, &never, &refuses, &prompt}) {
         const used_executor used(each);
         for (const std::size_t most : {1U, 2U, 5U}) {
-            logged_work work;
-            work_line line;
-            REQUIRE(line.begin(logged_work::run, &work));
+            logged_line line;
             for (std::size_t added = 0; added < 500; ++added) {
                 line.wait_until_left(most - 1);
-                CHECK(added - work.done < most);
+                CHECK(added - line.done < most);
                 line.add();
             }
             line.wait_until_left(0);
-            CHECK(work.numbers.size() == 500);
-            CHECK(work.is_in_order());
-            CHECK((each == nullptr || work.is_callers()));
+            CHECK(line.numbers.size() == 500);
+            CHECK(line.is_in_order());
+            CHECK((each == nullptr || line.is_callers()));
         }
     }
     never.run_all();
@@ -78,23 +81,21 @@ TEST_CASE("a line that has not begun holds nobody up") {
 TEST_CASE("a caller who had to work by itself is told, and one who had help is, too") {
     late_executor late;
     const used_executor used(&late);
-    logged_work work;
-    work_line line;
-    REQUIRE(line.begin(logged_work::run, &work));
+    logged_line line;
     line.add();
     CHECK(line.wait_until_left(1));
     CHECK(!line.wait_until_left(0));
-    CHECK(work.done == 1);
+    CHECK(line.done == 1);
     line.add();
     CHECK(late.tasks.size() == 1); // which is still on its way, and will do
     late.run_all();
-    CHECK(work.done == 2);
+    CHECK(line.done == 2);
     CHECK(line.wait_until_left(0));
     line.add();
     CHECK(late.tasks.size() == 1);
     late.run_all();
     CHECK(line.wait_until_left(0));
-    CHECK(work.is_in_order());
+    CHECK(line.is_in_order());
 }
 
 TEST_CASE("a thread takes all that waits, and the caller goes on meanwhile") {
@@ -165,9 +166,7 @@ TEST_CASE("a line goes when the thread that is at work has done its piece") {
 TEST_CASE("another executor may be set while a thread of the one before is still on its way") {
     late_executor late;
     prompt_executor prompt;
-    logged_work work;
-    work_line line;
-    REQUIRE(line.begin(logged_work::run, &work));
+    logged_line line;
     {
         const used_executor used(&late);
         line.add();
@@ -175,32 +174,30 @@ TEST_CASE("another executor may be set while a thread of the one before is still
     {
         const used_executor used(&prompt);
         line.add(); // asks nobody else
-        CHECK(work.done == 0);
+        CHECK(line.done == 0);
         late.run_all();
-        CHECK(work.done == 2);
+        CHECK(line.done == 2);
         line.add();
-        CHECK(work.done == 3);
+        CHECK(line.done == 3);
     }
     CHECK(line.wait_until_left(0));
-    CHECK(work.is_in_order());
+    CHECK(line.is_in_order());
 }
 
 #if !defined(_WIN32)
 TEST_CASE("a child that was forked off does nothing of its parent's line, nor waits for it") {
     late_executor late;
     const used_executor used(&late);
-    logged_work work;
-    work_line line;
-    REQUIRE(line.begin(logged_work::run, &work));
+    logged_line line;
     line.add();
     const int outcome = support::exit_code_of([&] {
         line.add();
         line.wait_until_left(0);
-        return work.done == 0 ? 42 : 1;
+        return line.done == 0 ? 42 : 1;
     });
     CHECK(outcome == 42);
     line.wait_until_left(0);
-    CHECK(work.done == 1);
+    CHECK(line.done == 1);
     late.run_all();
 }
 #endif

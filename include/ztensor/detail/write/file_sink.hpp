@@ -63,7 +63,7 @@ public:
 
     /// Fails with errc::io_error (the disk is full, over quota, …), or errc::writer_closed after finish() or a failure,
     /// and in another process than the one that opened it. What a thread that wrote meanwhile has to tell, one of the
-    /// next calls tells: within 3 MiB, or finish().
+    /// next calls tells: within 4 MiB, or finish().
     [[nodiscard]] result<void> write(bytes_view bytes) override {
         return is_open() ? ended_if_failed(output_.append(bytes)) : sink_closed().in_file(path_);
     }

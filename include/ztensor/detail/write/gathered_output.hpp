@@ -34,9 +34,9 @@ namespace detail {
 class gathered_output {
 public:
     gathered_output(target_file& target, const write_options& options) noexcept
-        : target_(target), output_(target, options), threads_(options.threads_), goes_direct_(options.direct_),
+        : target_(target), output_(target, options), threads_(options.threads_),
           buffer_bytes_(options.direct_ ? direct_buffer_bytes : whole_bytes),
-          least_behind_(options.threads_ == 1 || options.direct_ ? ~std::uint64_t{0} : bytes_in_small_files) {}
+          least_behind_(options.threads_ == 1 || options.direct_ ? never : bytes_in_small_files) {}
     gathered_output(const gathered_output&) = delete;
     gathered_output& operator=(const gathered_output&) = delete;
     /// What another thread has not written yet is dropped.
@@ -53,13 +53,16 @@ public:
     ZTENSOR_COLD void begin(std::uint64_t old_bytes) {
         position_ = old_bytes;
         output_.begin(old_bytes);
+        if (target_.extends()) { // whose footer comes after all else
+            least_behind_ = never;
+        }
     }
 
     /// Nearly all writes are whole MiB, and end at a multiple of 1 MiB in the file: the page cache then keeps the file
     /// in large pieces, which readers that map it feel. Of a large piece only what is left behind the last whole MiB
     /// goes through the buffer; the rest goes straight from the caller's memory, in pieces of 1 MiB, for one call with
     /// 32 took 1.03 of the time. Errors: io_error; writer_closed in another process than the one that opened the
-    /// target. What a thread that wrote meanwhile has to tell, the next call tells.
+    /// target. What a thread that wrote meanwhile has to tell, one of the next calls tells.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
             result<void> written;
@@ -105,12 +108,12 @@ public:
     /// See byte_sink.
     [[nodiscard]] bool announce(std::uint64_t size_bytes) noexcept {
         made_until_ = position_ + buffered_ + size_bytes + whole_bytes; // with what is put between
-        return position_ >= least_behind_ && !target_.extends();
+        return position_ >= least_behind_;
     }
 
     /// Whether those bytes were appended at `offset`; false where that can't be told.
     [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) {
-        wait(); // should that have failed, the next call tells
+        line_.wait_until_left(0); // should that have failed, one of the next calls tells
         const std::uint64_t in_file =
             offset < position_ ? std::min<std::uint64_t>(position_ - offset, bytes.size()) : 0;
         const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
@@ -126,13 +129,11 @@ public:
         return done ? output_.end() : std::move(done);
     }
 
-    /// Returns when no other thread is at work.
-    void wait() noexcept { line_.wait_until_left(0); }
-
 private:
     static constexpr std::size_t whole_bytes = std::size_t{1} << 20;
     static constexpr std::size_t direct_buffer_bytes = std::size_t{8} << 20; // a third faster than 1 MiB
     static constexpr std::size_t few_bytes = 4096;
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
     static constexpr std::size_t buffer_count = 3; ///< one to fill, one that is written, and one that waits for that
     static constexpr std::uint64_t bytes_in_small_files = std::uint64_t{4} << 20; ///< which start no thread
     static constexpr unsigned most_times_alone = 4; ///< that nobody had come when it was time: once in 200 MiB or more
@@ -142,7 +143,7 @@ private:
     /// Whether little that waits is written by itself before much, which then goes straight from its first byte on: to
     /// copy up to 1 MiB of it beside the little took 1.03 of the time for tensors of 4 MiB.
     [[nodiscard]] bool goes_before(bytes_view bytes) const noexcept {
-        return buffered_ <= few_bytes && bytes.size() >= 2 * whole_bytes && position_ != 0 && !goes_direct_;
+        return buffered_ <= few_bytes && bytes.size() >= 2 * buffer_bytes_ && position_ != 0 && !output_.is_direct();
     }
 
     [[nodiscard]] bool goes_straight(bytes_view bytes) const noexcept {
@@ -206,7 +207,7 @@ private:
 
     /// What came of what others wrote.
     [[nodiscard]] result<void> settle() {
-        wait();
+        line_.wait_until_left(0);
         return std::exchange(outcome_, result<void>());
     }
 
@@ -242,7 +243,6 @@ private:
     target_file& target_;
     file_output output_;
     const unsigned threads_;
-    const bool goes_direct_;
     const std::size_t buffer_bytes_;
     std::uint64_t position_ = 0;   ///< in the file, of what is buffered
     buffer buffers_[buffer_count]; ///< all but the first made when they are needed

@@ -293,6 +293,7 @@ private:
     }
 
     [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
+
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
         result<void> written = manifest_.write(file_);
         return written ? file_.finish() : written;
