@@ -19,12 +19,40 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// A key in its shortest form: the head and the characters, in the three words that fewer than 24 of them take.
+struct known_key {
+    std::uint64_t words[3] = {};
+    std::uint64_t kept[3] = {}; ///< the bits of them that are the key's own
+
+    /// Whether it stands at `key`, where the first word is `first`. 24 bytes of anything can be read there.
+    [[nodiscard]] bool stands_at(const std::byte* key, std::uint64_t first) const noexcept {
+        const std::uint64_t second = load_little_64(key + 8);
+        const bool has_two = (((first ^ words[0]) & kept[0]) | ((second ^ words[1]) & kept[1])) == 0;
+        return has_two && (kept[2] == 0 || ((load_little_64(key + 16) ^ words[2]) & kept[2]) == 0);
+    }
+};
+
+/// The one key that may stand where a first word is met, found without asking for each: a processor has nothing to
+/// guess.
+struct key_places {
+    static constexpr unsigned slot_bits = 5;
+
+    std::uint64_t multiplier = 1;
+    unsigned unused_bits = 0; ///< of the first word
+    std::uint8_t slots[1u << slot_bits] = {};
+
+    [[nodiscard]] constexpr std::size_t slot_of(std::uint64_t first) const noexcept {
+        return static_cast<std::size_t>((first << unused_bits) * multiplier >> (64 - slot_bits));
+    }
+};
+
 /// Borrows what a field_names keeps.
 struct known_fields {
     const std::string_view* names;
-    const std::uint64_t* starts; ///< of the keys in their shortest form: the head and 7 characters
-    std::size_t count;           ///< at most 32
-    std::uint32_t sizes;         ///< a bit for each size that a name has
+    const known_key* keys;
+    const key_places* places;
+    std::size_t count;   ///< at most 32
+    std::uint32_t sizes; ///< a bit for each size that a name has
 
     /// Whether the text at `key` may be one of the names, by its first byte.
     [[nodiscard]] bool has_size_of(const std::byte* key) const noexcept {
@@ -37,33 +65,60 @@ struct known_fields {
         constexpr unsigned longest_short_text = 0x77;
         bool has_start = std::to_integer<unsigned>(*key) > longest_short_text;
         for (std::size_t field = 0; field < count; ++field) {
-            has_start = has_start || (starts[field] & 0xffff) == load_little(key, 2);
+            has_start = has_start || (keys[field].words[0] & 0xffff) == load_little(key, 2);
         }
         return has_start;
     }
 };
 
-/// Names of fields, each of less than 24 bytes.
+/// Names of fields, or other words: each of less than 24 bytes, and their heads and as many characters as the shortest
+/// has differ.
 template <std::size_t Count>
 class field_names {
 public:
     explicit constexpr field_names(span<const std::string_view> names) noexcept : names_(names.data()) {
-        constexpr std::uint64_t empty_text = 0x60;
+        std::size_t told_apart_by = 8; // bytes
         for (std::size_t field = 0; field < Count; ++field) {
-            const std::string_view name = names[field];
-            starts_[field] = empty_text | name.size();
-            for (std::size_t i = 0; i < 7 && i < name.size(); ++i) {
-                starts_[field] |= static_cast<std::uint64_t>(name[i]) << 8 * (i + 1);
-            }
-            sizes_ |= std::uint32_t{1} << name.size();
+            keys_[field] = key_of(names[field]);
+            sizes_ |= std::uint32_t{1} << names[field].size();
+            told_apart_by = names[field].size() + 1 < told_apart_by ? names[field].size() + 1 : told_apart_by;
         }
+        places_.unused_bits = static_cast<unsigned>(8 * (8 - told_apart_by));
+        do {
+            places_.multiplier += 0x9e3779b97f4a7c14u; // which stays odd
+        } while (!fill_slots());
     }
 
-    constexpr operator known_fields() const noexcept { return {names_, starts_, Count, sizes_}; }
+    constexpr operator known_fields() const noexcept { return {names_, keys_, &places_, Count, sizes_}; }
 
 private:
+    [[nodiscard]] static constexpr known_key key_of(std::string_view name) noexcept {
+        constexpr std::uint64_t empty_text = 0x60;
+        known_key key;
+        for (std::size_t i = 0; i <= name.size(); ++i) {
+            const std::uint64_t byte = i == 0 ? empty_text | name.size() : static_cast<std::uint64_t>(name[i - 1]);
+            key.words[i / 8] |= byte << 8 * (i % 8);
+            key.kept[i / 8] |= std::uint64_t{0xff} << 8 * (i % 8);
+        }
+        return key;
+    }
+    /// False if two keys would have one place.
+    [[nodiscard]] constexpr bool fill_slots() noexcept {
+        std::uint64_t taken = 0;
+        for (std::size_t field = 0; field < Count; ++field) {
+            const std::size_t slot = places_.slot_of(keys_[field].words[0]);
+            if ((taken >> slot & 1) != 0) {
+                return false;
+            }
+            taken |= std::uint64_t{1} << slot;
+            places_.slots[slot] = static_cast<std::uint8_t>(field);
+        }
+        return true;
+    }
+
     const std::string_view* names_;
-    std::uint64_t starts_[Count] = {};
+    known_key keys_[Count];
+    key_places places_;
     std::uint32_t sizes_ = 0;
 };
 template <std::size_t Count>
@@ -74,20 +129,9 @@ field_names(const std::array<std::string_view, Count>&) -> field_names<Count>;
 /// The field whose key, in its shortest form, stands at `key`; `count` if none does. 24 bytes of anything can be read
 /// there.
 [[nodiscard]] inline std::size_t field_at(const known_fields& known, const std::byte* key) noexcept {
-    const std::uint64_t bytes = load_little_64(key);
-    const auto size = static_cast<std::size_t>(bytes & 0x1f);
-    const std::uint64_t start = size < 7 ? bytes & ((std::uint64_t{1} << 8 * (size + 1)) - 1) : bytes;
-    std::size_t field = 0;
-    while (field < known.count && known.starts[field] != start) {
-        ++field;
-    }
-    for (std::size_t i = 7; field < known.count && i < size; i += 8) { // what is behind, of which the last may overlap
-        const std::size_t at = i + 8 <= size ? i : size - 8;
-        if (load_little_64(key + 1 + at) != load_little_64(as_bytes(known.names[field]).data() + at)) {
-            return known.count;
-        }
-    }
-    return field;
+    const std::uint64_t first = load_little_64(key);
+    const std::size_t field = known.places->slots[known.places->slot_of(first)];
+    return known.keys[field].stands_at(key, first) ? field : known.count;
 }
 
 /// Behind a key that was found: told by its head alone, so that a processor need not wait for which it is.
