@@ -10,6 +10,8 @@
 #include <ztensor/detail/manifest/meaning.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/pattern_book.hpp>
+#include <ztensor/detail/manifest/plain_object.hpp>
+#include <ztensor/detail/manifest/right.hpp>
 #include <ztensor/detail/manifest/scanner.hpp>
 #include <ztensor/detail/manifest/words.hpp>
 #include <ztensor/detail/os/memory.hpp>
@@ -162,14 +164,43 @@ private:
     void read_like_before(name_walk& walk) {
         const std::uint64_t allowed =
             limits_.max_objects_ - std::min<std::uint64_t>(limits_.max_objects_, into_.objects.size());
+        const bool may_be_plain = into_.generation != generation::v1_0 && limits_.max_components_per_object_ != 0;
         const std::uint64_t most = walk.pairs.is_indefinite ? allowed : std::min(allowed, walk.pairs.remaining);
         std::size_t at = scan_.cursor().position();
         std::uint64_t left = most;
-        for (std::size_t behind = 0; left != 0 && (behind = patterns_.read_object(at)) != 0; at = behind) {
+        for (std::size_t behind = 0; left != 0; at = behind) {
+            behind = patterns_.read_object(at);
+            if (behind == 0 && may_be_plain && !patterns_.learns()) {
+                behind = read_plain_object(at);
+            }
+            if (behind == 0) {
+                break;
+            }
             --left;
         }
         scan_.cursor().go_to(at);
         walk.pairs.remaining -= walk.pairs.is_indefinite ? 0 : most - left;
+    }
+
+    /// A dense object behind all others, if there is room for one: take_in() it, or it never was. What words mean is
+    /// known by then. The records are made in their place: to copy what was just written stalls a processor.
+    [[nodiscard]] bool has_room() noexcept {
+        return into_.objects.has_room() && into_.components.has_room() && into_.objects.size() < limits_.max_objects_;
+    }
+    [[nodiscard]] plain_object next_object() noexcept {
+        plain_object next = {*into_.objects.end(), *into_.components.room_for(1)};
+        next.object = {};
+        next.data = {};
+        next.object.first_component = static_cast<std::uint32_t>(into_.components.size());
+        return next;
+    }
+    ZTENSOR_NOINLINE void take_in(const plain_object& found) noexcept {
+        found.object.is_checked =
+            is_right_dense(into_, found.data, found.element_count, plain_element_bytes(found.data), index_offset_);
+        into_.objects.take(1);
+        into_.components.take(1);
+        patterns_.note_name(found.name);
+        patterns_.note_blob(found.data);
     }
 
     /// Room for as many objects as the next map or array announces, each with as many components as the first, within
@@ -247,6 +278,7 @@ private:
     bool read_components(const cbor_sequence& fields_left);
     void read_components_like_before(name_walk& walk, std::size_t first);
     bool read_and_learn(component_record& component);
+    std::size_t read_plain_object(std::size_t position);
     bool take_plain_component(component_record& component) noexcept;
     bool read_component(component_record& component);
     bool read_field(component_record& component, std::size_t field);
@@ -263,6 +295,7 @@ private:
         index_item coords;
     };
 
+    bool take_plain_tensor_0_1();
     bool read_tensor_0_1();
     bool read_fields_0_1(object_record& object, component_record& component, tensor_words_0_1& words);
     bool read_field_0_1(std::size_t field, object_record& object, component_record& component, tensor_words_0_1& words);

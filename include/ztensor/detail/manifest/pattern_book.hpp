@@ -55,10 +55,7 @@ public:
         if (!objects_.is_worth_a_try() || !into_.objects.has_room()) {
             return 0;
         }
-        const std::byte* behind_name = pass_word(begin_ + position, name);
-        if (behind_name == nullptr && !IsDeterministic) {
-            behind_name = pass_unusual_name(position, name);
-        }
+        const std::byte* const behind_name = pass_name_at(position, name);
         if (behind_name == nullptr || (IsDeterministic && !is_in_order(name))) {
             return 0;
         }
@@ -146,9 +143,9 @@ public:
         are_right_ = true;
     }
 
-    /// Notes a component that came by the general way.
-    void note_component(const component_record& component) noexcept {
-        are_right_ = are_right_ && is_right_part(into_, component, known_element_bytes(into_, component), blobs_end_);
+    /// Notes a component that came by another way, of elements of so many bytes; 0, if that is not known.
+    void note_component(const component_record& component, std::uint64_t element_bytes) noexcept {
+        are_right_ = are_right_ && is_right_part(into_, component, element_bytes, blobs_end_);
     }
 
     /// Whether an object that came by the general way, and whose components were noted, needs no other check.
@@ -169,7 +166,13 @@ public:
         }
     }
 
-    /// Notes the name of an object that comes by the general way.
+    /// Behind the object's name at `position`; nullptr if the general way must look.
+    [[nodiscard]] const std::byte* pass_name_at(std::size_t position, std::string_view& name) const noexcept {
+        const std::byte* const end = pass_word(begin_ + position, name);
+        return end == nullptr && !IsDeterministic ? pass_unusual_name(position, name) : end;
+    }
+
+    /// Notes the name of an object that comes by another way.
     void note_name(std::string_view name) noexcept {
         if (!IsDeterministic) { // whose reader has seen to it
             into_.names_are_sorted = into_.names_are_sorted && is_in_order(name);

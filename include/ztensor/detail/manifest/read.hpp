@@ -11,6 +11,7 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/pattern_book.hpp>
 #include <ztensor/detail/manifest/plain_component.hpp>
+#include <ztensor/detail/manifest/plain_object.hpp>
 #include <ztensor/detail/manifest/scanner.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -70,7 +71,7 @@ ZTENSOR_COLD inline void manifest_reader::spread_dtype(const object_record& obje
         }
         if (knows_words_) {
             interpret(into_, component);
-            patterns_.note_component(component);
+            patterns_.note_component(component, known_element_bytes(into_, component));
         }
     }
 }
@@ -164,6 +165,24 @@ ZTENSOR_NOINLINE inline void manifest_reader::read_components_like_before(name_w
     }
 }
 
+/// Reads the dense object whose name stands at `position`, if it is plain, and returns the position behind it; else 0.
+inline std::size_t manifest_reader::read_plain_object(std::size_t position) {
+    std::string_view name;
+    const std::byte* const behind_name = has_room() ? patterns_.pass_name_at(position, name) : nullptr;
+    if (behind_name == nullptr) {
+        return 0;
+    }
+    plain_object found = next_object();
+    const std::byte* const end = pass_plain_object(into_.bytes(), behind_name, found);
+    if (end == nullptr) {
+        return 0;
+    }
+    found.name = name;
+    found.object.name = {static_cast<std::uint32_t>(position)};
+    take_in(found);
+    return static_cast<std::size_t>(end - into_.index.data());
+}
+
 /// Passes over a component that is plain; else stays where it is.
 inline bool manifest_reader::take_plain_component(component_record& component) noexcept {
     const std::byte* const begin = into_.index.data();
@@ -184,13 +203,16 @@ inline bool manifest_reader::read_and_learn(component_record& component) {
     if (!are_few_) {
         fields_.clear();
     }
-    const bool is_plain = !patterns_.learns() && take_plain_component(component);
-    if (!is_plain && !read_component(component)) {
+    if (!patterns_.learns() && take_plain_component(component)) {
+        patterns_.note_component(component, plain_element_bytes(component));
+        return true;
+    }
+    if (!read_component(component)) {
         return false;
     }
     interpret(into_, component);
-    patterns_.note_component(component);
-    if (!are_few_ && !is_plain && changes == scan_.changes()) { // else the index no longer holds what was read
+    patterns_.note_component(component, known_element_bytes(into_, component));
+    if (!are_few_ && changes == scan_.changes()) { // else the index no longer holds what was read
         patterns_.learn(component, begin, scan_.cursor().position(), fields_);
     }
     return true;

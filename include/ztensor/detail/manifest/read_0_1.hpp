@@ -7,6 +7,8 @@
 
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/manifest_reader.hpp>
+#include <ztensor/detail/manifest/meaning.hpp>
+#include <ztensor/detail/manifest/plain_tensor_0_1.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,8 +26,9 @@ ZTENSOR_COLD inline result<void> manifest_reader::read_0_1() {
     }
     reserve_records();
     cbor_sequence tensors;
+    knows_words_ = true;
     for (scan_.cursor().enter_array(tensors); scan_.cursor().next(tensors);) {
-        if (!read_tensor_0_1()) {
+        if (!(uses_patterns_ && take_plain_tensor_0_1()) && !read_tensor_0_1()) {
             return fault();
         }
     }
@@ -33,6 +36,22 @@ ZTENSOR_COLD inline result<void> manifest_reader::read_0_1() {
         return fault();
     }
     return finish();
+}
+
+/// Passes over a tensor that is plain; else stays where it is.
+inline bool manifest_reader::take_plain_tensor_0_1() {
+    if (!has_room()) {
+        return false;
+    }
+    const std::byte* const begin = into_.index.data();
+    plain_object found = next_object();
+    const std::byte* const end = pass_plain_tensor_0_1(into_.bytes(), begin + scan_.cursor().position(), found);
+    if (end == nullptr) {
+        return false;
+    }
+    take_in(found);
+    scan_.cursor().go_to(static_cast<std::size_t>(end - begin));
+    return true;
 }
 
 /// Twice over the map: as attributes, which checks it and makes the text of its fields definite, then for the fields it
@@ -57,6 +76,7 @@ ZTENSOR_COLD inline bool manifest_reader::read_tensor_0_1() {
     if (!interpret_words_0_1(words, object, component)) {
         return false;
     }
+    interpret(into_, component);
     into_.components.push_back(component);
     object.has_attributes = !attributes_of(into_, object).empty();
     return add_object(object);
@@ -64,8 +84,7 @@ ZTENSOR_COLD inline bool manifest_reader::read_tensor_0_1() {
 
 ZTENSOR_COLD inline bool manifest_reader::read_fields_0_1(object_record& object, component_record& component,
                                                           tensor_words_0_1& words) {
-    static constexpr field_names known(fields_0_1);
-    field_walk walk(known);
+    field_walk walk(field_items_0_1);
     if (!scan_.enter(walk)) {
         return false;
     }
