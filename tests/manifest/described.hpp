@@ -36,7 +36,9 @@ namespace described {
             add(each.dtype ? static_cast<int>(*each.dtype) : -1);
             add(each.encoding ? static_cast<int>(*each.encoding) : -1);
             add(int{each.logical_type});
-            add(int{each.states_uncompressed_length} + 2 * int{each.knows_uncompressed_length});
+            add(int{each.states_uncompressed_length} + 2 * int{each.knows_uncompressed_length} +
+                4 * int{each.is_big_endian} + 8 * int{each.any_nonzero_is_true} + 16 * int{each.holds_indices} +
+                32 * int{each.has_no_byte_order});
         }
     }
     return out;

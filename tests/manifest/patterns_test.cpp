@@ -2,19 +2,17 @@
 //
 // Objects that are read by pattern are what the general way makes of them: on every file of the corpora, and on indices
 // made at random, whole and damaged.
-#include "manifest/described.hpp"
+#include "manifest/both_ways.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/golden.hpp"
 
-#include <ztensor/detail/manifest/read.hpp>
-#include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/core/endian.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <string>
 #include <string_view>
@@ -27,39 +25,8 @@ using support::bytes;
 namespace cbor = support::cbor;
 namespace detail = ztensor::detail;
 
-constexpr std::uint64_t blobs_end = 1 << 20;
-
-/// All that a manifest says, or why it is refused.
-struct index_outcome {
-    std::string text;
-    std::size_t checked = 0; ///< objects that need no other check
-};
-
-index_outcome read(const bytes& encoded, bool uses_patterns) {
-    detail::manifest index;
-    REQUIRE(index.index.allocate(encoded.size(), detail::pattern::reach_bytes));
-    std::memcpy(index.index.data(), encoded.data(), encoded.size());
-    const ztensor::read_options options;
-    auto done = detail::manifest_reader(index, options, blobs_end, uses_patterns).read_1();
-    index_outcome answer;
-    if (done) {
-        for (const detail::object_record& object : index.objects) {
-            answer.checked += object.is_checked ? 1 : 0;
-        }
-        done = detail::manifest_validator(index, blobs_end).validate();
-    }
-    answer.text = done ? described::describe(index) : done.error().what();
-    return answer;
-}
-
-/// The same with and without patterns; how many objects a pattern has read and checked.
-std::size_t check_equal(const bytes& encoded) {
-    const index_outcome fast = read(encoded, true);
-    const index_outcome general = read(encoded, false);
-    REQUIRE(general.checked == 0);
-    CHECK(fast.text == general.text);
-    return fast.checked;
-}
+using both_ways::blobs_end;
+using both_ways::check_equal;
 
 /// What is at random, and whether seldom things happen at all.
 struct dice : std::mt19937 {
@@ -360,7 +327,7 @@ bytes plain_object(std::string_view format, const std::vector<bytes>& dimensions
 /// Both ways say so.
 bool is_said_of(const bytes& encoded, std::string_view what) {
     check_equal(encoded);
-    return read(encoded, true).text.find(what) != std::string::npos;
+    return both_ways::read(encoded, true).text.find(what) != std::string::npos;
 }
 
 } // namespace
