@@ -113,12 +113,13 @@ inline std::string dense_1_0(std::size_t object) {
     return map(4, key("dtype", text("float32")) + key("shape", shape({2, 2})) + key("format", text("dense")) +
                       key("components", map(1, key("data", data))));
 }
+/// In a map of indefinite length, as the reference writes them.
 inline std::string dense_0_1(std::size_t object) {
     using namespace cbor;
-    return map(9, key("name", text(layer_name(object))) + key("offset", number(next_offset(object))) +
-                      key("size", number(16)) + key("dtype", text("float32")) + key("layout", text("dense")) +
-                      key("shape", shape({2, 2})) + key("encoding", text("raw")) +
-                      key("data_endianness", text("little")) + key("note", text("x")));
+    return "\xbf" + key("name", text(layer_name(object))) + key("offset", number(next_offset(object))) +
+           key("size", number(16)) + key("dtype", text("float32")) + key("layout", text("dense")) +
+           key("shape", shape({2, 2})) + key("encoding", text("raw")) + key("data_endianness", text("little")) +
+           key("note", text("x")) + "\xff";
 }
 inline std::string zstd_with_digest(std::size_t object) {
     using namespace cbor;
@@ -221,7 +222,7 @@ inline std::string of_some_kind(std::size_t object) {
                          key("length", number(4 * widths[type]));
     const bool has_encoding = dice() % 2 == 0, has_digest = dice() % 2 == 0;
     fields += has_encoding ? key("encoding", text("raw")) : "";
-    fields += has_digest ? key("digest", text("crc32c:00112233")) : "";
+    fields += has_digest ? key("digest", text("crc32c:0x00112233")) : "";
     const std::size_t count = std::size_t{3} + has_encoding + has_digest;
     return object_of(shape(dimensions), "dense", map(1, key("data", map(count, fields))));
 }

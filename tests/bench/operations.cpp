@@ -8,6 +8,7 @@
 // MiB). Written files are new ones each time, and of those before nothing waits for the disk. Data are the same normal
 // distribution for all.
 #include "table.hpp"
+#include "walk.hpp"
 
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/ztensor.hpp>
@@ -46,6 +47,7 @@ namespace {
 using bench::keep;
 using bench::medians;
 using bench::print_row;
+using bench::walk;
 using bench::work;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
@@ -76,31 +78,6 @@ std::vector<float> weights(std::size_t count) {
         all[i] = some[(i * 7 + i / mebibyte) % some.size()];
     }
     return all;
-}
-
-/// Skips every item and does nothing else: the least that reading an index can cost.
-const unsigned char* walk(const unsigned char* at, const unsigned char* end) {
-    for (std::uint64_t pending = 1; pending != 0;) {
-        check(at < end);
-        const unsigned major = *at >> 5, info = *at & 31;
-        std::uint64_t value = info;
-        ++at;
-        if (info >= 24) {
-            const unsigned size = 1U << (info - 24);
-            value = 0;
-            for (unsigned i = 0; i < size; ++i) {
-                value = value << 8 | at[i];
-            }
-            at += size;
-        }
-        --pending;
-        if (major == 2 || major == 3) {
-            at += value;
-        } else if (major >= 4) {
-            pending += major == 4 ? value : major == 5 ? 2 * value : major == 6 ? 1 : 0;
-        }
-    }
-    return at;
 }
 
 std::vector<std::string> names_of_layers(std::size_t count) {
