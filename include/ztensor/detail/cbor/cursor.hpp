@@ -23,26 +23,16 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// How many bytes an item takes, by its first byte alone: a number, a simple value or a short string, as nearly all
-/// are; 0 for all others. A table, since items that follow one another in no order would make a processor guess.
-struct short_item_sizes {
-    constexpr short_item_sizes() noexcept {
-        constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
-        for (unsigned first = 0; first < 256; ++first) {
-            const unsigned major = first >> 5, info = first & 31;
-            if (info < 24 && (enclosing_majors >> major & 1) == 0) {
-                sizes[first] = static_cast<std::uint8_t>(1 + ((string_majors >> major & 1) != 0 ? info : 0));
-            } else if (info >= 24 && info < 28 && (number_majors >> major & 1) != 0) {
-                sizes[first] = static_cast<std::uint8_t>(1 + (1u << (info - 24)));
-            }
-        }
-    }
-    std::uint8_t sizes[256] = {};
-};
-inline constexpr short_item_sizes short_items;
-
+/// How many bytes the item takes that starts with `first`, if that tells: a number, a simple value or a short string,
+/// as nearly all are; else 0.
 [[nodiscard]] inline std::size_t short_item_bytes(std::byte first) noexcept {
-    return short_items.sizes[std::to_integer<std::size_t>(first)];
+    constexpr unsigned enclosing_majors = 0x70, string_majors = 0x0c, number_majors = 0x03; // a bit for each
+    const unsigned major = std::to_integer<unsigned>(first) >> 5, info = std::to_integer<unsigned>(first) & 31;
+    if (info < 24 && (enclosing_majors >> major & 1) == 0) {
+        return 1 + ((string_majors >> major & 1) != 0 ? info : 0);
+    }
+    const bool is_number = info >= 24 && info < 28 && (number_majors >> major & 1) != 0;
+    return is_number ? 1 + (std::size_t{1} << (info - 24)) : 0;
 }
 
 /// Walks CBOR items from the front. Every call returns false after the first fault, which stays: a caller may make
