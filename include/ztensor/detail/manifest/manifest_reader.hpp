@@ -34,8 +34,8 @@ namespace detail {
 /// pattern; where the version comes behind the objects, one pass over the records says afterwards what words mean.
 class manifest_reader {
 public:
-    /// `index_offset` is the absolute position of the index, for errors and as the end of the blobs. Without patterns,
-    /// which only take less time, tests see what they are to find.
+    /// `index_offset` is the absolute position of the index, for errors and as the end of the blobs. Without patterns
+    /// and what reads plain objects, which only take less time, tests see what these are to find.
     manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset,
                     bool uses_patterns = true) noexcept
         : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes(), fields_),

@@ -68,20 +68,16 @@ inline constexpr field_names logical_items_1_2(logical_words_1_2);
 
 /// Whether the text of a digest that is known and well-formed stands at `at`, in its shortest form.
 [[nodiscard]] inline bool is_plain_digest(const std::byte* at) noexcept {
-    constexpr std::byte crc32c_bytes{0x6f}, crc32c_bytes_with_0x{0x71}, one_byte_more{0x78}, sha256_bytes{71};
-    const std::byte* digits = nullptr;
-    if (at[0] == crc32c_bytes_with_0x) { // as the reference writes them
-        digits = pass_characters(at + 1, "crc32c:0x");
-        return digits != nullptr && pass_digits(digits, 8, false) != nullptr;
-    }
-    if (at[0] == crc32c_bytes) {
-        digits = pass_characters(at + 1, "crc32c:");
-        return digits != nullptr && pass_digits(digits, 8, false) != nullptr;
-    }
+    constexpr std::byte one_byte_more{0x78}, sha256_bytes{71};
     if (at[0] == one_byte_more && at[1] == sha256_bytes) {
-        digits = pass_characters(at + 2, "sha256:");
+        const std::byte* const digits = pass_characters(at + 2, "sha256:");
+        return digits != nullptr && pass_digits(digits, 64, false) != nullptr;
     }
-    return digits != nullptr && pass_digits(digits, 64, false) != nullptr;
+    constexpr std::byte crc32c_bytes{0x6f}, crc32c_bytes_with_0x{0x71}; // with 0x, as the reference writes them
+    const std::byte* const digits = at[0] == crc32c_bytes_with_0x ? pass_characters(at + 1, "crc32c:0x")
+                                    : at[0] == crc32c_bytes       ? pass_characters(at + 1, "crc32c:")
+                                                                  : nullptr;
+    return digits != nullptr && pass_digits(digits, 8, false) != nullptr;
 }
 
 /// The encoding whose word stands at `at`, if it is known.
@@ -107,16 +103,6 @@ inline constexpr field_names logical_items_1_2(logical_words_1_2);
     const std::size_t logical = field_at(logical_items_1_2, type);
     component.logical_type = static_cast<std::uint8_t>(logical);
     return logical != logical_types_of_1_2;
-}
-
-/// Bytes of an element of types that are known, and fit each other; 0 of others, and of parts of bytes.
-[[nodiscard]] inline std::uint64_t plain_element_bytes(const component_record& component) noexcept {
-    const std::uint64_t width = width_bytes(*component.dtype);
-    if (component.logical_type == plain_type) {
-        return width;
-    }
-    const logical_type_facts& logical = logical_types[component.logical_type];
-    return component.dtype == logical.storage && logical.packed_elements == 1 ? width * logical.storage_elements : 0;
 }
 
 /// Where the component that stands at `at` in the index ends, or nullptr if the general way must look: then

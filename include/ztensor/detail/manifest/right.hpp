@@ -23,24 +23,26 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// All words of a component have a meaning, and fit each other.
-[[nodiscard]] ZTENSOR_COLD inline bool is_known(const manifest& index, const component_record& component) noexcept {
-    const std::uint8_t type = component.logical_type;
-    const bool has_type =
-        type == plain_type || (type < logical_types.size() && component.dtype == logical_types[type].storage);
-    return component.dtype && component.encoding && has_type &&
-           (!component.digest_text.is_present() || parse_digest(index.text(component.digest_text)).is_well_formed);
-}
-
 /// Of a component whose type is known.
 [[nodiscard]] inline std::uint64_t element_bytes(const component_record& component) noexcept {
     return width_bytes(*component.dtype) * storage_elements(component);
 }
 
-/// The same of any component; 0 if its words are not all known, or its elements are parts of bytes.
+/// The same of one whose words are all known; 0 if its types do not fit each other, or its elements are parts of bytes.
+[[nodiscard]] inline std::uint64_t plain_element_bytes(const component_record& component) noexcept {
+    const std::uint8_t type = component.logical_type;
+    const bool fits_storage =
+        type == plain_type || (type < logical_types.size() && component.dtype == logical_types[type].storage);
+    return fits_storage && packed_elements(component) == 1 ? element_bytes(component) : 0;
+}
+
+/// The same of any component; 0, too, if its words are not all known.
 [[nodiscard]] ZTENSOR_NOINLINE inline std::uint64_t known_element_bytes(const manifest& index,
                                                                         const component_record& component) noexcept {
-    return is_known(index, component) && packed_elements(component) == 1 ? element_bytes(component) : 0;
+    const bool is_known =
+        component.dtype && component.encoding &&
+        (!component.digest_text.is_present() || parse_digest(index.text(component.digest_text)).is_well_formed);
+    return is_known ? plain_element_bytes(component) : 0;
 }
 
 /// Its blob lies where one may.
