@@ -44,7 +44,7 @@ FIRST = {
     "manifest/manifest_reader": "generations patterns",
     "manifest/validate": "generations refused_fields",
     "manifest/validate_sparse": "sparse_0_1 sparse_views sparse_refused",
-    "manifest/overlap": "refused_fields",
+    "manifest/overlap": "refused_fields blobs_in_any_order",
     "manifest/counts": "generations patterns",
     "manifest/right": "generations patterns",
     "manifest/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",

@@ -74,25 +74,55 @@ TEST_CASE("blobs that share bytes are found where there is no memory to spare fo
     CHECK(into_next.error().object() == "w");
 }
 
-TEST_CASE("one byte that two of many blobs share is found, whatever their order and distance") {
+TEST_CASE("one byte that two of many blobs share is found, whatever their order, distance and the hole behind them") {
     constexpr std::size_t count = 40;
     for (const unsigned shift : {6u, 12u, 17u, 23u, 28u, 34u, 39u, 45u, 50u}) {
         const std::uint64_t distance = std::uint64_t{1} << shift;
         const std::uint64_t blobs_end = (count + 2) * distance;
+        const std::uint64_t with_a_hole = std::uint64_t{1} << 57; // before which the blobs are one crowd
         for (std::size_t step : {std::size_t{1}, count - 1, std::size_t{7}, std::size_t{19}}) { // all are prime to it
             std::vector<std::pair<std::uint64_t, std::uint64_t>> at;
             for (std::size_t i = 0; i < count; ++i) {
                 at.push_back({(i * step % count + 1) * distance, distance});
             }
             CAPTURE(shift, step);
-            CHECK(open_with_holes(blobs_end, index_of_blobs(at)));
-            for (auto& [offset, length] : at) {
-                if (offset != count * distance) {
-                    length = distance + 1;
-                    const auto opened = open_with_holes(blobs_end, index_of_blobs(at));
-                    REQUIRE(support::refusal(opened) == ztensor::errc::blob_overlap);
-                    length = distance;
+            for (const std::uint64_t end : {blobs_end, with_a_hole}) {
+                CHECK(open_with_holes(end, index_of_blobs(at)));
+                for (auto& [offset, length] : at) {
+                    if (offset != count * distance) {
+                        length = distance + 1;
+                        const auto opened = open_with_holes(end, index_of_blobs(at));
+                        REQUIRE(support::refusal(opened) == ztensor::errc::blob_overlap);
+                        length = distance;
+                    }
                 }
+            }
+        }
+    }
+}
+
+TEST_CASE("one byte that two of many blobs share is found where most are small and a few are large") {
+    constexpr std::size_t count = 41;
+    constexpr std::uint64_t large = std::uint64_t{1} << 20;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> in_order;
+    std::uint64_t blobs_end = 64;
+    for (std::size_t i = 0; i < count; ++i) {
+        in_order.push_back({blobs_end, i % 8 == 3 ? large : 64});
+        blobs_end += in_order.back().second;
+    }
+    for (const std::size_t step : {std::size_t{1}, count - 1, std::size_t{7}, std::size_t{19}}) {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> at;
+        for (std::size_t i = 0; i < count; ++i) {
+            at.push_back(in_order[i * step % count]);
+        }
+        CAPTURE(step);
+        CHECK(open_with_holes(blobs_end, index_of_blobs(at)));
+        for (auto& [offset, length] : at) {
+            if (offset + length != blobs_end) {
+                ++length;
+                const auto opened = open_with_holes(blobs_end, index_of_blobs(at));
+                REQUIRE(support::refusal(opened) == ztensor::errc::blob_overlap);
+                --length;
             }
         }
     }

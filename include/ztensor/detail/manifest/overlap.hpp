@@ -10,6 +10,7 @@
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -23,11 +24,62 @@ struct blob_range {
     std::uint64_t length;
 };
 
-/// By offset, digit by digit from the last one on: files whose names are sorted and whose blobs are not are the rule,
-/// and std::sort took as long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits
-/// are 0. `scratch` has room for as many; what is given lies there or in place of the blobs.
-[[nodiscard]] ZTENSOR_COLD inline span<const blob_range>
-sorted_by_offset(span<blob_range> blobs, span<blob_range> scratch, std::uint64_t most, unsigned first_bit) noexcept {
+/// Blobs by offset, in one pass over as many buckets as there are blobs or up to twice as many: where their lengths do
+/// not differ much, a bucket holds about one. Files whose names are sorted and whose blobs are not are the rule, and
+/// sorting them digit by digit alone took 20 to 34 % of what opening takes; this takes half of that.
+class blob_buckets {
+public:
+    /// Offsets are at most `most`, and there are at most `blobs` blobs.
+    blob_buckets(std::uint64_t most, std::size_t blobs) {
+        while (most >> shift_ > 2 * std::uint64_t{blobs}) {
+            ++shift_;
+        }
+        const std::size_t buckets = static_cast<std::size_t>(most >> shift_) + 1;
+        advise_huge_pages(begins_.extend(buckets), buckets * sizeof(std::uint32_t));
+        std::fill(begins_.begin(), begins_.end(), 0U);
+    }
+
+    void count(const blob_range& blob) noexcept { ++begins_[bucket_of(blob)]; }
+
+    /// Once all are counted: `to` has room for as many as `blobs`.
+    void distribute(span<const blob_range> blobs, span<blob_range> to) noexcept {
+        std::uint32_t before = 0;
+        for (std::uint32_t& begin : begins_) {
+            before += std::exchange(begin, before);
+        }
+        for (const blob_range& blob : blobs) {
+            to[begins_[bucket_of(blob)]++] = blob;
+        }
+    }
+
+private:
+    [[nodiscard]] std::size_t bucket_of(const blob_range& blob) const noexcept {
+        return static_cast<std::size_t>(blob.offset >> shift_);
+    }
+
+    record_array<std::uint32_t> begins_; ///< where in the row the next blob of each bucket goes
+    unsigned shift_ = 0;
+};
+
+/// Sorts what is in order but for neighbours. False, and nothing is lost, if it takes more moves than eight for each.
+[[nodiscard]] inline bool sort_neighbours(span<blob_range> blobs) noexcept {
+    std::size_t moves_left = 8 * blobs.size();
+    for (std::size_t i = 1; i < blobs.size(); ++i) {
+        const blob_range blob = blobs[i];
+        std::size_t at = i;
+        for (; at > 0 && blob.offset < blobs[at - 1].offset && moves_left > 0; --at, --moves_left) {
+            blobs[at] = blobs[at - 1];
+        }
+        blobs[at] = blob;
+    }
+    return moves_left > 0;
+}
+
+/// By offset, digit by digit from the last one on, in a time that no order and no lengths make worse: std::sort took as
+/// long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits are 0. `scratch` has
+/// room for as many; what is given lies there or in place of the blobs.
+[[nodiscard]] ZTENSOR_COLD inline span<blob_range> sorted_by_offset(span<blob_range> blobs, span<blob_range> scratch,
+                                                                    std::uint64_t most, unsigned first_bit) noexcept {
     constexpr unsigned digit_bits = 11;
     constexpr std::size_t digits = std::size_t{1} << digit_bits;
     for (unsigned shift = first_bit; shift < 64 && most >> shift != 0; shift += digit_bits) {
@@ -82,19 +134,27 @@ private:
         return search.next(blob);
     };
     const std::size_t count = index.components.size() + manifests;
-    const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range));
+    const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range) + 2 * sizeof(std::uint32_t));
     if (has_memory_to_spare) {
         record_array<blob_range> memory;
         const span<blob_range> room(memory.extend(2 * count), 2 * count);
         advise_huge_pages(room.data(), room.size_bytes());
-        std::size_t blobs = 0;
+        blob_buckets buckets(blobs_end, count);
+        std::size_t filled = 0;
         for (std::size_t i = 0; i < count; ++i) {
-            if (blob_at(i).length != 0) {
-                room[blobs++] = blob_at(i);
+            const blob_range blob = blob_at(i);
+            if (blob.length != 0) {
+                room[filled++] = blob;
+                buckets.count(blob);
             }
         }
-        for (const blob_range& blob : sorted_by_offset(room.first(blobs), room.subspan(count, blobs), blobs_end,
-                                                       index.alignment_bytes == 1 ? 0 : 6)) {
+        const span<blob_range> found = room.first(filled);
+        span<blob_range> blobs = room.subspan(count, filled);
+        buckets.distribute(found, blobs);
+        if (!sort_neighbours(blobs)) {
+            blobs = sorted_by_offset(blobs, found, blobs_end, index.alignment_bytes == 1 ? 0 : 6);
+        }
+        for (const blob_range& blob : blobs) {
             if (overlaps(blob)) {
                 return true;
             }
