@@ -8,12 +8,15 @@
 #include "support/refusal.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/detail/manifest/overlap.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/reader.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +42,26 @@ ztensor::result<ztensor::reader> open_with_holes(std::uint64_t blobs_end, const 
     const support::bytes tail = index + support::little_endian(index.size(), 8) + support::bytes(support::magic_1);
     return ztensor::reader::from_source(
         std::make_shared<support::source_with_holes>(blobs_end + tail.size(), support::bytes(support::magic_1), tail));
+}
+
+using ztensor::detail::blob_range;
+
+/// What an index of so many bytes, whose blobs start at multiples of the alignment, says of them.
+bool shares_a_byte(const std::vector<blob_range>& blobs, std::uint64_t blobs_end, std::uint64_t alignment_bytes,
+                   std::size_t index_bytes) {
+    ztensor::detail::manifest index;
+    REQUIRE(index.index.allocate(index_bytes, 0));
+    index.alignment_bytes = alignment_bytes;
+    index.components.reserve(blobs.size());
+    for (const blob_range& blob : blobs) {
+        ztensor::detail::component_record component;
+        component.offset = blob.offset;
+        component.length = blob.length;
+        index.components.push_back(component);
+    }
+    blob_range first = {};
+    blob_range second = {};
+    return ztensor::detail::find_overlap(index, blobs_end, first, second);
 }
 
 } // namespace
@@ -123,6 +146,35 @@ TEST_CASE("one byte that two of many blobs share is found where most are small a
                 const auto opened = open_with_holes(blobs_end, index_of_blobs(at));
                 REQUIRE(support::refusal(opened) == ztensor::errc::blob_overlap);
                 --length;
+            }
+        }
+    }
+}
+
+TEST_CASE("the last byte of any of many blobs is told from the first of the next, in any order, crowd and alignment") {
+    constexpr std::size_t count = 200;
+    std::mt19937_64 random(5);
+    for (const std::uint64_t alignment : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{32}, std::uint64_t{64},
+                                          std::uint64_t{128}, std::uint64_t{4096}}) {
+        std::vector<blob_range> blobs;
+        std::uint64_t end = alignment;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t length = alignment * (1 + random() % 3);
+            blobs.push_back({end, length});
+            end += length;
+        }
+        const std::uint64_t last = blobs.back().offset;
+        // With a hole behind them they are one crowd; without memory to spare only their positions are sorted.
+        for (const std::uint64_t blobs_end : {end, end << 20, std::uint64_t{1} << 62}) {
+            for (const std::size_t index_bytes : {count * 100, count * 20}) {
+                for (std::size_t i = 0; i < count; ++i) {
+                    CAPTURE(alignment, blobs_end, index_bytes, i);
+                    std::shuffle(blobs.begin(), blobs.end(), random);
+                    REQUIRE_FALSE(shares_a_byte(blobs, blobs_end, alignment, index_bytes));
+                    ++blobs[i].length;
+                    REQUIRE(shares_a_byte(blobs, blobs_end, alignment, index_bytes) == (blobs[i].offset != last));
+                    --blobs[i].length;
+                }
             }
         }
     }

@@ -76,13 +76,13 @@ private:
 }
 
 /// By offset, digit by digit from the last one on, in a time that no order and no lengths make worse: std::sort took as
-/// long as all else that opening does. `most` bounds the offsets, whose lowest `first_bit` bits are 0. `scratch` has
-/// room for as many; what is given lies there or in place of the blobs.
+/// long as all else that opening does. `most` bounds the offsets. `scratch` has room for as many; what is given lies
+/// there or in place of the blobs.
 [[nodiscard]] ZTENSOR_COLD inline span<blob_range> sorted_by_offset(span<blob_range> blobs, span<blob_range> scratch,
-                                                                    std::uint64_t most, unsigned first_bit) noexcept {
+                                                                    std::uint64_t most) noexcept {
     constexpr unsigned digit_bits = 11;
     constexpr std::size_t digits = std::size_t{1} << digit_bits;
-    for (unsigned shift = first_bit; shift < 64 && most >> shift != 0; shift += digit_bits) {
+    for (unsigned shift = 0; shift < 64 && most >> shift != 0; shift += digit_bits) {
         std::uint32_t begins[digits] = {};
         for (const blob_range& each : blobs) {
             ++begins[each.offset >> shift & (digits - 1)];
@@ -152,7 +152,7 @@ private:
         span<blob_range> blobs = room.subspan(count, filled);
         buckets.distribute(found, blobs);
         if (!sort_neighbours(blobs)) {
-            blobs = sorted_by_offset(blobs, found, blobs_end, index.alignment_bytes == 1 ? 0 : 6);
+            blobs = sorted_by_offset(blobs, found, blobs_end);
         }
         for (const blob_range& blob : blobs) {
             if (overlaps(blob)) {
