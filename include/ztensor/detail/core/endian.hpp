@@ -35,7 +35,13 @@ inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all a
     return host_is_little_endian ? value : reverse_bytes(value);
 }
 
-/// The same, most significant first.
+/// Its opposite.
+inline void store_little_64(std::uint64_t value, std::byte* bytes) noexcept {
+    value = host_is_little_endian ? value : reverse_bytes(value);
+    std::memcpy(bytes, &value, sizeof value);
+}
+
+/// The same number, most significant first.
 [[nodiscard]] inline std::uint64_t load_big_64(const std::byte* bytes) noexcept {
     return reverse_bytes(load_little_64(bytes));
 }
