@@ -3,10 +3,14 @@
 // Much memory at once: how it is copied, and what the system tells of it.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/executors.hpp"
 
 #include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/pages_ahead.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
+#include <ztensor/detail/os/threads.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -119,6 +123,95 @@ TEST_CASE("memory that nobody has written to is told from other memory, and come
         CHECK(std::count(memory.begin(), memory.end(), std::byte{0}) == static_cast<std::ptrdiff_t>(size - 1));
     }
     ::munmap(address, size);
+}
+
+namespace {
+
+/// Memory that nobody has written to.
+class new_memory {
+public:
+    explicit new_memory(std::size_t size)
+        : address_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), size_(size) {
+        REQUIRE(address_ != MAP_FAILED);
+    }
+    new_memory(const new_memory&) = delete;
+    new_memory& operator=(const new_memory&) = delete;
+    ~new_memory() { ::munmap(address_, size_); }
+
+    [[nodiscard]] span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), size_}; }
+
+private:
+    void* address_;
+    std::size_t size_;
+};
+
+/// Whether this system tells what was written to, and makes pages before that.
+bool pages_can_be_made() {
+    const new_memory some(std::size_t{1} << 20);
+    const bool is_told = ztensor::detail::is_untouched(some.bytes());
+    ztensor::detail::make_pages(some.bytes());
+    return is_told && !ztensor::detail::is_untouched(some.bytes());
+}
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+} // namespace
+
+TEST_CASE("a second thread makes the pages of new memory from its end, until it meets who fills it") {
+    if (!pages_can_be_made()) {
+        std::cerr << "SKIPPED: on this system pages do not come before they are written to\n";
+        return;
+    }
+    support::late_executor threads;
+    const support::used_executor used(&threads);
+    const new_memory memory(40 * mebibyte);
+    const std::size_t huge = ztensor::detail::huge_page_bytes;
+    const std::size_t first = static_cast<std::size_t>(-ztensor::detail::address_of(memory.bytes().data())) % huge;
+    const span<std::byte> filled = memory.bytes().first(first + 7 * huge);
+    const span<std::byte> rest = memory.bytes().subspan(filled.size());
+    {
+        const ztensor::detail::pages_ahead ahead(memory.bytes(), 0);
+        REQUIRE(threads.tasks.size() == 1);
+        std::fill(filled.begin(), filled.end(), unwritten);
+        CHECK(ztensor::detail::is_untouched(rest.first(huge)));
+        threads.run_all();
+        for (std::size_t at = 0; at < rest.size(); at += huge) {
+            CHECK_FALSE(ztensor::detail::is_untouched(rest.subspan(at, std::min(huge, rest.size() - at))));
+        }
+    }
+    CHECK(std::all_of(filled.begin(), filled.end(), [](std::byte each) { return each == unwritten; }));
+    CHECK(std::all_of(rest.begin(), rest.end(), [](std::byte each) { return each == std::byte{0}; }));
+}
+
+TEST_CASE("a thread that comes when the memory is filled makes nothing") {
+    support::late_executor threads;
+    const support::used_executor used(&threads);
+    const new_memory memory(16 * mebibyte);
+    const bool is_told = ztensor::detail::is_untouched(memory.bytes());
+    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 2));
+    CHECK(threads.tasks.size() == (is_told ? 1 : 0));
+    threads.run_all();
+    CHECK(ztensor::detail::is_untouched(memory.bytes()) == is_told);
+}
+
+TEST_CASE("no thread is asked for little memory, nor for what was written to, nor by who may take but one") {
+    support::late_executor threads;
+    const support::used_executor used(&threads);
+    const new_memory memory(16 * mebibyte);
+    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 1));
+    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes().first(8 * mebibyte - 1), 0));
+    static_cast<void>(ztensor::detail::pages_ahead({}, 0));
+    {
+        const ztensor::detail::at_work here;
+        static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 0));
+    }
+    std::fill(memory.bytes().begin(), memory.bytes().end(), unwritten);
+    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 0));
+    CHECK(threads.tasks.empty());
+    threads.accepts = false; // or there is none
+    const new_memory other(16 * mebibyte);
+    static_cast<void>(ztensor::detail::pages_ahead(other.bytes(), 0));
+    CHECK(threads.tasks.empty());
 }
 
 #endif

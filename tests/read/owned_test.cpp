@@ -5,8 +5,10 @@
 #include "read/read_samples.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
+#include "support/executors.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 #include "support/zt_builder.hpp"
 
@@ -15,6 +17,7 @@
 #include <ztensor/digest.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/writer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -289,6 +292,43 @@ TEST_CASE("hints reach the source, and change nothing of what is read") {
             CHECK(support::memory_of(data.view<std::uint8_t>().value()) == three_mib());
             data.evict();
             CHECK(support::memory_of(data.view<std::uint8_t>().value()) == three_mib());
+        }
+    }
+}
+
+TEST_CASE("what is read into much new memory is the same with one thread, with more, and with one that comes late") {
+    const std::size_t count = (std::size_t{5} << 20) / 2 + 777; // 10 MiB of floats
+    std::vector<ztensor::bfloat16> halves(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        halves[i] = ztensor::bfloat16(static_cast<float>(i % 40009) * 0.25F);
+    }
+    std::vector<float> floats(halves.begin(), halves.end());
+    const support::temp_dir directory;
+    const std::string path = (directory.path() / "large.zt").string();
+    {
+        ztensor::writer out = ztensor::writer::create(path).value();
+        out.add("half", {count}, halves).value();
+        out.add("float", {count}, floats).value();
+        out.finish().value();
+    }
+    support::late_executor late;
+    support::prompt_executor prompt;
+    for (ztensor::executor* const each : std::vector<ztensor::executor*>{nullptr, &late, &prompt}) {
+        const support::used_executor used(each);
+        for (const unsigned threads : {0U, 1U, 2U}) {
+            for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
+                CAPTURE(each == &late, each == &prompt, threads, mode == ztensor::io_mode::positional);
+                const reader file = reader::open(path, read_options().threads(threads).mode(mode)).value();
+                CHECK((file.read<float>("float").value() == floats));
+                CHECK((file.read_as<float>("half").value() == floats));
+                const array<float> loaded = file.load<float>("float").value();
+                CHECK(std::equal(loaded.begin(), loaded.end(), floats.begin(), floats.end()));
+                const std::unique_ptr<float[]> mine(new float[count]);
+                file.read_as_into("half", span<float>(mine.get(), count)).value();
+                CHECK(std::equal(floats.begin(), floats.end(), mine.get()));
+                CHECK((threads != 1 || late.tasks.empty()));
+                late.run_all();
+            }
         }
     }
 }

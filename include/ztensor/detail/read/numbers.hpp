@@ -12,6 +12,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/pages_ahead.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/convert.hpp>
@@ -133,7 +134,9 @@ public:
     [[nodiscard]] result<void> read_all(span<std::byte> numbers) const {
         if (is_raw()) {
             blob_check check(file_, component_);
-            result<void> converted = convert_raw(0, numbers, check, best_store(numbers));
+            const number_store store = best_store(numbers);
+            const pages_ahead ahead(numbers, file_.options.threads_);
+            result<void> converted = convert_raw(0, numbers, check, store);
             return converted ? check.finish() : converted;
         }
         const std::size_t stored_bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
@@ -191,7 +194,7 @@ public:
         if (!is_raw() || numbers.reserve == nullptr) {
             return read_all(numbers.resize(numbers.owner, total));
         }
-        advise_large_memory(numbers.reserve(numbers.owner, total), total * number_bytes_);
+        const pages_ahead ahead(reserve_large(numbers, total, number_bytes_), file_.options.threads_);
         blob_check check(file_, component_);
         const std::size_t elements = total / numbers_per_element_;
         for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {

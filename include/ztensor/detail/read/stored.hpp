@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/os/pages_ahead.hpp>
 #include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -227,6 +228,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 [[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
                                                std::uint64_t from, span<std::byte> destination, blob_check& check) {
     const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
+    const pages_ahead ahead(destination, file.options.threads_);
     for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
         const span<std::byte> piece = destination.subspan(at, std::min(piece_bytes, destination.size() - at));
         result<void> read = check.is_wanted() ? file.source->read_at(component.offset + from + at, piece)
