@@ -54,8 +54,8 @@ private:
     [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
     /// Likewise: so many bytes, or a few less, are about to come.
     virtual void expect(std::uint64_t) {}
-    /// Likewise: so many bytes come now that are made one after the other. Whether another thread writes them
-    /// meanwhile, if they come in pieces of less than 1 MiB.
+    /// Likewise: so many bytes come now, one after the other. Whether another thread writes them meanwhile, if they come
+    /// in pieces of less than 1 MiB.
     [[nodiscard]] virtual bool announce(std::uint64_t) { return false; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }

@@ -177,10 +177,10 @@ struct write_options {
     /// The same in short: durable, or none.
     write_options& sync(bool value) noexcept { return sync(value ? sync_level::durable : sync_level::none); }
     /// How many threads compress at once, the caller's among them: 0 means as many as the host runs, 1 starts none.
-    /// What is written does not depend on it; memory for each is about 6 MiB. And unless it is 1, small tensors and
-    /// those with digests are gathered in three buffers of 1 MiB, which another thread writes into the file from its
-    /// fifth MiB on (not into shards, nor past the system's cache). The caller's own memory is read by nobody after a
-    /// call has returned.
+    /// What is written does not depend on it; memory for each is about 6 MiB. And unless it is 1, small tensors, those
+    /// with digests, and large ones that lie otherwise in memory than in the file, modulo 32, are gathered in three
+    /// buffers of 1 MiB, which another thread writes into the file from its fifth MiB on (not into shards, nor past the
+    /// system's cache). The caller's own memory is read by nobody after a call has returned.
     write_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Past the system's cache (O_DIRECT), for a file that nobody will read soon: what is cached of other files stays,
     /// and with sync() it may be faster, with sync(false) it is slower. Takes a buffer of 8 MiB, through which all goes

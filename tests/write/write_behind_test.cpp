@@ -13,6 +13,7 @@
 
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
@@ -166,15 +167,39 @@ TEST_CASE("small tensors of a large file are written by another thread, and all 
         os.write_sizes.pop_back();
         CHECK(os.write_sizes == std::vector<std::size_t>(12, behind_mebibyte));
     }
+}
+
+TEST_CASE("large tensors that lie in memory as in the file are written from there, others by another thread") {
+    const temp_dir directory;
+    const std::vector<std::uint8_t> memory = some_bytes(12 * behind_mebibyte + 64);
+    const std::size_t first = static_cast<std::size_t>(-ztensor::detail::address_of(memory.data())) % 32;
     late_executor late;
-    for (const bool is_large : {false, true}) {
-        const used_executor asked(&late);
-        faulty_os os;
-        writer out = writer_by(directory / "f", write_options().sync(false), os).value();
-        const std::size_t each = is_large ? 4 * behind_mebibyte : 10000;
-        REQUIRE(add_all(out, content, sizes_of_all(content.size(), each)));
-        CHECK(late.tasks.empty() == is_large); // of the caller's memory nobody writes behind its back
+    prompt_executor prompt;
+    for (const std::size_t apart : {0U, 1U, 8U, 16U, 31U}) {
+        CAPTURE(apart);
+        const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(first + apart);
+        const ztensor::span<const std::uint8_t> content(&*begin, 12 * behind_mebibyte);
+        const auto write = [&](ztensor::executor* threads, write_options options) {
+            const used_executor used(threads);
+            faulty_os os;
+            writer out = writer_by(directory / "f", options.sync(false), os).value();
+            for (std::size_t at = 0; at < content.size(); at += 4 * behind_mebibyte) {
+                out.add(std::to_string(at), {4 * behind_mebibyte}, content.subspan(at, 4 * behind_mebibyte)).value();
+            }
+            out.finish().value();
+            return os.write_sizes;
+        };
+        const std::vector<std::size_t> alone = write(nullptr, write_options().threads(1));
+        const std::string expected = support::read_file(directory / "f");
+        CHECK(std::count(alone.begin(), alone.end(), behind_mebibyte) > 8);
+        CHECK((write(&late, write_options()) == alone) == (apart == 0));
+        CHECK(late.tasks.empty() == (apart == 0)); // of the caller's memory nobody writes behind its back
         late.run_all();
+        CHECK((support::read_file(directory / "f") == expected));
+        write(&prompt, write_options());
+        CHECK((support::read_file(directory / "f") == expected));
+        write(nullptr, write_options());
+        CHECK((support::read_file(directory / "f") == expected));
     }
 }
 
