@@ -113,9 +113,10 @@ private:
     }
 
     /// In pieces that end at whole MiB of the file: each is still in the cache when it is written, and goes straight
-    /// from the caller's memory, as file_sink has it. Or, where another thread writes meanwhile, through its buffers.
+    /// from the caller's memory, as file_sink has it. Or, where another thread writes meanwhile, through its buffers, in
+    /// pieces of 64 KiB: with 256 KiB digesting cost 6 % of the time on Zen 4, with these 2 %.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
-        constexpr std::uint64_t straight_bytes = std::uint64_t{1} << 20, buffered_bytes = straight_bytes / 4;
+        constexpr std::uint64_t straight_bytes = std::uint64_t{1} << 20, buffered_bytes = straight_bytes / 16;
         while (!bytes.empty()) {
             const std::uint64_t piece_bytes = sink_->announce(bytes.size()) ? buffered_bytes : straight_bytes;
             const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
