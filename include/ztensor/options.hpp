@@ -57,8 +57,8 @@ struct read_options {
     /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
     /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at
-    /// once. Only compressed data of half a MiB or more takes more than one, and new memory of 8 MiB or more, whose
-    /// pages a second one asks the system for. With 1 none is ever started.
+    /// once. Only compressed data of half a MiB or more takes more than one, and what is read as it is into new memory
+    /// of 8 MiB or more, whose pages a second one asks the system for. With 1 none is ever started.
     read_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB.
     read_options& max_manifest_bytes(std::uint64_t value) noexcept { return max_manifest_bytes_ = value, *this; }

@@ -20,8 +20,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// Room for `count` elements in memory that has a reserve(): in huge pages, if it is much.
-[[nodiscard]] inline span<std::byte> reserve_large(element_memory elements, std::size_t count,
-                                                   std::size_t element_bytes) {
+inline span<std::byte> reserve_large(element_memory elements, std::size_t count, std::size_t element_bytes) {
     auto* const room = static_cast<std::byte*>(elements.reserve(elements.owner, count));
     advise_large_memory(room, count * element_bytes);
     return {room, count * element_bytes};
