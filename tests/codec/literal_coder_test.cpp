@@ -212,11 +212,10 @@ TEST_CASE("what libzstd makes smaller is left to it") {
         return content;
     };
     const byte_vector small = floats(5 * kibibyte), large = floats(mebibyte);
-    byte_vector of_two_sizes = all_weights()[1].make(mebibyte);
-    for (std::size_t i = mebibyte / 2; i < mebibyte; i += 2) { // exponents, 16 more; the byte order is the host's
-        const auto bits = ztensor::detail::load_little_64(of_two_sizes.data() + i / 8 * 8) >> (8 * (i % 8)) & 0xffff;
-        ztensor::detail::store_little((bits + 0x0800) & 0xffff, of_two_sizes.data() + i, 2);
-    }
+    const byte_vector of_two_sizes = bytes_of_elements<ztensor::bfloat16>(mebibyte, [](std::size_t i) {
+        static std::mt19937 dice(2);
+        return ztensor::bfloat16(std::ldexp(normal(dice), i < mebibyte / 4 ? 0 : 12));
+    });
     struct left_content {
         const char* name;
         byte_vector content;
