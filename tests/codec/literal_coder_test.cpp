@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/codec/literal_coder.hpp>
 #include <ztensor/detail/codec/zstd_encoder.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/span.hpp>
 
@@ -204,6 +205,29 @@ TEST_CASE("bytes of any kind, number and skew are decoded to themselves") {
         }
     }
     CHECK(taken > 200);
+}
+
+TEST_CASE("a block that the code of its frame does not make smaller is stored as it is") {
+    constexpr std::size_t block_bytes = 128 * kibibyte, head_bytes = 9;
+    for (const std::size_t even : {0U, 3U, 7U}) {
+        CAPTURE(even);
+        std::mt19937 dice(3);
+        byte_vector content(mebibyte);
+        for (std::size_t i = 0; i < content.size(); ++i) { // where not even, most numbers are
+            const bool is_odd = dice() % 1000 >= (i / block_bytes == even ? 500U : 785U);
+            content[i] = static_cast<std::byte>(dice() % 128 * 2 + (is_odd ? 1 : 0));
+        }
+        const byte_vector frame = coded(content);
+        REQUIRE_FALSE(frame.empty());
+        CHECK((decoded_at_once(frame, content.size()) == content));
+        std::size_t at = head_bytes;
+        for (std::size_t block = 0; block < content.size() / block_bytes; ++block) {
+            const std::uint64_t head = ztensor::detail::load_little(frame.data() + at, 3);
+            CHECK((head >> 1 & 3) == (block == even ? 0 : 2));
+            at += 3 + static_cast<std::size_t>(head >> 3);
+        }
+        CHECK(at == frame.size());
+    }
 }
 
 TEST_CASE("what libzstd makes smaller is left to it") {
