@@ -113,7 +113,7 @@ private:
         constexpr unsigned one_segment = 0x20;                                   // whose window is not told
         const bool is_short = content_bytes <= most_short;
         store_little(magic, at, 4);
-        at[4] = static_cast<std::byte>(one_segment | (is_short ? 1 : 2) << 6);
+        at[4] = static_cast<std::byte>(one_segment | (is_short ? 1u : 2u) << 6);
         store_little(is_short ? content_bytes - least_told : content_bytes, at + 5, is_short ? 2 : 4);
         return at + (is_short ? 7 : 9);
     }
