@@ -134,6 +134,19 @@ byte_vector rows_of(byte_vector row, std::size_t size) {
     return all;
 }
 
+/// Rows of `row_bytes`, each one of `rows`, in no order.
+byte_vector of_dictionary(std::size_t row_bytes, std::size_t rows, std::size_t size) {
+    const byte_vector dictionary = noise(row_bytes * rows, 5);
+    std::mt19937 dice(6);
+    byte_vector all;
+    while (all.size() < size) {
+        const auto row = dictionary.begin() + static_cast<std::ptrdiff_t>(dice() % rows * row_bytes);
+        all.insert(all.end(), row, row + static_cast<std::ptrdiff_t>(row_bytes));
+    }
+    all.resize(size);
+    return all;
+}
+
 byte_vector floats(std::size_t size) {
     return all_weights().front().make(size);
 }
@@ -183,6 +196,32 @@ TEST_CASE("a frame of literals is no larger than libzstd's, or half a percent at
             CHECK(coded(content).size() <= most + most / 200);
         }
     }
+}
+
+TEST_CASE("of a block whose code suits one half alone, all is coded where that makes it smaller") {
+    for (const std::size_t size : {16000U, 100000U}) {
+        for (const bool begins_with_noise : {false, true}) {
+            CAPTURE(size, begins_with_noise);
+            byte_vector content = all_weights()[1].make(size);
+            const byte_vector other = noise(size / 2, 8);
+            std::copy(other.begin(), other.end(),
+                      content.begin() + static_cast<std::ptrdiff_t>(begins_with_noise ? 0 : size - other.size()));
+            const byte_vector frame = coded(content);
+            REQUIRE_FALSE(frame.empty());
+            const std::size_t most = bytes_by_libzstd(content);
+            CHECK(frame.size() <= most + most / 200);
+            CHECK((decoded_at_once(frame, size) == content));
+        }
+    }
+}
+
+TEST_CASE("a byte that was not there when the code was made takes no room") {
+    // As from memory that others write to: such a frame is of no use, but nothing beside it is written.
+    ztensor::detail::byte_counts counts{};
+    std::fill(counts.begin(), counts.begin() + 200, 5u);
+    const auto words =
+        ztensor::detail::make_code_words(ztensor::detail::make_code_lengths(counts, ztensor::detail::longest_code));
+    CHECK(std::all_of(words.begin() + 200, words.end(), [](std::uint64_t word) { return word == 0; }));
 }
 
 TEST_CASE("bytes of any kind, number and skew are decoded to themselves") {
@@ -264,6 +303,8 @@ TEST_CASE("what libzstd makes smaller is left to it") {
          bytes_of_elements<std::uint64_t>(100000, [](std::size_t i) { return i * 7919 % 50000; })},
         {"200 numbers",
          bytes_of_elements<float>(10000, [&](std::size_t i) { return float(i * i * 31 % 200) * 0.37F; })},
+        {"7 bytes of 2,000 kinds", of_dictionary(7, 2000, 1000000)},
+        {"6 bytes of 2,000 kinds", of_dictionary(6, 2000, 60000)},
         {"text",
          [] {
              std::string text;

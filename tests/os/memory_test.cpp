@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iostream>
+#include <thread>
 #include <vector>
 
 #if defined(__linux__)
@@ -174,7 +175,7 @@ TEST_CASE("a second thread makes the pages of new memory from its end, until it 
         REQUIRE(threads.tasks.size() == 1);
         std::fill(filled.begin(), filled.end(), unwritten);
         CHECK(ztensor::detail::is_untouched(rest.first(huge)));
-        threads.run_all();
+        std::thread([&] { threads.run_all(); }).join();
         for (std::size_t at = 0; at < rest.size(); at += huge) {
             CHECK_FALSE(ztensor::detail::is_untouched(rest.subspan(at, std::min(huge, rest.size() - at))));
         }
@@ -183,11 +184,17 @@ TEST_CASE("a second thread makes the pages of new memory from its end, until it 
     CHECK(std::all_of(rest.begin(), rest.end(), [](std::byte each) { return each == std::byte{0}; }));
 }
 
-TEST_CASE("a thread that comes when the memory is filled makes nothing") {
+TEST_CASE("a thread that comes when the memory is filled makes nothing, and neither does the one that fills it") {
     support::late_executor threads;
-    const support::used_executor used(&threads);
+    support::prompt_executor prompt;
     const new_memory memory(16 * mebibyte);
     const bool is_told = ztensor::detail::is_untouched(memory.bytes());
+    {
+        const support::used_executor used(&prompt);
+        static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 2));
+        CHECK(ztensor::detail::is_untouched(memory.bytes()) == is_told);
+    }
+    const support::used_executor used(&threads);
     static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 2));
     CHECK(threads.tasks.size() == (is_told ? 1 : 0));
     threads.run_all();

@@ -135,7 +135,8 @@ public:
 
 private:
     static constexpr std::size_t word_bytes = 8, part_bytes = std::size_t{1} << 17;
-    static constexpr std::size_t most_distance = 64, most_small_bytes = std::size_t{1} << 14;
+    static constexpr std::size_t most_distance = 64, most_small_bytes = std::size_t{1} << 14,
+                                 most_medium_bytes = std::size_t{1} << 18;
     static constexpr unsigned table_bits = 13, small_table_bits = 11;
 
     void start(std::size_t content_bytes) noexcept {
@@ -145,7 +146,8 @@ private:
         }
         const bool is_small = content_bytes <= most_small_bytes;
         place_shift_ = 64 - (is_small ? small_table_bits : table_bits);
-        left_out_bits_ = is_small ? 32 : 0;
+        const unsigned repeated_bytes = is_small ? 4 : content_bytes <= most_medium_bytes ? 6 : 7;
+        left_out_bits_ = 64 - 8 * repeated_bytes;
         std::fill(marks_.begin(), marks_.begin() + (std::ptrdiff_t{1} << (64 - place_shift_)), 0u);
     }
 
@@ -157,9 +159,9 @@ private:
         return std::exchange(marks_[static_cast<std::size_t>(mixed >> place_shift_)], mark) == mark;
     }
 
-    std::size_t distance_ = 0;                                      ///< from one word to the next that is looked at
-    unsigned place_shift_ = 0;                                      ///< leaves the place of a mixed word
-    unsigned left_out_bits_ = 0;                                    ///< of a word: little content repeats less at once
+    std::size_t distance_ = 0;   ///< from one word to the next that is looked at
+    unsigned place_shift_ = 0;   ///< leaves the place of a mixed word
+    unsigned left_out_bits_ = 0; ///< of a word: libzstd, too, takes shorter ones for less content
     std::array<std::uint32_t, std::size_t{1} << table_bits> marks_; ///< other bits of a mixed word; 0: none
 };
 

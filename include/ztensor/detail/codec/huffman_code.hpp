@@ -70,7 +70,7 @@ private:
         }
     }
 
-    std::array<std::uint64_t, byte_values + 1> ranked_; ///< and a place for the last that does not occur
+    std::array<std::uint64_t, byte_values + 1> ranked_{}; ///< and a place for the last that does not occur
     std::size_t count_ = 0;
 };
 
@@ -187,7 +187,8 @@ using code_words = std::array<std::uint64_t, byte_values>;
     code_words words;
     for (std::size_t byte = 0; byte < byte_values; ++byte) {
         const unsigned length = lengths[byte];
-        words[byte] = next[length]++ << ((64 - length) & 63) | length; // rubbish for those without a code
+        const std::uint64_t word = next[length]++ << ((64 - length) & 63) | length;
+        words[byte] = length != 0 ? word : 0; // takes no room, should it come all the same
     }
     return words;
 }

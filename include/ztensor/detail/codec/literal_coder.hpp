@@ -35,7 +35,7 @@ public:
 
     /// One frame of all of `content`, at the front of `to`, which has room for as many bytes and more_room_bytes. Gives
     /// its size, hardly ever half a percent more than libzstd's; or 0 where that is libzstd's task: where content
-    /// repeats itself, one part of it is unlike another, it has few values, or is less than 256 bytes or more than 1
+    /// repeats itself, blocks of it are unlike one another, it has few values, or is less than 256 bytes or more than 1
     /// MiB.
     [[nodiscard]] std::size_t encode(bytes_view content, span<std::byte> to) noexcept {
         if (content.size() < least_coded_bytes || content.size() > most_content_bytes || words_.repeat(content) ||
@@ -157,7 +157,7 @@ private:
     }
 
     /// A quarter of `block` in each of four streams, behind the sizes of the first three. Gives their end; null where
-    /// they take more than the block, and so perhaps more room than there is.
+    /// they take more than the block, and already where half of it takes so much that a third stream might not fit.
     [[nodiscard]] std::byte* put_streams(bytes_view block, std::byte* const sizes) noexcept {
         const std::size_t quarter = (block.size() + 3) / 4;
         std::byte* at = sizes + 6;
@@ -168,7 +168,8 @@ private:
                                 other.first(std::min(quarter, other.size())), at, other_stream_.data());
             const auto bytes = static_cast<std::size_t>(ends.first - at);
             const auto other_bytes = static_cast<std::size_t>(ends.second - other_stream_.data());
-            if (bytes + other_bytes > 2 * quarter) {
+            const std::size_t most_bytes = stream == 0 ? 5 * quarter / 2 : block.size();
+            if (static_cast<std::size_t>(ends.first - sizes) + other_bytes > most_bytes) {
                 return nullptr;
             }
             store_little(bytes, sizes + 2 * stream, 2);

@@ -55,6 +55,9 @@ public:
 
 private:
     void make_until_met() noexcept {
+        if (thread_mark() == filler_) {
+            return; // an executor that runs it at once, which helps nobody
+        }
         const std::size_t before = static_cast<std::size_t>(-address_of(memory_.data())) % huge_page_bytes;
         for (std::size_t end = memory_.size(); end > before && !is_filled_.load(std::memory_order_relaxed);) {
             const std::size_t begin = before + (end - before - 1) / huge_page_bytes * huge_page_bytes;
@@ -68,6 +71,7 @@ private:
     }
 
     span<std::byte> memory_;
+    const void* filler_ = thread_mark();
     std::atomic<bool> is_filled_{false};
     crew* helpers_ = nullptr;
 };

@@ -19,6 +19,12 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Somewhere that is each thread's own.
+[[nodiscard]] inline const void* thread_mark() noexcept {
+    thread_local const char mark = 0;
+    return &mark;
+}
+
 /// What several threads do at once: each calls `take_turns(context)`, which throws nothing, and returns when there is
 /// nothing left to begin.
 struct shared_work {

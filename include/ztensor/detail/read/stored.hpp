@@ -224,11 +224,16 @@ private:
 /// As much as is read at once where it is then looked at again: half of a small second-level cache.
 inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 
+/// For pages_ahead: what comes slowly from elsewhere should take memory as it comes.
+[[nodiscard]] inline unsigned threads_for_pages(const opened_file& file) noexcept {
+    return source_access::is_file(*file.source) ? file.options.threads_ : 1;
+}
+
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
 [[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
                                                std::uint64_t from, span<std::byte> destination, blob_check& check) {
     const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
-    const pages_ahead ahead(destination, file.options.threads_);
+    const pages_ahead ahead(destination, threads_for_pages(file));
     for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
         const span<std::byte> piece = destination.subspan(at, std::min(piece_bytes, destination.size() - at));
         result<void> read = check.is_wanted() ? file.source->read_at(component.offset + from + at, piece)

@@ -28,12 +28,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Somewhere that is each thread's own.
-[[nodiscard]] inline const void* thread_mark() noexcept {
-    thread_local const char mark = 0;
-    return &mark;
-}
-
 /// A frame that is compressed, until it is handed on.
 struct encoded_frame {
     byte_buffer memory;

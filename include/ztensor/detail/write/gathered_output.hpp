@@ -157,9 +157,10 @@ private:
                                    : (place - position_ - buffered_) % copied_at_once == 0 || !is_written_behind();
     }
 
-    /// Whether another thread may write the buffer that is filled, once it is full.
+    /// Whether another thread may write the buffer that is filled, once it is full. Among other work, processors have
+    /// enough to do.
     [[nodiscard]] bool is_written_behind() const noexcept {
-        return position_ >= least_behind_ && position_ + buffered_ <= made_until_;
+        return position_ >= least_behind_ && position_ + buffered_ <= made_until_ && !is_at_work();
     }
 
     /// Of the buffer, so that the next write after it starts at a whole MiB again.
@@ -184,7 +185,7 @@ private:
     /// times as long, and digests 1.2 times. Where processors are busy with other things, all that waits for another
     /// thread takes longer: none is asked for a while.
     [[nodiscard]] ZTENSOR_COLD result<void> flush_behind() {
-        if (has_failed_ || is_at_work()) { // among other work, processors have enough to do
+        if (has_failed_) {
             return flush();
         }
         if (!can_have_help() || (!line_.wait_until_left(buffer_count - 2) && ++times_alone_ % most_times_alone == 0)) {
