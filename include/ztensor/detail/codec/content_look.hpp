@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What some of a content's bytes tell about all of them: how often each byte occurs, whether words come again, whether
-// one part is like the others. Pure functions on bytes.
+// one part is like the others. Knows nothing of zstd.
 #ifndef ZTENSOR_DETAIL_CODEC_CONTENT_LOOK_HPP
 #define ZTENSOR_DETAIL_CODEC_CONTENT_LOOK_HPP
 
