@@ -35,9 +35,7 @@ struct store {
 
     /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default, and
     /// negative ones, down to libzstd's own least, are faster and leave dense weights as large as they were. What
-    /// takes more than 1 MiB becomes independent frames of 1 MiB each, which several threads can read and write. At
-    /// level 1, but not in version 2, weights in which nothing repeats are coded by this library, in half of libzstd's
-    /// time.
+    /// takes more than 1 MiB becomes independent frames of 1 MiB each, which several threads can read and write.
     store& zstd(int level = 1) noexcept;
     /// The same where that pays: the first MiB, at most, is compressed on trial, and where that takes more than
     /// `most_of_raw` of its size, all of it is stored raw. Dense weights of 16 or 32 bits take about 0.78 to 0.93,

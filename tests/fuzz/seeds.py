@@ -4,7 +4,7 @@
 
 Takes every .zt file of at most 8 KiB in the folders. OUT/files gets them whole, OUT/indices their indices (one CBOR item
 each), OUT/manifests_2 the manifests of version 2, OUT/frames the zstd frames in them; OUT/texts names and digests;
-OUT/contents what literals.cpp makes contents of; OUT/sets some of the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
+OUT/sets some of the files, and indices of shards; OUT/foreign_FORMAT the files of other formats in foreign/FORMAT of the folders.
 """
 
 import json
@@ -66,10 +66,6 @@ def main():
     texts = [b"a\0b\0a", b"crc32c:0x12345678", b"sha256:" + b"0" * 64, b"md5:00", "ä\0\u00e9\0e\u0301".encode(), b"\xff\0\xc0\x80"]
     for number, text in enumerate(texts):
         (out / "texts" / str(number)).write_bytes(text)
-    (out / "contents").mkdir(exist_ok=True) # how many random bytes, a seed, and of which: see literals.cpp
-    for number, (size, alphabet) in enumerate((size, alphabet) for size in (1000, 20000, 65536, 131073, 270000)
-                                              for alphabet in (range(256), range(64, 120), [*range(256), *range(40)])):
-        (out / "contents" / str(number)).write_bytes(size.to_bytes(3, "little") + b"seed" + bytes(alphabet))
     (out / "sets").mkdir(exist_ok=True)
     maps = [{"a": "1.zt", "b": "2.zt"}, {"a": "1.zt", "b": "2.zt", "w": "f.zt"}, {"a": "2.zt"}, {"a": "../1.zt", "b": 1}, {}]
     for number, weight_map in enumerate(maps):

@@ -8,7 +8,6 @@ seeds_of() { # TARGET: what its inputs are
     version_2 | shards) echo manifests_2 ;;
     zstd_component) echo frames ;;
     layouts | digests_and_names | history) echo texts ;;
-    literals) echo contents ;;
     sets) echo sets ;;
     foreign_*) echo "$1" ;;
     *) echo files ;;

@@ -4,15 +4,12 @@
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_ENCODER_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_ENCODER_HPP
 
-#include <ztensor/detail/codec/literal_coder.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include <zstd.h>
@@ -31,15 +28,14 @@ namespace detail {
                 {level, ZSTD_minCLevel(), ZSTD_maxCLevel()});
 }
 
-/// No frame of so many bytes takes more, nor more room while it is made.
+/// No frame of so many bytes takes more.
 [[nodiscard]] inline std::size_t most_zstd_bytes(std::size_t content_bytes) noexcept {
-    return ZSTD_compressBound(content_bytes) + literal_coder::more_room_bytes;
+    return ZSTD_compressBound(content_bytes);
 }
 
 /// What this thread keeps for its next encoder; null while one has it, and before the first.
 struct kept_encoder {
     ZSTD_CCtx* context = nullptr;
-    std::unique_ptr<literal_coder> literals;
 
     kept_encoder() noexcept = default;
     kept_encoder(const kept_encoder&) = delete;
@@ -89,10 +85,6 @@ public:
     /// One frame of all of `content`, at the front of `to`, which has room for most_zstd_bytes(). Gives its size, or
     /// what failure() understands. `level` has been checked.
     [[nodiscard]] std::size_t encode(int level, bytes_view content, span<std::byte> to) noexcept {
-        const std::size_t literals_alone = level == literal_coder::level ? encode_literals(content, to) : 0;
-        if (literals_alone != 0) {
-            return literals_alone;
-        }
         return ZSTD_compressCCtx(context_, to.data(), to.size(), content.data(), content.size(), level);
     }
 
@@ -119,21 +111,9 @@ public:
 private:
     static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
 
-    void swap_with_kept() noexcept {
-        std::swap(context_, kept_encoder::of_this_thread().context);
-        std::swap(literals_, kept_encoder::of_this_thread().literals);
-    }
-
-    /// 0 where libzstd is asked: also where there is no memory for more than its context.
-    [[nodiscard]] std::size_t encode_literals(bytes_view content, span<std::byte> to) noexcept {
-        if (literals_ == nullptr) {
-            literals_.reset(new (std::nothrow) literal_coder);
-        }
-        return literals_ != nullptr ? literals_->encode(content, to) : 0;
-    }
+    void swap_with_kept() noexcept { std::swap(context_, kept_encoder::of_this_thread().context); }
 
     ZSTD_CCtx* context_ = nullptr;
-    std::unique_ptr<literal_coder> literals_; ///< once it was wanted
 };
 
 } // namespace detail
