@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Going on with a file that exists: writer::append. SPEC.md §10.
+// Going on with a file that exists: writer::append. SPEC.md section 10.
 #ifndef ZTENSOR_APPEND_HPP
 #define ZTENSOR_APPEND_HPP
 

@@ -45,11 +45,11 @@ public:
         if (size == 0) {
             return;
         }
-        data_ = size <= std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)
+        data_ = size <= (std::numeric_limits<std::ptrdiff_t>::max)() / sizeof(T)
                     ? static_cast<T*>(detail::allocate_pages(size * sizeof(T)))
                     : nullptr;
         if (data_ == nullptr) { // as operator new does it, with or without exceptions
-            static_cast<void>(::operator new(std::numeric_limits<std::ptrdiff_t>::max()));
+            static_cast<void>(::operator new((std::numeric_limits<std::ptrdiff_t>::max)()));
         }
     }
     array(array&& other) noexcept

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The value of an attribute of an open file: any CBOR item, by what kind it is of. SPEC.md §3.6.
+// The value of an attribute of an open file: any CBOR item, by what kind it is of. SPEC.md section 3.6.
 #ifndef ZTENSOR_ATTRIBUTE_VALUE_HPP
 #define ZTENSOR_ATTRIBUTE_VALUE_HPP
 
@@ -34,7 +34,7 @@ enum class attribute_kind : std::uint8_t {
     other,   ///< a tag, a simple value: cbor()
 };
 
-/// "null", "boolean", "integer", …
+/// "null", "boolean", "integer", ...
 [[nodiscard]] constexpr std::string_view name(attribute_kind kind) noexcept {
     constexpr std::string_view names[] = {"null",  "boolean", "integer", "number", "text",
                                           "bytes", "array",   "map",     "other"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Attributes to be written: a map from text to any CBOR value, at the file and at every object. SPEC.md §3.6.
+// Attributes to be written: a map from text to any CBOR value, at the file and at every object. SPEC.md section 3.6.
 #ifndef ZTENSOR_ATTRIBUTES_HPP
 #define ZTENSOR_ATTRIBUTES_HPP
 
@@ -94,7 +94,7 @@ public:
     attributes& set(std::string_view key, std::initializer_list<Item> values) {
         return set(key, span<const Item>(values.begin(), values.size()));
     }
-    /// Any one CBOR item, kept verbatim. Errors: the cbor_… codes if it is not well-formed, cbor_trailing if bytes
+    /// Any one CBOR item, kept verbatim. Errors: the cbor_... codes if it is not well-formed, cbor_trailing if bytes
     /// follow it; out_of_memory.
     [[nodiscard]] result<void> set_cbor(std::string_view key, bytes_view item);
     attributes& remove(std::string_view key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The attributes of an open file or object: a map from text to any CBOR value. SPEC.md §3.6.
+// The attributes of an open file or object: a map from text to any CBOR value. SPEC.md section 3.6.
 #ifndef ZTENSOR_ATTRIBUTES_VIEW_HPP
 #define ZTENSOR_ATTRIBUTES_VIEW_HPP
 

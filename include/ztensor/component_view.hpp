@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One validated component of an open file: what it is, and its bytes as elements. SPEC.md §3.4.
+// One validated component of an open file: what it is, and its bytes as elements. SPEC.md section 3.4.
 #ifndef ZTENSOR_COMPONENT_VIEW_HPP
 #define ZTENSOR_COMPONENT_VIEW_HPP
 
@@ -68,7 +68,7 @@ public:
                    const detail::component_record& record) noexcept
         : file_(&file), object_(&object), record_(&record) {}
 
-    /// What it is in its object: "data", "values", "scales", …
+    /// What it is in its object: "data", "values", "scales", ...
     [[nodiscard]] std::string_view role() const noexcept;
     /// The storage type; nothing for a word that is none of the 13.
     [[nodiscard]] std::optional<ztensor::dtype> dtype() const noexcept;

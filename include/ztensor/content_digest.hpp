@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a model of version 2 is, as one digest, however its file is laid out. SPEC.md §13.
+// What a model of version 2 is, as one digest, however its file is laid out. SPEC.md section 13.
 #ifndef ZTENSOR_CONTENT_DIGEST_HPP
 #define ZTENSOR_CONTENT_DIGEST_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A sparse tensor of any rank by coordinates (sparse_coo). Checked once, as csr_view is. SPEC.md §5.3.
+// A sparse tensor of any rank by coordinates (sparse_coo). Checked once, as csr_view is. SPEC.md section 5.3.
 #ifndef ZTENSOR_COO_VIEW_HPP
 #define ZTENSOR_COO_VIEW_HPP
 
@@ -52,8 +52,8 @@ public:
     coo_view& operator=(const coo_view&) noexcept = default;
     ~coo_view() = default;
 
-    /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1, …
-    /// Errors: sparse_shape (not is_valid(), too), sparse_size, sparse_index.
+    /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1,
+    /// ... Errors: sparse_shape (not is_valid(), too), sparse_size, sparse_index.
     [[nodiscard]] static result<coo_view> from_parts(const shape& dimensions, span<const T> values,
                                                      span<const Index> coords) {
         coo_view borrowed(
@@ -74,7 +74,7 @@ public:
     [[nodiscard]] ztensor::shape shape() const&& noexcept { return parts_.shape; }
     [[nodiscard]] std::size_t entry_count() const noexcept { return coords().size() / shape().rank(); }
     [[nodiscard]] span<const T> values() const& noexcept { return detail::as_checked_elements<T>(parts_.values.bytes); }
-    /// All coordinates of dimension 0, then of dimension 1, …
+    /// All coordinates of dimension 0, then of dimension 1, ...
     [[nodiscard]] span<const Index> coords() const& noexcept {
         return detail::as_elements<Index>(parts_.indices.bytes);
     }

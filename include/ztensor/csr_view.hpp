@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A sparse matrix by rows (sparse_csr). Every rule is checked once, when a view is made; after that its numbers can be
-// trusted. SPEC.md §5.2.
+// trusted. SPEC.md section 5.2.
 #ifndef ZTENSOR_CSR_VIEW_HPP
 #define ZTENSOR_CSR_VIEW_HPP
 
@@ -160,7 +160,7 @@ public:
         }
     }
 
-    /// rows() × columns() elements, row-major, zero where there is no value; values at one place are summed (sums of
+    /// rows() x columns() elements, row-major, zero where there is no value; values at one place are summed (sums of
     /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
     [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {

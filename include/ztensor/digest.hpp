@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Computing digests of bytes, piece by piece, to the text that the format writes. SPEC.md §7.
+// Computing digests of bytes, piece by piece, to the text that the format writes. SPEC.md section 7.
 #ifndef ZTENSOR_DIGEST_HPP
 #define ZTENSOR_DIGEST_HPP
 

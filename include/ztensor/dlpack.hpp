@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors lent to and taken from other libraries of the same process (NumPy, PyTorch, JAX, …) by DLPack 1.x.
+// Tensors lent to and taken from other libraries of the same process (NumPy, PyTorch, JAX, ...) by DLPack 1.x.
 // Included only by whoever uses it.
 #ifndef ZTENSOR_DLPACK_HPP
 #define ZTENSOR_DLPACK_HPP
@@ -102,7 +102,7 @@ struct dlpack_package {
 
 /// Dimensions and strides as DLPack counts them. Errors: too_large_for_host.
 [[nodiscard]] inline result<std::vector<std::int64_t>> dlpack_dimensions(const shape& dimensions) {
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
     const std::size_t rank = dimensions.rank();
     std::vector<std::int64_t> numbers(2 * rank);
     std::uint64_t stride = 1;
@@ -115,7 +115,7 @@ struct dlpack_package {
         numbers[i] = static_cast<std::int64_t>(dimension);
         numbers[rank + i] = static_cast<std::int64_t>(stride);
         // No product of dimensions is too large but in a tensor without elements, where no stride counts.
-        stride = std::min(checked_multiply(stride, std::max<std::uint64_t>(dimension, 1)).value_or(most), most);
+        stride = (std::min)(checked_multiply(stride, (std::max<std::uint64_t>)(dimension, 1)).value_or(most), most);
     }
     return numbers;
 }
@@ -173,7 +173,7 @@ template <class T, class Owner>
                                                        std::size_t element_bytes) noexcept {
     const std::optional<std::uint64_t> count = dimensions.element_count();
     const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
-    if (!bytes || *bytes > static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max())) {
+    if (!bytes || *bytes > static_cast<std::uint64_t>((std::numeric_limits<std::ptrdiff_t>::max)())) {
         return fail(errc::too_large_for_host, "the tensor claims more bytes than this host can address");
     }
     if (*bytes > 0 && view.data == nullptr) {

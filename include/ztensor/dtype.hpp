@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What elements are: the 13 storage types, the logical types laid over them, and how C++ types map to both.
-// SPEC.md §4.1 and §4.2.
+// SPEC.md section 4.1 and section 4.2.
 #ifndef ZTENSOR_DTYPE_HPP
 #define ZTENSOR_DTYPE_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Changing a file that exists: names, attributes, single objects; everything else stays byte for byte. SPEC.md §10.
+// Changing a file that exists: names, attributes, single objects; everything else stays byte for byte. SPEC.md
+// section 10.
 #ifndef ZTENSOR_EDIT_HPP
 #define ZTENSOR_EDIT_HPP
 

@@ -74,7 +74,7 @@ struct eigen_size {
 /// too_large_for_host.
 template <class Plain>
 [[nodiscard]] result<eigen_size> eigen_size_of(const shape& dimensions) {
-    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Eigen::Index>::max());
+    constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<Eigen::Index>::max)());
     constexpr int rows = Plain::RowsAtCompileTime;
     constexpr int columns = Plain::ColsAtCompileTime;
     if (dimensions.rank() > 2) {
@@ -116,7 +116,7 @@ template <class Plain>
     return size;
 }
 
-/// A Plain that `read(span) → result<void>` fills in the order of a file.
+/// A Plain that `read(span) -> result<void>` fills in the order of a file.
 template <class Plain, class Read>
 [[nodiscard]] result<Plain> filled_eigen(const object_view& object, const Read& read) {
     using element = typename Plain::Scalar;

@@ -42,10 +42,10 @@ enum class errc : std::uint8_t {
     not_durable,        ///< the new file is published, but syncing its directory failed
     out_of_memory,      ///< a checked size could not be allocated
     too_large_for_host, ///< more bytes or elements than this host can address
-    // -- container, SPEC.md §2
+    // -- container, SPEC.md section 2
     file_too_small,         ///< empty, or too short for anything
     bad_magic,              ///< starts with nothing that is known
-    foreign_file,           ///< recognised as another format: pickle, safetensors, GGUF, HTML, …
+    foreign_file,           ///< recognised as another format: pickle, safetensors, GGUF, HTML, ...
     unsupported_container,  ///< zTensor of a generation that this library does not read
     truncated,              ///< starts as a .zt file and lacks its footer: cut off, or bytes appended
     manifest_empty,         ///< the footer gives a manifest of 0 bytes
@@ -55,14 +55,14 @@ enum class errc : std::uint8_t {
     shard_table,            ///< a shard that the table does not have, or a name or digest that no shard may have
     shard_missing,          ///< files that the root of version 2 needs were not found
     shard_mismatch,         ///< a file found for a shard is not the one that the root means
-    // -- CBOR, SPEC.md §3.1
+    // -- CBOR, SPEC.md section 3.1
     cbor_truncated,         ///< an item claims more bytes or items than are left
     cbor_malformed,         ///< reserved head, stray break, odd map, mixed string chunks, bad simple value
     cbor_depth,             ///< nested deeper than the limit
     cbor_trailing,          ///< bytes after the root item
     cbor_utf8,              ///< text that is not UTF-8
     cbor_not_deterministic, ///< a manifest of version 2 that is not in the one encoding it may have
-    // -- manifest schema, SPEC.md §3.2–3.7
+    // -- manifest schema, SPEC.md section 3.2 to 3.7
     schema_type,         ///< a field has the wrong CBOR type
     schema_range,        ///< a negative number where only unsigned ones make sense
     schema_key,          ///< a key that is not text
@@ -71,7 +71,7 @@ enum class errc : std::uint8_t {
     name_invalid,        ///< a name is empty, too long, not UTF-8, or holds U+0000
     unsupported_version, ///< `version` is not 1.x, or the footer's not 2
     limit_exceeded,      ///< a limit of read_options or write_options
-    // -- shapes, types and blobs, SPEC.md §2.3 and §4
+    // -- shapes, types and blobs, SPEC.md section 2.3 and section 4
     shape_overflow,    ///< element count or byte count needs more than 64 bits
     type_mismatch,     ///< a logical type over the wrong storage type, or not the type asked for
     misaligned_offset, ///< a blob's offset is not a multiple of 64
@@ -89,12 +89,12 @@ enum class errc : std::uint8_t {
     quant_bits,        ///< `bits` is missing, no integer, or not from 1 to 64
     quant_group,       ///< `group_size` is missing, 0, or does not divide the last dimension
     quant_packing,     ///< `packing` is missing, unknown, or contradicts `bits` and the storage type
-    // -- encodings, SPEC.md §6
+    // -- encodings, SPEC.md section 6
     decode_limit,  ///< a claimed decoded size that no zstd frame could hold, or above the limit
     decode_size,   ///< decoded to fewer or more bytes than declared
     decode_failed, ///< zstd refused the bytes
     encode_failed, ///< zstd could not compress
-    // -- digests, SPEC.md §7
+    // -- digests, SPEC.md section 7
     digest_format,      ///< the text of a known algorithm is malformed
     digest_mismatch,    ///< the stored bytes are not those that were digested
     unsupported_digest, ///< XXH3 is needed, and this build is without xxHash
@@ -113,7 +113,7 @@ enum class errc : std::uint8_t {
     stale_index,      ///< an index of shards that says else than the shards
     not_built_in,     ///< reading this takes a library that this program was built without
     // -- refused by read_options::strict() alone, lint.hpp
-    strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md §10.2
+    strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md section 10.2
     strict_order,    ///< names that are not sorted, or indices of a sparse object that do not rise
     strict_gap,      ///< bytes that belong to no blob and are no padding of zeros
     strict_alias,    ///< two components with the same bytes
@@ -282,7 +282,7 @@ class result;
 /// Why a call failed. As large as a pointer; copying shares the text.
 class error {
 public:
-    /// `sentence` says what was found and what was expected; the in_…() calls add where.
+    /// `sentence` says what was found and what was expected; the in_...() calls add where.
     /// Without memory to say it, any error is out_of_memory.
     error(errc code, std::string sentence) noexcept;
     error(const error& other) noexcept;

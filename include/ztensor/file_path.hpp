@@ -24,7 +24,7 @@ using native_path = std::string;
 #endif
 
 #if defined(_WIN32)
-/// UTF-8 → UTF-16; what is not Unicode becomes U+FFFD.
+/// UTF-8 -> UTF-16; what is not Unicode becomes U+FFFD.
 [[nodiscard]] native_path to_native_path(std::string_view utf8);
 #endif
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The floating-point types that C++ lacks: float16, bfloat16 and the four 8-bit floats. Values only: bit patterns and
-// their conversion from and to float and double. SPEC.md §4.5.
+// their conversion from and to float and double. SPEC.md section 4.5.
 #ifndef ZTENSOR_FLOAT_TYPES_HPP
 #define ZTENSOR_FLOAT_TYPES_HPP
 
@@ -208,8 +208,8 @@ private:
         }
         // Subnormal here. Two places beyond the last one nothing is left that could round up, so shift no further.
         const Bits significand = exponent == 0 ? source : (source & (implicit_bit - 1)) | implicit_bit;
-        const Bits missing = excess_bias + 1 - std::max<Bits>(exponent, 1);
-        const auto shift = excess_bits + static_cast<unsigned>(std::min<Bits>(missing, MantissaBits + 2));
+        const Bits missing = excess_bias + 1 - (std::max<Bits>)(exponent, 1);
+        const auto shift = excess_bits + static_cast<unsigned>((std::min<Bits>)(missing, MantissaBits + 2));
         return detail::shift_right_to_even<Bits>(significand, shift);
     }
 

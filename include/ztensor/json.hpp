@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Attributes ↔ nlohmann::json, through its CBOR mode. The only header that knows nlohmann; whoever does not include it
-// (or the umbrella) does not need that package. SPEC.md §3.6.
+// Attributes <-> nlohmann::json, through its CBOR mode. The only header that knows nlohmann; whoever does not include
+// it (or the umbrella) does not need that package. SPEC.md section 3.6.
 #ifndef ZTENSOR_JSON_HPP
 #define ZTENSOR_JSON_HPP
 
@@ -66,7 +66,7 @@ using json_builder_of = std::enable_if_t<std::is_same_v<Json, nlohmann::json>, j
 } // namespace detail
 
 /// The value of one attribute. Byte strings become nlohmann's binary values. Never recurses.
-/// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63: what JSON can't hold),
+/// Errors: attribute_type (tags, keys that are no text, undefined, integers below -2^63: what JSON can't hold),
 /// duplicate_key (within the value), limit_exceeded (more than 16 MiB, or 257 MiB in memory), out_of_memory.
 template <class Json = nlohmann::json>
 [[nodiscard]] result<Json> to_json(bytes_view cbor_value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What is odd about a file that is valid: findings for people and for gates in front of a store of models, and the
-// strict mode of reading, which refuses some of them. SPEC.md §10.2.
+// strict mode of reading, which refuses some of them. SPEC.md section 10.2.
 #ifndef ZTENSOR_LINT_HPP
 #define ZTENSOR_LINT_HPP
 
@@ -16,7 +16,7 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// "zip_end_record", …
+/// "zip_end_record", ...
 [[nodiscard]] std::string_view name(lint_kind kind) noexcept;
 
 /// Looks at the index and at what lies between the blobs, and at no blob. Of findings of the first two kinds, and of

@@ -67,7 +67,7 @@ template <std::size_t Rank>
     }
     std::array<std::size_t, Rank> extents{};
     for (std::size_t i = 0; i < Rank; ++i) {
-        if (dimensions[i] > std::numeric_limits<std::size_t>::max()) {
+        if (dimensions[i] > (std::numeric_limits<std::size_t>::max)()) {
             return detail::fail(errc::too_large_for_host, "shape {} is larger than this host can count",
                                 {to_string(dimensions)});
         }

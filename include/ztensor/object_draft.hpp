@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the caller wants written: an object of any format with any components. Borrows the elements. SPEC.md §3.3.
+// What the caller wants written: an object of any format with any components. Borrows the elements. SPEC.md
+// section 3.3.
 #ifndef ZTENSOR_OBJECT_DRAFT_HPP
 #define ZTENSOR_OBJECT_DRAFT_HPP
 

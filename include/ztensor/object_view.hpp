@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One object of an open file: its shape, format and attributes, and its components by role. SPEC.md §3.3.
+// One object of an open file: its shape, format and attributes, and its components by role. SPEC.md section 3.3.
 #ifndef ZTENSOR_OBJECT_VIEW_HPP
 #define ZTENSOR_OBJECT_VIEW_HPP
 
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] ztensor::shape shape() const noexcept;
     /// Product of the dimensions: 1 for a scalar.
     [[nodiscard]] std::uint64_t element_count() const noexcept;
-    /// "dense", "sparse_csr", …, in the words of 1.2, or the file's own word for an unknown one.
+    /// "dense", "sparse_csr", ..., in the words of 1.2, or the file's own word for an unknown one.
     [[nodiscard]] std::string_view format() const noexcept;
     /// Nothing for a word that is unknown.
     [[nodiscard]] std::optional<ztensor::format> known_format() const noexcept;

@@ -152,10 +152,10 @@ struct write_options {
     std::uint64_t max_manifest_bytes_ = std::uint64_t{1} << 30;
     std::uint64_t max_components_per_object_ = 4096;
 
-    /// Version 2 writes its canonical form, SPEC.md §13: the same tensors give the same bytes, those of the reference's
-    /// writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and of single
-    /// tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is the
-    /// caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
+    /// Version 2 writes its canonical form, SPEC.md section 13: the same tensors give the same bytes, those of the
+    /// reference's writer. What follows asks for something else: alignment_bytes(), any_order() and shard_bytes(), and
+    /// of single tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is
+    /// the caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
     /// tensors in pieces, and compressed ones. Names of objects and components must be in Normalization Form C.
     write_options& version(format_version value) noexcept;
     /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Elements of four bits, two to a byte: which they are and what they are worth, without making numbers of all of them.
-// SPEC.md §13.5.
+// SPEC.md section 13.5.
 #ifndef ZTENSOR_PACKED_HPP
 #define ZTENSOR_PACKED_HPP
 
@@ -31,7 +31,7 @@ public:
         const auto pair = std::to_integer<unsigned>(bytes_[static_cast<std::size_t>(position / 2)]);
         return static_cast<std::uint8_t>(pair >> position % 2 * 4 & 15);
     }
-    /// What they stand for: ±0, 0.5, 1, 1.5, 2, 3, 4 or 6.
+    /// What they stand for: +/-0, 0.5, 1, 1.5, 2, 3, 4 or 6.
     [[nodiscard]] float value(std::uint64_t position) const noexcept;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A component's elements one piece after the other, for what is larger than memory: to convert, compare or count them.
-// SPEC.md §6.
+// SPEC.md section 6.
 #ifndef ZTENSOR_PIECES_HPP
 #define ZTENSOR_PIECES_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The parameters of weights that are quantized in groups. SPEC.md §5.4.
+// The parameters of weights that are quantized in groups. SPEC.md section 5.4.
 #ifndef ZTENSOR_QUANTIZATION_HPP
 #define ZTENSOR_QUANTIZATION_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Weights quantized in groups: their parameters, their integers, and their values by the documented convention.
-// SPEC.md §5.4 says what the format leaves open.
+// SPEC.md section 5.4 says what the format leaves open.
 #ifndef ZTENSOR_QUANTIZED_HPP
 #define ZTENSOR_QUANTIZED_HPP
 
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] bool has_zeros() const noexcept { return has_zeros_; }
     /// The dimension along which weights are grouped: the last, but in version 2.
     [[nodiscard]] std::size_t axis() const noexcept {
-        return axis_ == last_axis ? std::max<std::size_t>(shape().rank(), 1) - 1 : axis_;
+        return axis_ == last_axis ? (std::max<std::size_t>)(shape().rank(), 1) - 1 : axis_;
     }
 
     /// The quantized integers, one for each element of shape(), row-major, as unsigned numbers.
@@ -74,7 +74,7 @@ public:
         return weights;
     }
 
-    /// The weights: (q − zero) · scale, with the zero and scale of the weight's group along the last dimension,
+    /// The weights: (q - zero) * scale, with the zero and scale of the weight's group along the last dimension,
     /// computed in float. Errors: as unpack(), the limit being that of weights, words, scales and zeros together; as
     /// component_view::read_as<float>() of scales and zeros.
     [[nodiscard]] result<std::vector<float>> dequantize() const;

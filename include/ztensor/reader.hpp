@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Opening files and finding what is in them. Opening reads the two ends of a file and its manifest, checks every rule
-// that needs no data, and touches no tensor. SPEC.md §9.
+// that needs no data, and touches no tensor. SPEC.md section 9.
 #ifndef ZTENSOR_READER_HPP
 #define ZTENSOR_READER_HPP
 
@@ -58,15 +58,15 @@ public:
     ~reader() = default;
 
     /// Opens the file at `path`. Errors: file_not_found, not_regular_file, io_error, unmappable; those of
-    /// SPEC.md §2 (file_too_small, bad_magic, foreign_file, unsupported_container, truncated, manifest_…), §3 (cbor_…,
-    /// schema_…, duplicate_key, name_invalid, unsupported_version, limit_exceeded) and §2.3, §4–7 (shape_overflow,
-    /// type_mismatch, misaligned_offset, out_of_bounds, blob_overlap, size_mismatch, layout_components, sparse_…,
-    /// decode_limit, digest_format); out_of_memory. Of version 2 (SPEC.md §13) also manifest_damaged, unknown_dtype,
-    /// cbor_not_deterministic, layout_attributes, quant_…, shard_table, and unsupported_digest in a build without
-    /// xxHash. The shards of a model are looked for beside the file: as "<stem>-<name>.zt", as
-    /// "blobs/<algorithm>/<hex>", then by size and digest among all files there; shard_missing and shard_mismatch name
-    /// all that were not found, and not_built_in is a header-only program that never asked for <ztensor/shards.hpp>,
-    /// which ztensor.hpp includes.
+    /// SPEC.md section 2 (file_too_small, bad_magic, foreign_file, unsupported_container, truncated, manifest_...),
+    /// section 3 (cbor_..., schema_..., duplicate_key, name_invalid, unsupported_version, limit_exceeded) and
+    /// section 2.3, section 4 to 7 (shape_overflow, type_mismatch, misaligned_offset, out_of_bounds, blob_overlap,
+    /// size_mismatch, layout_components, sparse_..., decode_limit, digest_format); out_of_memory. Of version 2 (SPEC.md
+    /// section 13) also manifest_damaged, unknown_dtype, cbor_not_deterministic, layout_attributes, quant_...,
+    /// shard_table, and unsupported_digest in a build without xxHash. The shards of a model are looked for beside the
+    /// file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>", then by size and digest among all files there;
+    /// shard_missing and shard_mismatch name all that were not found, and not_built_in is a header-only program that
+    /// never asked for <ztensor/shards.hpp>, which ztensor.hpp includes.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.

@@ -173,7 +173,7 @@ public:
         return has_value_ ? std::move(fallback) : error_;
     }
 
-    /// f(value) → result<U>; an error is passed on.
+    /// f(value) -> result<U>; an error is passed on.
     template <class F>
     [[nodiscard]] auto and_then(F&& f) & {
         return detail::and_then(*this, std::forward<F>(f));
@@ -186,7 +186,7 @@ public:
     [[nodiscard]] auto and_then(F&& f) && {
         return detail::and_then(std::move(*this), std::forward<F>(f));
     }
-    /// f(value) → U or nothing, wrapped again; an error is passed on.
+    /// f(value) -> U or nothing, wrapped again; an error is passed on.
     template <class F>
     [[nodiscard]] auto transform(F&& f) & {
         return detail::transform(*this, std::forward<F>(f));
@@ -199,7 +199,7 @@ public:
     [[nodiscard]] auto transform(F&& f) && {
         return detail::transform(std::move(*this), std::forward<F>(f));
     }
-    /// f(error) → result<T>; a value is passed on.
+    /// f(error) -> result<T>; a value is passed on.
     template <class F>
     [[nodiscard]] result or_else(F&& f) & {
         return detail::or_else(*this, std::forward<F>(f));
@@ -212,7 +212,7 @@ public:
     [[nodiscard]] result or_else(F&& f) && {
         return detail::or_else(std::move(*this), std::forward<F>(f));
     }
-    /// f(error) → error; a value is passed on.
+    /// f(error) -> error; a value is passed on.
     template <class F>
     [[nodiscard]] result transform_error(F&& f) & {
         return detail::transform_error(*this, std::forward<F>(f));
@@ -328,14 +328,14 @@ public:
         return has_value() ? std::move(fallback) : error_;
     }
 
-    /// f() → result<U>; an error is passed on.
+    /// f() -> result<U>; an error is passed on.
     template <class F>
     [[nodiscard]] auto and_then(F&& f) const {
         using next = std::decay_t<decltype(std::forward<F>(f)())>;
         static_assert(detail::is_result_v<next>, "what is given to and_then() returns a result");
         return has_value() ? next(std::forward<F>(f)()) : next(error_);
     }
-    /// f() → U or nothing, wrapped; an error is passed on.
+    /// f() -> U or nothing, wrapped; an error is passed on.
     template <class F>
     [[nodiscard]] auto transform(F&& f) const {
         using value = std::decay_t<decltype(std::forward<F>(f)())>;
@@ -349,7 +349,7 @@ public:
             return result<value>(std::forward<F>(f)());
         }
     }
-    /// f(error) → result<void>; success is passed on.
+    /// f(error) -> result<void>; success is passed on.
     template <class F>
     [[nodiscard]] result or_else(F&& f) & {
         return detail::or_else(*this, std::forward<F>(f));
@@ -362,7 +362,7 @@ public:
     [[nodiscard]] result or_else(F&& f) && {
         return detail::or_else(std::move(*this), std::forward<F>(f));
     }
-    /// f(error) → error; success is passed on.
+    /// f(error) -> error; success is passed on.
     template <class F>
     [[nodiscard]] result transform_error(F&& f) & {
         return detail::transform_error(*this, std::forward<F>(f));

@@ -21,7 +21,7 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// No object has more dimensions (SPEC.md §3.3).
+/// No object has more dimensions (SPEC.md section 3.3).
 inline constexpr std::size_t max_rank = 64;
 
 namespace detail {
@@ -165,7 +165,7 @@ public:
     const std::uint64_t* end() const&& = delete;
 
     /// Product of the dimensions, or nothing where the product of those that are not zero needs more than 64 bits:
-    /// a zero hides no overflow of the others (SPEC.md §4.3).
+    /// a zero hides no overflow of the others (SPEC.md section 4.3).
     [[nodiscard]] std::optional<std::uint64_t> element_count() const noexcept {
         detail::element_counter counter;
         for (const std::uint64_t dimension : *this) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Models of version 2 whose data lies in several files. SPEC.md §13.9.
+// Models of version 2 whose data lies in several files. SPEC.md section 13.9.
 #ifndef ZTENSOR_SHARDS_HPP
 #define ZTENSOR_SHARDS_HPP
 

@@ -13,7 +13,7 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// Indices begin, begin + 1, … up to but not including end.
+/// Indices begin, begin + 1, ... up to but not including end.
 struct index_range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

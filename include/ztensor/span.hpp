@@ -32,7 +32,7 @@ inline constexpr bool points_to_same_v = std::is_convertible_v<From (*)[], To (*
 template <class C>
 using data_pointer_t = decltype(std::declval<C&>().data());
 
-/// True for containers (vector, array, std::span, …) whose data() points to T and that have a size().
+/// True for containers (vector, array, std::span, ...) whose data() points to T and that have a size().
 template <class C, class T, class = void>
 inline constexpr bool is_contiguous_of_v = false;
 template <class C, class T>
@@ -83,7 +83,7 @@ public:
                                         int> = 0>
     constexpr span(C&& container) noexcept : data_(container.data()), size_(container.size()) {}
 
-    /// span<float> → span<const float>.
+    /// span<float> -> span<const float>.
     template <class U, std::enable_if_t<!std::is_same_v<U, T> && detail::points_to_same_v<U, T>, int> = 0>
     constexpr span(span<U> other) noexcept : data_(other.data()), size_(other.size()) {}
 

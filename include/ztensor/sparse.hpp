@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sparse objects: both views, and the way from one to the other. SPEC.md §5.2 and §5.3.
+// Sparse objects: both views, and the way from one to the other. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_SPARSE_HPP
 #define ZTENSOR_SPARSE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How tensors and components are to be stored. SPEC.md §6 and §7.
+// How tensors and components are to be stored. SPEC.md section 6 and section 7.
 #ifndef ZTENSOR_STORE_HPP
 #define ZTENSOR_STORE_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Elements of a type that only the file knows: a function of yours, called with the C++ type of a component. No other
-// header includes this one, as each function given to it is compiled for every type. SPEC.md §4.
+// header includes this one, as each function given to it is compiled for every type. SPEC.md section 4.
 #ifndef ZTENSOR_VISIT_HPP
 #define ZTENSOR_VISIT_HPP
 
@@ -141,7 +141,7 @@ template <class Function>
 /// but the complex ones become numbers by `static_cast<float>(element)`. Borrows as component_view::view() does.
 ///
 ///     const double sum = ztensor::visit(object, [](auto elements) {
-///         return std::accumulate(elements.begin(), elements.end(), 0.0, [](double sum, auto element) { … });
+///         return std::accumulate(elements.begin(), elements.end(), 0.0, [](double sum, auto element) { ... });
 ///     }).value();
 ///
 /// Errors: as visit_type() and component_view::view(); what function itself returns.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The words of the format besides types: object formats and the roles they require, encodings, digests.
-// A word that is not here never stops a file from opening; only the call that needs it fails. SPEC.md §5–7.
+// A word that is not here never stops a file from opening; only the call that needs it fails. SPEC.md section 5 to 7.
 #ifndef ZTENSOR_VOCABULARY_HPP
 #define ZTENSOR_VOCABULARY_HPP
 
@@ -49,7 +49,8 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
     return names[static_cast<std::size_t>(id)];
 }
 
-/// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md §9.
+/// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md
+/// section 9.
 enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx };
 
 [[nodiscard]] constexpr std::string_view name(container_kind kind) noexcept {
@@ -61,7 +62,7 @@ struct format_facts {
     format id;
     std::string_view name;                          ///< in 1.0 to 1.2; empty for what they have no word for
     std::array<std::string_view, 3> required_roles; ///< there; unused places are empty
-    std::string_view layout;                        ///< the word of version 2, whose roles are SPEC.md §13's
+    std::string_view layout;                        ///< the word of version 2, whose roles are SPEC.md section 13's
 };
 
 /// One row per format, in the order of the enumeration.
@@ -121,25 +122,25 @@ inline constexpr std::array<format_facts, 5> formats = {{
     return names[static_cast<std::size_t>(id)];
 }
 
-/// Every blob starts at a multiple of this (SPEC.md §2.2).
+/// Every blob starts at a multiple of this (SPEC.md section 2.2).
 inline constexpr std::uint64_t blob_alignment = 64;
 
-/// The same in version 2, and what its canonical form takes (SPEC.md §13.2).
+/// The same in version 2, and what its canonical form takes (SPEC.md section 13.2).
 inline constexpr std::uint64_t blob_alignment_2 = 4096;
 inline constexpr std::uint64_t canonical_alignment_2 = 65536;
 
 /// No zstd blob decodes to more than this many times its size: a block of at most 128 KiB takes at least 4 bytes
-/// (SPEC.md §6.2).
+/// (SPEC.md section 6.2).
 inline constexpr std::uint64_t max_zstd_ratio = 32768;
 
-/// Whether a zstd blob of `stored_bytes` can decode to so many. SPEC.md §6.2.
+/// Whether a zstd blob of `stored_bytes` can decode to so many. SPEC.md section 6.2.
 [[nodiscard]] constexpr bool can_decode_to(std::uint64_t decoded_bytes, std::uint64_t stored_bytes) noexcept {
     return decoded_bytes / max_zstd_ratio + (decoded_bytes % max_zstd_ratio != 0 ? 1 : 0) <= stored_bytes;
 }
 
-/// No object, component or attribute name is longer (SPEC.md §3.5).
+/// No object, component or attribute name is longer (SPEC.md section 3.5).
 inline constexpr std::size_t max_name_bytes = 4096;
-/// The same in version 2 (SPEC.md §13.4).
+/// The same in version 2 (SPEC.md section 13.4).
 inline constexpr std::size_t max_name_bytes_2 = 1024;
 
 } // namespace ZTENSOR_MODE

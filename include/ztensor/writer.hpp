@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Writing files: tensors and objects one after the other, the manifest at the end, everything published at once.
-// SPEC.md §10.
+// SPEC.md section 10.
 #ifndef ZTENSOR_WRITER_HPP
 #define ZTENSOR_WRITER_HPP
 

@@ -338,6 +338,22 @@ def check_versions(project):
     return []
 
 
+# Names that <windows.h> makes macros of unless told otherwise; a name in parentheses is no call of a macro.
+MACRO_CALLS = re.compile(r"\b(?:min|max)\b(?:<(?:[^<>;(){}]|<[^<>]*>)*>)?\s*\(")
+
+
+def check_portable(project):
+    """What compilers and systems that no test here has would stumble over."""
+    problems = []
+    for header, text in read_headers(project).items():
+        # Without /utf-8, Microsoft's compiler takes bytes above 127 for those of the system's code page.
+        problems += [f"{header}:{number} is not ASCII: {line.strip()}"
+                     for number, line in enumerate(text.splitlines(), start=1) if not line.isascii()]
+        problems += [f"{header} calls {call}: write (std::min)(a, b), for <windows.h> has macros of these names"
+                     for call in MACRO_CALLS.findall(without_comments_and_strings(text))]
+    return problems
+
+
 RULES = {
     "ranks": check_ranks,
     "wings": check_wings,
@@ -350,6 +366,7 @@ RULES = {
     "detail": check_detail,
     "length": check_length,
     "versions": check_versions,
+    "portable": check_portable,
 }
 
 

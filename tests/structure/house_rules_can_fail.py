@@ -76,6 +76,13 @@ class RulesCanFail(unittest.TestCase):
                 {"load_plan.hpp": "#include <ztensor/json.hpp>\n"}):
             self.assertTrue(self.problems("ranks", headers), headers)
 
+    def test_portable(self):
+        for body in ("int a = std::min(1, 2);\n", "int a = std::min<int>(1, 2);\n", "// 2 × 3\n",
+                     "int a = std::numeric_limits<int>::max();\n", "int a = std::max<std::pair<int, int>>(b, c);\n"):
+            self.assertTrue(self.problems("portable", {"shape.hpp": body}), body)
+        for body in ("int a = (std::min)(1, 2);\n", "int a = (std::numeric_limits<int>::max)();\n", "int max_(int);\n"):
+            self.assertEqual(self.problems("portable", {"shape.hpp": body}), [], body)
+
     def test_wings(self):
         for headers in (
                 {"detail/cast.hpp": ""},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading values out of CBOR. Defines what attribute_value.hpp declares. SPEC.md §3.6.
+// Reading values out of CBOR. Defines what attribute_value.hpp declares. SPEC.md section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_ATTRIBUTE_VALUE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTE_VALUE_DEFINITIONS_HPP
 
@@ -61,7 +61,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::int64_t> attribute_value::integer() cons
     detail::cbor_cursor value(cbor_);
     detail::cbor_head head;
     if (!value.read_head(head) || head.major > detail::cbor_major::negative_integer ||
-        head.argument > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+        head.argument > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) {
         return refused("an integer of 64 bits with sign");
     }
     const auto magnitude = static_cast<std::int64_t>(head.argument);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writing attributes as CBOR. Defines what attributes.hpp declares. SPEC.md §3.6.
+// Writing attributes as CBOR. Defines what attributes.hpp declares. SPEC.md section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading attributes out of CBOR. Defines what attributes_view.hpp declares. SPEC.md §3.6.
+// Reading attributes out of CBOR. Defines what attributes_view.hpp declares. SPEC.md section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_ATTRIBUTES_VIEW_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_VIEW_DEFINITIONS_HPP
 

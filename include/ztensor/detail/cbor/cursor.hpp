@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reading CBOR: a bounded, iterative cursor over bytes in memory. It knows heads, text, nesting and limits, and
-// nothing of what the items mean. SPEC.md §3.1.
+// nothing of what the items mean. SPEC.md section 3.1.
 #ifndef ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 #define ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reading CBOR that may be encoded in one way alone: shortest heads, definite lengths, sorted keys, shortest floats, no
-// tags. A bounded, iterative cursor, stricter than that of cursor.hpp. RFC 8949 §4.2.1; SPEC.md §13.3.
+// tags. A bounded, iterative cursor, stricter than that of cursor.hpp. RFC 8949 section 4.2.1; SPEC.md section 13.3.
 #ifndef ZTENSOR_DETAIL_CBOR_DETERMINISTIC_HPP
 #define ZTENSOR_DETAIL_CBOR_DETERMINISTIC_HPP
 
@@ -54,7 +54,7 @@ inline constexpr std::size_t max_deterministic_depth = 32;
         return true;
     }
     const int dropped_bits = fraction_bits - narrow_fraction_bits + missing;
-    const std::uint64_t dropped = (std::uint64_t{1} << std::min(dropped_bits, fraction_bits)) - 1;
+    const std::uint64_t dropped = (std::uint64_t{1} << (std::min)(dropped_bits, fraction_bits)) - 1;
     return (fraction & dropped) != 0;
 }
 
@@ -219,7 +219,7 @@ private:
     bool note_key(bytes_view& last_key, std::size_t start) noexcept {
         const bytes_view key = passed_since(start);
         if (!last_key.empty()) {
-            const int order = std::memcmp(last_key.data(), key.data(), std::min(last_key.size(), key.size()));
+            const int order = std::memcmp(last_key.data(), key.data(), (std::min)(last_key.size(), key.size()));
             if (order == 0) { // no item is the start of another
                 return fail(errc::duplicate_key, start, "a key stands twice in one map");
             }

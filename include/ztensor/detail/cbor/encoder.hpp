@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writing CBOR as the reference does: shortest heads, shortest floats, definite lengths. SPEC.md §10.
+// Writing CBOR as the reference does: shortest heads, shortest floats, definite lengths. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_CBOR_ENCODER_HPP
 #define ZTENSOR_DETAIL_CBOR_ENCODER_HPP
 
@@ -37,12 +37,12 @@ public:
     ZTENSOR_NOINLINE void unsigned_integer(std::uint64_t value) { head(cbor_major::unsigned_integer, value); }
     void integer(std::int64_t value) {
         if (value < 0) {
-            negative_integer(~static_cast<std::uint64_t>(value)); // −1 − n, without overflow
+            negative_integer(~static_cast<std::uint64_t>(value)); // -1 - n, without overflow
         } else {
             unsigned_integer(static_cast<std::uint64_t>(value));
         }
     }
-    /// −1 − `argument`, which may lie below every std::int64_t.
+    /// -1 - `argument`, which may lie below every std::int64_t.
     void negative_integer(std::uint64_t argument) { head(cbor_major::negative_integer, argument); }
     ZTENSOR_NOINLINE void text(std::string_view value) {
         head(cbor_major::text, value.size());
@@ -94,7 +94,7 @@ private:
 
     /// Converting a double beyond the range of float is undefined, so the range is looked at first.
     [[nodiscard]] static bool is_exact_float(double value) noexcept {
-        constexpr double largest = std::numeric_limits<float>::max();
+        constexpr double largest = (std::numeric_limits<float>::max)();
         const bool is_infinite =
             value == std::numeric_limits<double>::infinity() || value == -std::numeric_limits<double>::infinity();
         return is_infinite ||

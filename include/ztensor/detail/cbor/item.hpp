@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a CBOR cursor tells of the items it meets. SPEC.md §3.1.
+// What a CBOR cursor tells of the items it meets. SPEC.md section 3.1.
 #ifndef ZTENSOR_DETAIL_CBOR_ITEM_HPP
 #define ZTENSOR_DETAIL_CBOR_ITEM_HPP
 
@@ -25,7 +25,7 @@ inline constexpr std::uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
 /// The first bytes of an item.
 struct cbor_head {
     cbor_major major = cbor_major::simple;
-    std::uint8_t info = 0;      ///< low five bits of the first byte: 0–23 the argument itself, 24–27 its size
+    std::uint8_t info = 0;      ///< low five bits of the first byte: 0 to 23 the argument itself, 24 to 27 its size
     std::uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
 
     [[nodiscard]] constexpr bool is_indefinite() const noexcept { return info == 31; }

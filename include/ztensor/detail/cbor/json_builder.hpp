@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// An item of CBOR → JSON, whose type json.hpp names. Templates, so that whoever includes that and makes no JSON
+// An item of CBOR -> JSON, whose type json.hpp names. Templates, so that whoever includes that and makes no JSON
 // compiles none of it: that was a fifth of what g++ took for a file that includes ztensor.hpp, and a quarter in
-// compiled mode. SPEC.md §3.6.
+// compiled mode. SPEC.md section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 #define ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 
@@ -84,15 +84,15 @@ private:
     Json value_;
 };
 
-/// One item of CBOR → JSON, looked at and made in one pass that never recurses: nlohmann's own parser does, and takes
-/// −2^64 + 64 for 64, and keeps the last of duplicate keys. Without a `target` all is looked at, and nothing made.
+/// One item of CBOR -> JSON, looked at and made in one pass that never recurses: nlohmann's own parser does, and takes
+/// -2^64 + 64 for 64, and keeps the last of duplicate keys. Without a `target` all is looked at, and nothing made.
 template <class Json>
 class json_builder {
 public:
     json_builder(bytes_view item, json_budget& budget) noexcept : item_(item), cursor_(item), budget_(budget) {}
 
-    /// Errors: attribute_type (tags, keys that are no text, undefined, integers below −2^63), duplicate_key (where
-    /// there is a target), limit_exceeded, and the cbor_… codes.
+    /// Errors: attribute_type (tags, keys that are no text, undefined, integers below -2^63), duplicate_key (where
+    /// there is a target), limit_exceeded, and the cbor_... codes.
     [[nodiscard]] result<void> build(Json* target) {
         result<void> valid = budget_.take_cbor(item_.size());
         if (valid) {
@@ -142,7 +142,7 @@ private:
         case cbor_major::unsigned_integer:
             return put(place, head.argument);
         case cbor_major::negative_integer:
-            return head.argument > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
+            return head.argument > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())
                        ? result<void>(not_json("an integer below -2^63"))
                        : put(place, -1 - static_cast<std::int64_t>(head.argument));
         case cbor_major::array:
@@ -208,7 +208,7 @@ private:
             return {};
         }
         if (place != nullptr) {
-            if (!budget_.take_memory(std::max(sizeof(typename Json::object_t), sizeof(typename Json::array_t)) +
+            if (!budget_.take_memory((std::max)(sizeof(typename Json::object_t), sizeof(typename Json::array_t)) +
                                      heap_bytes)) {
                 return too_large();
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR of any form → the one form that version 2 allows for its value: RFC 8949 §4.2.1, and no tags. SPEC.md §13.
+// CBOR of any form -> the one form that version 2 allows for its value: RFC 8949 section 4.2.1, and no tags. SPEC.md
+// section 13.
 #ifndef ZTENSOR_DETAIL_CBOR_TO_DETERMINISTIC_HPP
 #define ZTENSOR_DETAIL_CBOR_TO_DETERMINISTIC_HPP
 

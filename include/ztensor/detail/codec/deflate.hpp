@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The only header that knows zlib: bytes deflated as ZIP archives have it → what they were. Without zlib each call says
-// so.
+// The only header that knows zlib: bytes deflated as ZIP archives have it -> what they were. Without zlib each call
+// says so.
 #ifndef ZTENSOR_DETAIL_CODEC_DEFLATE_HPP
 #define ZTENSOR_DETAIL_CODEC_DEFLATE_HPP
 
@@ -72,7 +72,7 @@ struct inflating {
     constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
     byte_buffer piece;
     inflating state;
-    if (!piece.allocate(static_cast<std::size_t>(std::min<std::uint64_t>(length, piece_bytes)))) {
+    if (!piece.allocate(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for zlib");
     }
     if (result<void> begun = state.begin(); !begun) {
@@ -84,7 +84,7 @@ struct inflating {
     std::byte beyond{};     // where more comes out than there should be
     for (int code = Z_OK; code != Z_STREAM_END;) {
         if (stream.avail_in == 0 && length != 0) {
-            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(length, piece.size()));
+            const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece.size()));
             if (result<void> read = source.read_at(offset, piece.writable_bytes().first(size)); !read) {
                 return read;
             }
@@ -101,7 +101,7 @@ struct inflating {
         if (is_full && extent == inflate_extent::start) {
             return {};
         }
-        const std::size_t room = is_full ? 1 : std::min(wanted.size() - filled, most_at_once);
+        const std::size_t room = is_full ? 1 : (std::min)(wanted.size() - filled, most_at_once);
         stream.next_out = static_cast<Bytef*>(static_cast<void*>(is_full ? &beyond : wanted.data() + filled));
         stream.avail_out = static_cast<uInt>(room);
         code = inflate(&stream, Z_NO_FLUSH);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The digests that version 2 knows, XXH3 and SHA-256, without the others: whoever opens files of version 2 carries no
-// tables of CRCs. SPEC.md §13.8.
+// tables of CRCs. SPEC.md section 13.8.
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_2_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_2_HPP
 

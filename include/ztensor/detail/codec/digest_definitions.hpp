@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes → the text of their digest. Defines what digest.hpp declares. SPEC.md §7.
+// Bytes -> the text of their digest. Defines what digest.hpp declares. SPEC.md section 7.
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 

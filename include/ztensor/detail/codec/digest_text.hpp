@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The text of a digest, "algorithm:hex": taken apart and compared. SPEC.md §7.
+// The text of a digest, "algorithm:hex": taken apart and compared. SPEC.md section 7.
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_TEXT_HPP
 
@@ -62,9 +62,9 @@ struct digest_parts {
 /// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower
 /// case. One of another length than its algorithm's is well-formed there, and matches nothing.
 [[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
-    const std::size_t colon = std::min(text.find(':'), text.size());
+    const std::size_t colon = (std::min)(text.find(':'), text.size());
     const std::string_view algorithm = text.substr(0, colon);
-    const std::string_view digits = text.substr(std::min(colon + 1, text.size()));
+    const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
     const bool is_well_formed = is_algorithm_word(algorithm) && !digits.empty() && is_lower_hex(digits);
     const digest known = algorithm == name(digest::xxh3)     ? digest::xxh3
                          : algorithm == name(digest::sha256) ? digest::sha256

@@ -2,7 +2,7 @@
 //
 // The weights in blocks of ggml: what stands behind read_as<float> of an object of format gguf.<type>/1.
 //
-// Every documented type comes to the same: a weight is scale · integer ∓ minimum, where a group of 16 or 32
+// Every documented type comes to the same: a weight is scale * integer -/+ minimum, where a group of 16 or 32
 // neighbours shares scale and minimum. So a type only says how its block is unpacked, and one loop computes. Products
 // are exact (at most 24 significant bits), so neither the order of factors nor a fused multiply-subtract changes a bit
 // of what ggml's own and its Python package's dequantizers give.

@@ -78,7 +78,7 @@ ZTENSOR_NOINLINE inline void sha256_update(digest_memory& memory, bytes_view byt
     const auto pending = static_cast<std::size_t>(memory.length_bytes % sha256_block_bytes);
     memory.length_bytes += bytes.size();
     if (pending != 0) {
-        const std::size_t taken = std::min<std::size_t>(sha256_block_bytes - pending, bytes.size());
+        const std::size_t taken = (std::min<std::size_t>)(sha256_block_bytes - pending, bytes.size());
         std::copy_n(bytes.data(), taken, memory.pending + pending);
         bytes = bytes.subspan(taken);
         if (pending + taken < sha256_block_bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // XXH3 of 64 bits, by xxHash's header alone. The only room that knows xxHash; a build without it has the same
-// functions, and says that it can't compute. SPEC.md §13.1, §13.8.
+// functions, and says that it can't compute. SPEC.md section 13.1, section 13.8.
 #ifndef ZTENSOR_DETAIL_CODEC_XXH3_HPP
 #define ZTENSOR_DETAIL_CODEC_XXH3_HPP
 

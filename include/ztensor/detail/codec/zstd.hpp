@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of zstd frames → bytes. With zstd_encoder.hpp the only room that knows zstd. SPEC.md §6.2.
+// Blobs of zstd frames -> bytes. With zstd_encoder.hpp the only room that knows zstd. SPEC.md section 6.2.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 
@@ -26,7 +26,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// One per thread, kept: making a context costs 6.8× the decoding of a 1 KiB blob. Null where memory runs out.
+/// One per thread, kept: making a context costs 6.8x the decoding of a 1 KiB blob. Null where memory runs out.
 [[nodiscard]] inline ZSTD_DCtx* thread_decoder() noexcept {
     struct kept_context {
         ZSTD_DCtx* context = ZSTD_createDCtx();
@@ -118,14 +118,15 @@ namespace detail {
     if (context == nullptr) {
         return fail(errc::out_of_memory, "no memory for a zstd decoder");
     }
-    const std::uint64_t most = std::min<std::uint64_t>(
-        std::min(max_bytes, checked_multiply(stored.size(), max_zstd_ratio).value_or(max_bytes)),
-        std::numeric_limits<std::ptrdiff_t>::max());
+    const std::uint64_t most =
+        (std::min<std::uint64_t>)((std::min)(max_bytes,
+                                             checked_multiply(stored.size(), max_zstd_ratio).value_or(max_bytes)),
+                                  (std::numeric_limits<std::ptrdiff_t>::max)());
     constexpr std::uint64_t smallest_try = 4096;
     const std::optional<std::uint64_t> stated = stated_content_bytes(stored);
-    for (std::uint64_t size = stated.value_or(std::max(smallest_try, std::uint64_t{stored.size()} * 2));;
-         size = std::max(smallest_try, size * 2)) {
-        size = std::min(size, most);
+    for (std::uint64_t size = stated.value_or((std::max)(smallest_try, std::uint64_t{stored.size()} * 2));;
+         size = (std::max)(smallest_try, size * 2)) {
+        size = (std::min)(size, most);
         if (!decoded.allocate(static_cast<std::size_t>(size))) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {size});
         }

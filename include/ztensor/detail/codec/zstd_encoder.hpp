@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes → zstd frames that state the size of their content. SPEC.md §6.2.
+// Bytes -> zstd frames that state the size of their content. SPEC.md section 6.2.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_ENCODER_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_ENCODER_HPP
 
@@ -24,7 +24,7 @@ namespace detail {
     if (level >= ZSTD_minCLevel() && level <= ZSTD_maxCLevel()) {
         return {};
     }
-    return fail(errc::invalid_argument, "zstd level {} is outside {} … {}",
+    return fail(errc::invalid_argument, "zstd level {} is outside {} ... {}",
                 {level, ZSTD_minCLevel(), ZSTD_maxCLevel()});
 }
 
@@ -56,7 +56,7 @@ struct kept_encoder {
     }
 };
 
-/// Compresses frame after frame with one context, which making anew would cost 2.5× the encoding of 1 KiB: so a thread
+/// Compresses frame after frame with one context, which making anew would cost 2.5x the encoding of 1 KiB: so a thread
 /// keeps one from writer to writer. One thread at a time uses an encoder.
 class zstd_encoder {
 public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the frames of a zstd blob lie and what they hold, told from their heads alone. RFC 8878 §3.1; SPEC.md §6.2.
+// Where the frames of a zstd blob lie and what they hold, told from their heads alone. RFC 8878 section 3.1; SPEC.md
+// section 6.2.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_FRAMES_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_FRAMES_HPP
 
@@ -42,7 +43,7 @@ public:
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
     [[nodiscard]] std::size_t head_bytes() const noexcept {
         const std::uint64_t left = blob_bytes_ - next_;
-        return static_cast<std::size_t>(std::min<std::uint64_t>(left, is_in_frame_ ? 3 : most_head_bytes));
+        return static_cast<std::size_t>((std::min<std::uint64_t>)(left, is_in_frame_ ? 3 : most_head_bytes));
     }
     /// The frame whose last head was taken.
     [[nodiscard]] const zstd_frame& frame() const noexcept { return frame_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The table that ends a blob of seekable zstd: where its frames lie and what they hold. Pure functions on bytes.
-// SPEC.md §13.7.
+// SPEC.md section 13.7.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_SEEK_TABLE_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_SEEK_TABLE_HPP
 
@@ -99,7 +99,7 @@ public:
     /// The frame that holds the decoded byte at `position`; there is one.
     [[nodiscard]] std::size_t frame_at(std::uint64_t position) const noexcept {
         return static_cast<std::size_t>(
-            std::min<std::uint64_t>(content_bytes_ == 0 ? 0 : position / content_bytes_, frames() - 1));
+            (std::min<std::uint64_t>)(content_bytes_ == 0 ? 0 : position / content_bytes_, frames() - 1));
     }
 
 private:

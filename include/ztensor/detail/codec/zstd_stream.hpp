@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of zstd frames → bytes, a piece at a time, for what is larger than memory. SPEC.md §6.2.
+// Blobs of zstd frames -> bytes, a piece at a time, for what is larger than memory. SPEC.md section 6.2.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_STREAM_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_STREAM_HPP
 
@@ -45,7 +45,7 @@ public:
         while (window_log < bounds.upperBound && std::uint64_t{1} << window_log < decoded_bytes) {
             ++window_log;
         }
-        ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, std::max(window_log, least_window_log));
+        ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, (std::max)(window_log, least_window_log));
         return {};
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An object between version 2 and the versions before it: what it is called there, and what its attributes say. What
-// one side can't say of the other is refused by name. SPEC.md §13.
+// one side can't say of the other is refused by name. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_COPY_ACROSS_HPP
 #define ZTENSOR_DETAIL_COPY_ACROSS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From one file to another. Defines what copy.hpp declares. SPEC.md §8 and §10.
+// From one file to another. Defines what copy.hpp declares. SPEC.md section 8 and section 10.
 #ifndef ZTENSOR_DETAIL_COPY_COPY_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_COPY_COPY_DEFINITIONS_HPP
 
@@ -48,8 +48,8 @@ struct object_place {
         object_place place;
         place.position = selected.size();
         for (const component_view component : object) {
-            place.begin = std::min(place.begin, component.offset());
-            place.end = std::max(place.end, component.offset() + component.stored_bytes());
+            place.begin = (std::min)(place.begin, component.offset());
+            place.end = (std::max)(place.end, component.offset() + component.stored_bytes());
         }
         places.push_back(place);
         selected.push_back(object);

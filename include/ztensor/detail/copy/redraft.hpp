@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An object of an open file as a draft for another file: stored blobs as they are where the target's version takes
-// them so, else decoded and turned into what it takes. SPEC.md §8.
+// them so, else decoded and turned into what it takes. SPEC.md section 8.
 #ifndef ZTENSOR_DETAIL_COPY_REDRAFT_HPP
 #define ZTENSOR_DETAIL_COPY_REDRAFT_HPP
 
@@ -272,7 +272,7 @@ private:
         return {};
     }
 
-    /// 0.1 → later: what one blob held becomes a component each, all stored as the blob was.
+    /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
     [[nodiscard]] result<void> add_parts() {
         const result<component_view> blob = object_.component("data");
         if (!blob) {
@@ -334,7 +334,7 @@ private:
         return pack_coo_0_1(object_.shape(), as_bytes(coo->coords()), coo->values(), value_bytes, 1);
     }
 
-    /// Parts, or manifest fields and a blob → the one blob that the reference of 0.1 keeps.
+    /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
     [[nodiscard]] result<void> add_one_blob() {
         const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
         if (object_.component("values") && object_.size() != parts) {

@@ -17,19 +17,19 @@ namespace detail {
 
 /// a + b, or nothing where 64 bits can't hold it.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
-    if (b > std::numeric_limits<std::uint64_t>::max() - a) {
+    if (b > (std::numeric_limits<std::uint64_t>::max)() - a) {
         return std::nullopt;
     }
     return a + b;
 }
 
-/// a × b, or nothing where 64 bits can't hold it.
+/// a x b, or nothing where 64 bits can't hold it.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) noexcept {
 #if defined(__GNUC__) && defined(__LP64__)
     std::uint64_t product = 0; // processors say by themselves whether it fits
     return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 #else
-    if (((a | b) >> 32) != 0 && a != 0 && b > std::numeric_limits<std::uint64_t>::max() / a) {
+    if (((a | b) >> 32) != 0 && a != 0 && b > (std::numeric_limits<std::uint64_t>::max)() / a) {
         return std::nullopt; // the division is only reached by operands of which one needs more than 32 bits
     }
     return a * b;
@@ -53,7 +53,7 @@ namespace detail {
 
 /// True if this host can address `size_bytes` in one array: pointer differences are signed.
 [[nodiscard]] constexpr bool fits_address_space(std::uint64_t size_bytes) noexcept {
-    return size_bytes <= static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max());
+    return size_bytes <= static_cast<std::uint64_t>((std::numeric_limits<std::ptrdiff_t>::max)());
 }
 
 [[nodiscard]] constexpr bool is_power_of_two(std::uint64_t value) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Byte order. A .zt file is little-endian, CBOR heads are big-endian, and the host is what it is. SPEC.md §2.7.
+// Byte order. A .zt file is little-endian, CBOR heads are big-endian, and the host is what it is. SPEC.md section 2.7.
 #ifndef ZTENSOR_DETAIL_CORE_ENDIAN_HPP
 #define ZTENSOR_DETAIL_CORE_ENDIAN_HPP
 

@@ -28,7 +28,7 @@ namespace detail {
 }
 #endif
 
-/// Runs `call() → result<T>`; where memory runs out inside, that is an error.
+/// Runs `call() -> result<T>`; where memory runs out inside, that is an error.
 template <class Call>
 [[nodiscard]] auto guard_memory(Call&& call) -> std::invoke_result_t<Call> {
 #if ZTENSOR_HAS_EXCEPTIONS

@@ -80,7 +80,7 @@ decltype(auto) call(F&& f, Argument&& argument) {
     }
 }
 
-/// f(value of r) → result<U>, or r's error.
+/// f(value of r) -> result<U>, or r's error.
 template <class Result, class F>
 auto and_then(Result&& r, F&& f) {
     using next = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
@@ -89,7 +89,7 @@ auto and_then(Result&& r, F&& f) {
                          : next(std::forward<Result>(r).error());
 }
 
-/// result<U> of f(value of r) → U, or r's error.
+/// result<U> of f(value of r) -> U, or r's error.
 template <class Result, class F>
 auto transform(Result&& r, F&& f) {
     using value = std::decay_t<decltype(call(std::forward<F>(f), *std::forward<Result>(r)))>;
@@ -104,7 +104,7 @@ auto transform(Result&& r, F&& f) {
     }
 }
 
-/// r, or f(error of r) → result<T>, or an error.
+/// r, or f(error of r) -> result<T>, or an error.
 template <class Result, class F>
 auto or_else(Result&& r, F&& f) {
     using same = std::decay_t<Result>;

@@ -63,8 +63,8 @@ ZTENSOR_COLD inline void sort_in_order(span<std::uint32_t> positions, span<std::
     span<std::uint32_t> from = positions, to = scratch;
     for (std::size_t run = 1; run < count; run *= 2) {
         for (std::size_t begin = 0; begin < count; begin += 2 * run) {
-            const std::size_t middle = std::min(begin + run, count);
-            merge_runs(from, begin, middle, std::min(middle + run, count), order, to);
+            const std::size_t middle = (std::min)(begin + run, count);
+            merge_runs(from, begin, middle, (std::min)(middle + run, count), order, to);
         }
         std::swap(from, to);
     }

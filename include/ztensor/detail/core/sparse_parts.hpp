@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the views of sparse objects hold and call, without the types of their elements: loading, checking and turning
-// one kind of view into the other are compiled once. SPEC.md §5.2 and §5.3.
+// one kind of view into the other are compiled once. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_CORE_SPARSE_PARTS_HPP
 #define ZTENSOR_DETAIL_CORE_SPARSE_PARTS_HPP
 
@@ -34,7 +34,7 @@ struct shared_bytes {
 struct sparse_parts {
     ztensor::shape shape;
     shared_bytes values;
-    shared_bytes indices; ///< a column for each value, or all coordinates of dimension 0, then of dimension 1, …
+    shared_bytes indices; ///< a column for each value, or all coordinates of dimension 0, then of dimension 1, ...
     shared_bytes indptr;  ///< of sparse_csr alone
     std::size_t value_bytes = 1;
 

@@ -83,7 +83,7 @@ ZTENSOR_COLD inline void append_quoted(std::string& out, std::string_view text) 
         }
         out += c;
     }
-    out += text.size() > max_quoted_bytes ? "…\"" : "\"";
+    out += text.size() > max_quoted_bytes ? "\xe2\x80\xa6\"" : "\"";
 }
 
 ZTENSOR_COLD inline void append_number(std::string& out, std::uint64_t number) {

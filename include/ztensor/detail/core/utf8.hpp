@@ -38,7 +38,7 @@ namespace detail {
 }
 
 /// True if every byte is below 0x80. Names and words are short: whole words, the last one overlapping, beat a loop
-/// over bytes by 3× on the names of a model.
+/// over bytes by 3x on the names of a model.
 [[nodiscard]] inline bool is_ascii(std::string_view text) noexcept {
     constexpr std::uint64_t high_bits = 0x8080808080808080u;
     const auto load = [&](std::size_t position, std::size_t size) {

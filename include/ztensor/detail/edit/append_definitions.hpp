@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Going on with a file that exists. Defines writer::append, see append.hpp. SPEC.md §10.
+// Going on with a file that exists. Defines writer::append, see append.hpp. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_EDIT_APPEND_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_EDIT_APPEND_DEFINITIONS_HPP
 

@@ -45,7 +45,7 @@ namespace detail {
     options.version(old.version);
     if (old.version == format_version::v2) {
         options.any_order();
-        options.alignment_bytes(std::max(blob_alignment_2, options.alignment_bytes_.value_or(alignment_kept_2(old))));
+        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(alignment_kept_2(old))));
     }
     auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);

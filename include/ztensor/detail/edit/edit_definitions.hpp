@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The editor's public face, where memory is guarded. Defines what edit.hpp declares. SPEC.md §10.
+// The editor's public face, where memory is guarded. Defines what edit.hpp declares. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_EDIT_EDIT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_EDIT_EDIT_DEFINITIONS_HPP
 
@@ -30,7 +30,7 @@ ZTENSOR_INLINE void detail::editor_deleter::operator()(editor_core* core) const 
 
 namespace detail {
 
-/// Runs `work(editor_core&) → result<T>`, unless the editor was moved from.
+/// Runs `work(editor_core&) -> result<T>`, unless the editor was moved from.
 template <class Core, class Work>
 [[nodiscard]] auto with_editor(const Core& core, const Work& work) {
     using outcome = std::invoke_result_t<const Work&, editor_core&>;

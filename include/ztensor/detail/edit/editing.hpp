@@ -33,7 +33,7 @@ namespace detail {
 make_edited(old_file& old, const file_path& path, write_options options, os_calls& os) {
     options.version(old.version);
     options.alignment_bytes(
-        std::max(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
+        (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
     result<std::unique_ptr<byte_sink>> sink = make_successor(old, path, options, os);
     if (!sink) {
         return std::move(sink).error();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A file being edited: its objects and what is to become of each; the new file beside it. SPEC.md §10.
+// A file being edited: its objects and what is to become of each; the new file beside it. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_EDIT_EDITOR_CORE_HPP
 #define ZTENSOR_DETAIL_EDIT_EDITOR_CORE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// After a crash. Defines what recover.hpp declares. SPEC.md §10.
+// After a crash. Defines what recover.hpp declares. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_EDIT_RECOVER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_EDIT_RECOVER_DEFINITIONS_HPP
 

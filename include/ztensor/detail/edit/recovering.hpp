@@ -82,7 +82,7 @@ private:
         std::uint32_t sum = 0;
         std::vector<std::byte> piece;
         for (std::uint64_t at = facts_.manifest_offset; at < facts_.old_bytes; at += piece.size()) {
-            piece.resize(static_cast<std::size_t>(std::min(facts_.old_bytes - at, piece_bytes)));
+            piece.resize(static_cast<std::size_t>((std::min)(facts_.old_bytes - at, piece_bytes)));
             result<void> read = old_.source().read_at(at, piece);
             read = read ? undo_.overlay(record_, at, piece) : std::move(read);
             if (!read) {

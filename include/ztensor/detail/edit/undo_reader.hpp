@@ -68,8 +68,8 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset,
                                                     span<std::byte> bytes) const {
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
-            const std::uint64_t begin = std::max(offset, each->offset);
-            const std::uint64_t end = std::min<std::uint64_t>(offset + bytes.size(), each->offset + each->length);
+            const std::uint64_t begin = (std::max)(offset, each->offset);
+            const std::uint64_t end = (std::min<std::uint64_t>)(offset + bytes.size(), each->offset + each->length);
             if (begin >= end) {
                 continue;
             }
@@ -88,7 +88,7 @@ public:
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
             result<void> done = target.seek(each->offset);
             for (std::uint64_t at = 0; done && at < each->length; at += buffer.size()) {
-                buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(each->length - at, piece_bytes)));
+                buffer.resize(static_cast<std::size_t>((std::min<std::uint64_t>)(each->length - at, piece_bytes)));
                 done = record.read_at(each->at + at, buffer);
                 done = done ? target.append(buffer) : std::move(done);
             }
@@ -150,7 +150,7 @@ private:
         std::vector<std::byte> buffer;
         std::uint64_t place = at + undo_piece_head_bytes;
         for (std::uint64_t left = length; left != 0; left -= buffer.size()) {
-            buffer.resize(static_cast<std::size_t>(std::min(left, piece_bytes)));
+            buffer.resize(static_cast<std::size_t>((std::min)(left, piece_bytes)));
             if (result<void> done = record.read_at(place, buffer); !done) {
                 return std::move(done).error();
             }

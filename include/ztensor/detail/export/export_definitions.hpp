@@ -30,7 +30,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A new file at `path` that `write(byte_sink&) → result<void>` fills.
+/// A new file at `path` that `write(byte_sink&) -> result<void>` fills.
 template <class Write>
 [[nodiscard]] result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
     result<std::unique_ptr<byte_sink>> sink = create_sink(path, write_options().sync(options.sync_));

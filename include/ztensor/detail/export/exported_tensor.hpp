@@ -134,7 +134,7 @@ struct exported_tensor {
     return distinct ? result<std::vector<exported_tensor>>(std::move(tensors)) : std::move(distinct).error();
 }
 
-/// Gives the new file's bytes of a tensor, in their order, to `take(piece) → result<void>`.
+/// Gives the new file's bytes of a tensor, in their order, to `take(piece) -> result<void>`.
 template <class Take>
 [[nodiscard]] result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
     result<component_pieces> pieces =

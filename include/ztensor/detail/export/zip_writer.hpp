@@ -61,7 +61,7 @@ public:
         zip_output header;
         header.number(0x04034b50, 4);
         describe(header, entry);
-        header.number(std::min(size_bytes, most_32), 4).number(std::min(size_bytes, most_32), 4);
+        header.number((std::min)(size_bytes, most_32), 4).number((std::min)(size_bytes, most_32), 4);
         header.number(entry.name.size(), 2).number(extra.size(), 2).text(entry.name).text(extra.bytes());
         return write(as_bytes(header.bytes()));
     }
@@ -132,9 +132,9 @@ private:
         zip_output out;
         out.number(0x02014b50, 4).number(unix_made | (entry.needs_zip64() ? version_of_zip64 : version_of_stored), 2);
         describe(out, entry);
-        out.number(std::min(entry.size_bytes, most_32), 4).number(std::min(entry.size_bytes, most_32), 4);
+        out.number((std::min)(entry.size_bytes, most_32), 4).number((std::min)(entry.size_bytes, most_32), 4);
         out.number(entry.name.size(), 2).number(large.size() != 0 ? large.size() + 4 : 0, 2).number(0, 2);
-        out.number(0, 2).number(0, 2).number(regular_file, 4).number(std::min(entry.position, most_32), 4);
+        out.number(0, 2).number(0, 2).number(regular_file, 4).number((std::min)(entry.position, most_32), 4);
         out.text(entry.name);
         if (large.size() != 0) {
             out.number(zip64_extra, 2).number(large.size(), 2).text(large.bytes());
@@ -151,8 +151,8 @@ private:
             out.number(0x07064b50, 4).number(0, 4).number(begin + size_bytes, 8).number(1, 4);
         }
         out.number(0x06054b50, 4).number(0, 2).number(0, 2);
-        out.number(std::min(count, most_16), 2).number(std::min(count, most_16), 2);
-        out.number(std::min(size_bytes, most_32), 4).number(std::min(begin, most_32), 4).number(0, 2);
+        out.number((std::min)(count, most_16), 2).number((std::min)(count, most_16), 2);
+        out.number((std::min)(size_bytes, most_32), 4).number((std::min)(begin, most_32), 4).number(0, 2);
         return write(as_bytes(out.bytes()));
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// First bytes → the importer that knows them. Defines what foreign.hpp declares.
+// First bytes -> the importer that knows them. Defines what foreign.hpp declares.
 #ifndef ZTENSOR_DETAIL_FOREIGN_FOREIGN_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_FOREIGN_FOREIGN_DEFINITIONS_HPP
 
@@ -67,7 +67,7 @@ namespace detail {
 [[nodiscard]] ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
     std::byte head[head_bytes];
     const std::uint64_t size = file.source->size();
-    const span<std::byte> start(head, static_cast<std::size_t>(std::min<std::uint64_t>(size, head_bytes)));
+    const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
     if (result<void> read = file.source->read_at(0, start); !read) {
         return std::move(read).error();
     }

@@ -104,9 +104,9 @@ public:
         start.begin_map(object_count_);
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in an index have 32 bits
         const std::uint64_t size = std::uint64_t{start.size()} + objects_.size();
-        if (size > std::min(most_bytes, max_manifest_bytes)) {
+        if (size > (std::min)(most_bytes, max_manifest_bytes)) {
             return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
-                        {size, std::min(most_bytes, max_manifest_bytes)});
+                        {size, (std::min)(most_bytes, max_manifest_bytes)});
         }
         byte_buffer index;
         if (!index.allocate(static_cast<std::size_t>(size), pattern::reach_bytes)) {
@@ -128,7 +128,7 @@ private:
         objects_.text("dtype");
         if (component.is_big_endian) {
             char word[16] = {big_endian_mark};
-            const std::size_t size = std::min(component.dtype.size(), sizeof word - 1);
+            const std::size_t size = (std::min)(component.dtype.size(), sizeof word - 1);
             std::copy_n(component.dtype.data(), size, word + 1);
             objects_.text({word, size + 1});
         } else {

@@ -256,8 +256,8 @@ private:
             std::sort(offsets_.begin(), offsets_.end());
         }
         const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), from.offset);
-        const std::uint64_t end = std::min(next != offsets_.end() ? *next : ~std::uint64_t{0}, file_.source->size());
-        add_bytes(from, "type_" + std::to_string(from.type), end - std::min(end, from.offset), nullptr);
+        const std::uint64_t end = (std::min)(next != offsets_.end() ? *next : ~std::uint64_t{0}, file_.source->size());
+        add_bytes(from, "type_" + std::to_string(from.type), end - (std::min)(end, from.offset), nullptr);
         return {};
     }
 

@@ -50,7 +50,7 @@ public:
         }
         position_ += size;
         begin_ += size;
-        window_end_ = std::max(window_end_, position_);
+        window_end_ = (std::max)(window_end_, position_);
         return true;
     }
 
@@ -87,7 +87,7 @@ private:
                                 "the header takes more than the {} bytes of read_options::max_manifest_bytes",
                                 {most_bytes_}));
         }
-        const auto wanted = static_cast<std::size_t>(std::min({left(), allowed, std::max(size, window_bytes)}));
+        const auto wanted = static_cast<std::size_t>((std::min)({left(), allowed, (std::max)(size, window_bytes)}));
         if (wanted != window_.size() && !window_.allocate(wanted)) {
             return give_up(fail(errc::out_of_memory, "no memory for {} bytes of the header", {wanted}));
         }

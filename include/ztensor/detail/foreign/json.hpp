@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON → what it says, one piece after the other, with no tree in between. Besides json.hpp the only room that knows
+// JSON -> what it says, one piece after the other, with no tree in between. Besides json.hpp the only room that knows
 // nlohmann/json, whose parser for events keeps its place in a vector of bits and never recurses.
 #ifndef ZTENSOR_DETAIL_FOREIGN_JSON_HPP
 #define ZTENSOR_DETAIL_FOREIGN_JSON_HPP
@@ -49,7 +49,7 @@ protected:
 
 #if __has_include(<nlohmann/json.hpp>) && !defined(ZTENSOR_WITHOUT_JSON)
 
-/// nlohmann's events → ours.
+/// nlohmann's events -> ours.
 class json_events {
 public:
     explicit json_events(json_listener& to) noexcept : to_(to) {}

@@ -127,7 +127,7 @@ public:
     }
 
 private:
-    void skip_spaces() noexcept { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
+    void skip_spaces() noexcept { rest_.remove_prefix((std::min)(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
     [[nodiscard]] bool is_next(char wanted) noexcept {
         skip_spaces();
         return !rest_.empty() && rest_[0] == wanted;
@@ -256,7 +256,7 @@ private:
 
     [[nodiscard]] result<void> parse_number(std::uint64_t& value) {
         skip_spaces();
-        const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+        const std::size_t digits = (std::min)(rest_.find_first_not_of("0123456789"), rest_.size());
         if (digits == 0 || (digits > 1 && rest_[0] == '0')) {
             return malformed("a dimension");
         }

@@ -69,7 +69,7 @@ struct pickled {
     bytes_view source;
     pickle_value root;
     std::vector<pickle_value> tuples;                  ///< items of all tuples, one after another
-    std::vector<std::vector<pickle_value>> containers; ///< lists, and dictionaries as key, value, key, value, …
+    std::vector<std::vector<pickle_value>> containers; ///< lists, and dictionaries as key, value, key, value, ...
     std::vector<pickle_storage> storages;
     std::vector<pickle_tensor> tensors;
 

@@ -106,8 +106,8 @@ private:
     /// What is inflated is not bounded by the file, so that both limits hold for it.
     [[nodiscard]] std::uint64_t most_pickle_bytes(const zip_entry& entry) const noexcept {
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in a pickle have 32 bits
-        const std::uint64_t allowed = std::min(most_bytes, file_.options.max_manifest_bytes_);
-        return entry.is_deflated ? std::min(allowed, file_.options.max_decoded_bytes_) : allowed;
+        const std::uint64_t allowed = (std::min)(most_bytes, file_.options.max_manifest_bytes_);
+        return entry.is_deflated ? (std::min)(allowed, file_.options.max_decoded_bytes_) : allowed;
     }
 
     /// Archives from before the entry are of a little-endian machine, as nearly all are.

@@ -81,7 +81,7 @@ struct safetensors_range {
     std::size_t object; ///< its place in the index
 };
 
-/// The header → the index.
+/// The header -> the index.
 class safetensors_header final : public json_listener {
 public:
     /// The elements are `data_bytes` from `data_begin` on.
@@ -103,13 +103,13 @@ public:
         for (const safetensors_range& each : ranges_) {
             if (each.begin < reached && each.begin != each.end) {
                 return fail(errc::blob_overlap, "bytes {} to {} of the data belong to another tensor, too",
-                            {each.begin, std::min(reached, each.end)})
+                            {each.begin, (std::min)(reached, each.end)})
                     .in_object(index_.name_at(each.object));
             }
             if (each.begin > reached && !may_have_holes) {
                 return unclaimed(reached, each.begin);
             }
-            reached = std::max(reached, each.end);
+            reached = (std::max)(reached, each.end);
         }
         return reached == data_bytes_ || may_have_holes ? result<void>() : unclaimed(reached, data_bytes_);
     }
@@ -362,7 +362,8 @@ private:
                     "the file claims a header of {} bytes, but has room for {}: it is damaged or cut off",
                     {header_bytes, size - length_bytes});
     }
-    if (const std::uint64_t most = std::min(most_header_bytes, file.options.max_manifest_bytes_); header_bytes > most) {
+    if (const std::uint64_t most = (std::min)(most_header_bytes, file.options.max_manifest_bytes_);
+        header_bytes > most) {
         return fail(errc::manifest_too_large, "the header takes {} bytes, more than the {} allowed",
                     {header_bytes, most});
     }

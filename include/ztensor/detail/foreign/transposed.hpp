@@ -87,9 +87,9 @@ private:
                                  std::size_t stride_from, std::size_t stride_to) noexcept {
         constexpr std::size_t side = 32;
         for (std::size_t row = 0; row < rows; row += side) {
-            const std::size_t last_row = std::min(rows, row + side);
+            const std::size_t last_row = (std::min)(rows, row + side);
             for (std::size_t column = 0; column < columns; column += side) {
-                const std::size_t last_column = std::min(columns, column + side);
+                const std::size_t last_column = (std::min)(columns, column + side);
                 for (std::size_t i = row; i < last_row; ++i) {
                     for (std::size_t j = column; j < last_column; ++j) {
                         std::memcpy(to + (i * stride_to + j) * Width, from + (i + j * stride_from) * Width, Width);

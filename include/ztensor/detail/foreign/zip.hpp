@@ -100,7 +100,7 @@ private:
     [[nodiscard]] static result<span_of_directory> find_directory(const byte_source& source) {
         constexpr std::uint64_t most_comment_bytes = 0xffff;
         const std::uint64_t size = source.size();
-        const std::uint64_t tail_size = std::min<std::uint64_t>(size, end_bytes + most_comment_bytes);
+        const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
         const result<byte_buffer> tail = read_header(source, size - tail_size, tail_size);
         if (!tail) {
             return tail.error();
@@ -325,7 +325,7 @@ private:
         constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
         const std::uint64_t at = entry.offset + entry.stored_bytes;
         std::array<std::byte, most_bytes> content{};
-        const std::uint64_t room = std::min(begin_ - at, most_bytes);
+        const std::uint64_t room = (std::min)(begin_ - at, most_bytes);
         if (room < least_bytes) {
             return malformed(entry, "the record behind its bytes is cut off");
         }

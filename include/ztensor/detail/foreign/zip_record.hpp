@@ -86,7 +86,7 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
         if (step == "..") {
             return false;
         }
-        name.remove_prefix(std::min(step.size() + 1, name.size()));
+        name.remove_prefix((std::min)(step.size() + 1, name.size()));
     }
     return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How many bytes a shape takes, and in elements of which type. SPEC.md §4.3.
+// How many bytes a shape takes, and in elements of which type. SPEC.md section 4.3.
 #ifndef ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
 #define ZTENSOR_DETAIL_LAYOUT_DENSE_SIZE_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the attributes of an object say of its parts in the layouts of version 2 that have any: zt.mx/1,
-// zt.quant_group/1 and gguf.<type>/1. SPEC.md §13.6.
+// zt.quant_group/1 and gguf.<type>/1. SPEC.md section 13.6.
 #ifndef ZTENSOR_DETAIL_LAYOUT_LAYOUT_2_HPP
 #define ZTENSOR_DETAIL_LAYOUT_LAYOUT_2_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What follows from the parameters of quantized weights for the sizes of their parts. For reading and for writing.
-// SPEC.md §5.4.
+// SPEC.md section 5.4.
 #ifndef ZTENSOR_DETAIL_LAYOUT_QUANTIZED_RULES_HPP
 #define ZTENSOR_DETAIL_LAYOUT_QUANTIZED_RULES_HPP
 

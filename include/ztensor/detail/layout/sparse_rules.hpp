@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the numbers in a sparse object must be to each other: each check once, linear, on plain memory. For reading
-// and for writing. SPEC.md §5.2 and §5.3.
+// and for writing. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_LAYOUT_SPARSE_RULES_HPP
 #define ZTENSOR_DETAIL_LAYOUT_SPARSE_RULES_HPP
 
@@ -45,7 +45,7 @@ namespace detail {
 }
 
 /// Entries in the one blob in which 0.1 keeps a sparse tensor: csr has rows + 1 row pointers before them; each is one
-/// u64 for every index and a value. Errors: sparse_size. SPEC.md §8.3.
+/// u64 for every index and a value. Errors: sparse_size. SPEC.md section 8.3.
 [[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t>
 count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_bytes, std::uint64_t blob_bytes) {
     constexpr std::uint64_t index_bytes = sizeof(std::uint64_t);
@@ -188,7 +188,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
     }
     const std::optional<std::uint64_t> expected = checked_multiply(values, dimensions.rank());
     if (!expected) {
-        return fail(errc::shape_overflow, "values × dimensions needs more than 64 bits");
+        return fail(errc::shape_overflow, "values times dimensions need more than 64 bits");
     }
     const integers_view coordinates(coords, index);
     if (coordinates.size() != *expected) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Text in chunks, made definite where it stands in the private copy of the index. SPEC.md §3.1.
+// Text in chunks, made definite where it stands in the private copy of the index. SPEC.md section 3.1.
 #ifndef ZTENSOR_DETAIL_MANIFEST_CHUNKED_TEXT_HPP
 #define ZTENSOR_DETAIL_MANIFEST_CHUNKED_TEXT_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How many records an index takes: walks ahead of what is read, so that records need not be moved to grow. SPEC.md §3.
+// How many records an index takes: walks ahead of what is read, so that records need not be moved to grow. SPEC.md
+// section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_COUNTS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_COUNTS_HPP
 

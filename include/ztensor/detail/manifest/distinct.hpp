@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// That no key stands twice in a map. SPEC.md §3.5.
+// That no key stands twice in a map. SPEC.md section 3.5.
 #ifndef ZTENSOR_DETAIL_MANIFEST_DISTINCT_HPP
 #define ZTENSOR_DETAIL_MANIFEST_DISTINCT_HPP
 

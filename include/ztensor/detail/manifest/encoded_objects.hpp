@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The objects of a file that is being written, encoded as they come, and put in order at the end. SPEC.md §8 and §10.
+// The objects of a file that is being written, encoded as they come, and put in order at the end. SPEC.md section 8 and
+// section 10.
 #ifndef ZTENSOR_DETAIL_MANIFEST_ENCODED_OBJECTS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_ENCODED_OBJECTS_HPP
 
@@ -67,7 +68,7 @@ public:
         add_encoded(version, other_name, copy);
     }
 
-    /// Calls `take(bytes) → result<void>` for all objects as the manifest holds them, in pieces of any size, until one
+    /// Calls `take(bytes) -> result<void>` for all objects as the manifest holds them, in pieces of any size, until one
     /// fails.
     template <class Take>
     [[nodiscard]] ZTENSOR_COLD result<void> hand_over(format_version version, const Take& take) const {
@@ -158,7 +159,7 @@ private:
         std::size_t common = first.size();
         for (std::size_t i = 1; i < size() && common != 0; ++i) {
             const std::string_view other = name(i);
-            common = std::min(common, other.size());
+            common = (std::min)(common, other.size());
             common = static_cast<std::size_t>(std::mismatch(first.data(), first.data() + common, other.data()).first -
                                               first.data());
         }

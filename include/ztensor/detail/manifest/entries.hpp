@@ -46,8 +46,8 @@ struct object_entry {
     const ztensor::attributes* attributes = nullptr; ///< null: none, which differs from an empty map
     span<const component_entry> components;          ///< in any order
     bool is_copy = false;                            ///< some of its blobs are copied from another file as they are
-    bool is_copy_of_0_1 = false;                     ///< … and that file is of 0.1
-    bool is_copy_of_2 = false;                       ///< … or of version 2
+    bool is_copy_of_0_1 = false;                     ///< ... and that file is of 0.1
+    bool is_copy_of_2 = false;                       ///< ... or of version 2
     bool keeps_word = false; ///< the format is a word of 0.1 that means nothing there, though it does in later versions
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The fields of a 0.1 tensor. Every other key of its map is a custom one: an attribute. SPEC.md §8.3.
+// The fields of a 0.1 tensor. Every other key of its map is a custom one: an attribute. SPEC.md section 8.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_FIELDS_0_1_HPP
 #define ZTENSOR_DETAIL_MANIFEST_FIELDS_0_1_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The two ends of a file: which container it is, and where its manifest lies. Pure functions on bytes; what foreign
-// files look like is known here and nowhere else. SPEC.md §2.
+// files look like is known here and nowhere else. SPEC.md section 2.
 #ifndef ZTENSOR_DETAIL_MANIFEST_FOOTER_HPP
 #define ZTENSOR_DETAIL_MANIFEST_FOOTER_HPP
 
@@ -57,7 +57,7 @@ struct manifest_location {
     bool is_data_shard = false; ///< of version 2: there is none
 };
 
-/// What stands in the last 40 bytes of a file of version 2. SPEC.md §13.1.
+/// What stands in the last 40 bytes of a file of version 2. SPEC.md section 13.1.
 struct footer_2 {
     std::uint64_t manifest_offset = 0; ///< all three are 0 in a data shard
     std::uint64_t manifest_length = 0;
@@ -128,7 +128,7 @@ inline constexpr signature foreign_signatures[] = {
     if (head.substr(0, byte_order_mark.size()) == byte_order_mark) {
         head.remove_prefix(byte_order_mark.size());
     }
-    const std::string_view text = head.substr(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+    const std::string_view text = head.substr((std::min)(head.find_first_not_of(" \t\r\n"), head.size()));
     for (const signature& each : foreign_signatures) {
         if (starts_with_ignoring_case(text, each.start)) {
             return each.what;
@@ -278,7 +278,7 @@ locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::
         }
         return place_manifest(kind, length, file_bytes, fixed_bytes_without_magic, max_manifest_bytes);
     }
-    if (as_text(tail.last(std::min(tail.size(), magic_bytes))) == magic_1 && file_bytes > magic_bytes) {
+    if (as_text(tail.last((std::min)(tail.size(), magic_bytes))) == magic_1 && file_bytes > magic_bytes) {
         if (file_bytes <= fixed_bytes_1) {
             return fail(errc::file_too_small, "a file of {} bytes is too small for magic, manifest and footer",
                         {file_bytes});

@@ -15,7 +15,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Knows names that come one by one, at the positions 0, 1, 2, … A slot holds 32 bits of a name's hash beside the
+/// Knows names that come one by one, at the positions 0, 1, 2, ... A slot holds 32 bits of a name's hash beside the
 /// position + 1: a table that grows looks at no name, and one that is asked looks at hardly any that is another.
 class growing_name_table {
 public:

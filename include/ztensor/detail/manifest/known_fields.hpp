@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The fields that a map of the index may have, found by their keys whatever their order is: a key is compared as one or
-// two numbers. SPEC.md §3.
+// two numbers. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_KNOWN_FIELDS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_KNOWN_FIELDS_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR → the model: what reading a manifest of any version keeps, and how it goes from object to object. What stands in
-// an object is read in read.hpp, and 0.1 in read_0_1.hpp. SPEC.md §3 and §8.
+// CBOR -> the model: what reading a manifest of any version keeps, and how it goes from object to object. What stands
+// in an object is read in read.hpp, and 0.1 in read_0_1.hpp. SPEC.md section 3 and section 8.
 #ifndef ZTENSOR_DETAIL_MANIFEST_MANIFEST_READER_HPP
 #define ZTENSOR_DETAIL_MANIFEST_MANIFEST_READER_HPP
 
@@ -41,7 +41,7 @@ public:
         : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes(), fields_),
           patterns_(into, index_offset), uses_patterns_(uses_patterns) {}
 
-    /// 1.1 and later. Errors: the cbor_… and schema_… codes, duplicate_key, name_invalid, unsupported_version,
+    /// 1.1 and later. Errors: the cbor_... and schema_... codes, duplicate_key, name_invalid, unsupported_version,
     /// limit_exceeded, shape_overflow, digest_format.
     [[nodiscard]] ZTENSOR_COLD result<void> read_1() {
         static constexpr std::string_view fields[] = {"version", "attributes", "objects"};
@@ -163,9 +163,9 @@ private:
     /// Reads objects for as long as they are like those before.
     void read_like_before(name_walk& walk) {
         const std::uint64_t allowed =
-            limits_.max_objects_ - std::min<std::uint64_t>(limits_.max_objects_, into_.objects.size());
+            limits_.max_objects_ - (std::min<std::uint64_t>)(limits_.max_objects_, into_.objects.size());
         const bool may_be_plain = into_.generation != generation::v1_0 && limits_.max_components_per_object_ != 0;
-        const std::uint64_t most = walk.pairs.is_indefinite ? allowed : std::min(allowed, walk.pairs.remaining);
+        const std::uint64_t most = walk.pairs.is_indefinite ? allowed : (std::min)(allowed, walk.pairs.remaining);
         std::size_t at = scan_.cursor().position();
         std::uint64_t left = most;
         for (std::size_t behind = 0; left != 0; at = behind) {
@@ -221,14 +221,14 @@ private:
             const std::uint64_t of_first = count_records(ahead, {1, false}).components;
             const std::uint64_t bytes_of_first = bytes - ahead.remaining();
             if (counts.objects * bytes_of_first <= 2 * bytes) { // else most are not like the first
-                counts.components = std::min(counts.objects, limits_.max_objects_) * of_first;
+                counts.components = (std::min)(counts.objects, limits_.max_objects_) * of_first;
             }
         }
         const std::uint64_t objects =
-            std::min(std::min(counts.objects, limits_.max_objects_), bytes / smallest_object_bytes);
+            (std::min)((std::min)(counts.objects, limits_.max_objects_), bytes / smallest_object_bytes);
         into_.objects.reserve(static_cast<std::size_t>(objects));
         into_.components.reserve(
-            static_cast<std::size_t>(std::min(counts.components, bytes / smallest_component_bytes)));
+            static_cast<std::size_t>((std::min)(counts.components, bytes / smallest_component_bytes)));
         advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
         into_.components.advise_huge_pages();
     }
@@ -238,12 +238,12 @@ private:
     ZTENSOR_COLD void make_room(const cbor_sequence& components, const cbor_sequence& fields) {
         cbor_cursor ahead = scan_.cursor();
         const std::uint64_t count = components.is_indefinite ? count_pairs(ahead, components) : components.remaining;
-        if (std::min<std::uint64_t>(count, limits_.max_components_per_object_) > into_.components.room()) {
+        if ((std::min<std::uint64_t>)(count, limits_.max_components_per_object_) > into_.components.room()) {
             const std::uint64_t allowed =
-                limits_.max_objects_ - std::min<std::uint64_t>(limits_.max_objects_, into_.objects.size());
+                limits_.max_objects_ - (std::min<std::uint64_t>)(limits_.max_objects_, into_.objects.size());
             const std::uint64_t announced = objects_left_.is_indefinite ? allowed : objects_left_.remaining;
             const std::uint64_t more =
-                count_components(scan_.cursor(), components, fields, {std::min(announced, allowed), false});
+                count_components(scan_.cursor(), components, fields, {(std::min)(announced, allowed), false});
             into_.components.reserve_beyond(static_cast<std::size_t>(more));
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the words of an index mean, and that no name stands twice: where the differences between versions end. SPEC.md
-// §3 and §8.
+// section 3 and section 8.
 #ifndef ZTENSOR_DETAIL_MANIFEST_MEANING_HPP
 #define ZTENSOR_DETAIL_MANIFEST_MEANING_HPP
 

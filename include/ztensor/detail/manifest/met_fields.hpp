@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the general way meets in an object that may differ in others which are encoded alike. SPEC.md §3.
+// What the general way meets in an object that may differ in others which are encoded alike. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_MET_FIELDS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_MET_FIELDS_HPP
 

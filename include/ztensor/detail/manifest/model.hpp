@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The manifest in memory: one plain model for every version. Flat records over a private copy of the index; all text
-// is a range of that copy, so opening a file allocates nothing per object. SPEC.md §3.
+// is a range of that copy, so opening a file allocates nothing per object. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_MODEL_HPP
 #define ZTENSOR_DETAIL_MANIFEST_MODEL_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Names → positions: open addressing over 64-bit slots, hashed with a seed that no file's author can know.
+// Names -> positions: open addressing over 64-bit slots, hashed with a seed that no file's author can know.
 #ifndef ZTENSOR_DETAIL_MANIFEST_NAME_TABLE_HPP
 #define ZTENSOR_DETAIL_MANIFEST_NAME_TABLE_HPP
 
@@ -18,7 +18,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Both halves of a × b, folded into one.
+/// Both halves of a x b, folded into one.
 [[nodiscard]] constexpr std::uint64_t folded_multiply(std::uint64_t a, std::uint64_t b) noexcept {
 #if defined(__SIZEOF_INT128__)
     __extension__ using wide = unsigned __int128;
@@ -60,13 +60,13 @@ namespace detail {
     return key | 1;
 }
 
-/// Knows positions, not names. With each it keeps a place, from which `name_of(place) → string_view` gets at the name:
+/// Knows positions, not names. With each it keeps a place, from which `name_of(place) -> string_view` gets at the name:
 /// a look-up then waits for two things that are not in the cache, the slot and the name. A slot of 64 bits holds
 /// position
 /// + 1, the place, and some of the hash, so that a miss rarely looks at a name. 11 to 21 bytes a name.
 class name_table {
 public:
-    /// Room for `count` names. Positions and places are below 2²⁸ and 2³⁰.
+    /// Room for `count` names. Positions and places are below 2^28 and 2^30.
     ZTENSOR_COLD explicit name_table(std::size_t count) : key_(process_hash_key()) {
         std::size_t slots = 4;
         while (slots - slots / 4 <= count) {
@@ -81,7 +81,7 @@ public:
     /// The answer of find() where there is no such name.
     static constexpr std::uint32_t absent = 0xffffffff;
 
-    /// Adds the names at `place_of(position)` of positions 0 to count − 1. Stops at a name that is in already, and
+    /// Adds the names at `place_of(position)` of positions 0 to count - 1. Stops at a name that is in already, and
     /// returns its position; absent, if there is none. Slots are fetched while the names before are being added.
     template <class PlaceOf, class NameOf>
     [[nodiscard]] ZTENSOR_NOINLINE std::uint32_t insert_all(std::uint32_t count, PlaceOf&& place_of,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What may be the name of an object, component or attribute. SPEC.md §3.5, §13.4.
+// What may be the name of an object, component or attribute. SPEC.md section 3.5, section 13.4.
 #ifndef ZTENSOR_DETAIL_MANIFEST_NAMES_HPP
 #define ZTENSOR_DETAIL_MANIFEST_NAMES_HPP
 

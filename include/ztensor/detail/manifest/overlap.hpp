@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs among each other: two are the same bytes or share none; an empty one shares none. SPEC.md §2.3.
+// Blobs among each other: two are the same bytes or share none; an empty one shares none. SPEC.md section 2.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_OVERLAP_HPP
 #define ZTENSOR_DETAIL_MANIFEST_OVERLAP_HPP
 

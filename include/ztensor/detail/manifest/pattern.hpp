@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How an object or a component is encoded, but for a name, a shape and a few numbers: runs of bytes that are the same
-// every time, compared at once instead of parsed, and the fields between them. SPEC.md §3.
+// every time, compared at once instead of parsed, and the fields between them. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_HPP
 

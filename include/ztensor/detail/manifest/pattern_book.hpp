@@ -2,7 +2,7 @@
 //
 // The fast way through an index. Nearly all objects of a file are encoded like one before them, but for a name, a shape
 // and a few numbers. What differs in any other way is left to the general way in manifest/read.hpp, which gives the
-// same records and from which the patterns are learned. SPEC.md §3.
+// same records and from which the patterns are learned. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_BOOK_HPP
 

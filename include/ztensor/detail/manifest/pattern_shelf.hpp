@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is kept of objects and components that were read, to read others that are encoded alike by pattern. SPEC.md §3.
+// What is kept of objects and components that were read, to read others that are encoded alike by pattern. SPEC.md
+// section 3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PATTERN_SHELF_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PATTERN_SHELF_HPP
 

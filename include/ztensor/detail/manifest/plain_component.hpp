@@ -2,7 +2,7 @@
 //
 // Components whose map is plain: of definite length, with known fields alone, each once and in any order, and words
 // that are known. Of files in which few components are encoded like one another, where a processor guesses most
-// branches wrong: there are few, and what the words mean is found at once. SPEC.md §3.3.
+// branches wrong: there are few, and what the words mean is found at once. SPEC.md section 3.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PLAIN_COMPONENT_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PLAIN_COMPONENT_HPP
 

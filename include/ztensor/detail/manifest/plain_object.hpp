@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Dense objects whose map is plain: a shape, a format and one component, in any order. Of files in which few objects
-// are encoded like one another. SPEC.md §3.2.
+// are encoded like one another. SPEC.md section 3.2.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PLAIN_OBJECT_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PLAIN_OBJECT_HPP
 

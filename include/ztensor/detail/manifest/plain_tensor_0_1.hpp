@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Dense tensors of 0.1 whose map is plain: with short values, and with one custom key at most.
-// SPEC.md §8.3.
+// SPEC.md section 8.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_PLAIN_TENSOR_0_1_HPP
 #define ZTENSOR_DETAIL_MANIFEST_PLAIN_TENSOR_0_1_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR → the model, for 1.0, 1.1 and 1.2: objects and their components, where the differences of these versions end.
-// SPEC.md §3 and §8.
+// CBOR -> the model, for 1.0, 1.1 and 1.2: objects and their components, where the differences of these versions end.
+// SPEC.md section 3 and section 8.
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_HPP
 

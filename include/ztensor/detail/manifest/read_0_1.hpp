@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR → the model, for 0.1: an array of maps in which the fields of a tensor stand beside its custom keys.
-// SPEC.md §8.3.
+// CBOR -> the model, for 0.1: an array of maps in which the fields of a tensor stand beside its custom keys.
+// SPEC.md section 8.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_0_1_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CBOR → the model, of version 2: deterministic, with parts in place of components and blobs that may lie in other
-// files. Parts are read in read_part_2.hpp; rules of whole objects are in validate_2.hpp. SPEC.md §13.3–13.5.
+// CBOR -> the model, of version 2: deterministic, with parts in place of components and blobs that may lie in other
+// files. Parts are read in read_part_2.hpp; rules of whole objects are in validate_2.hpp. SPEC.md section 13.3 to 13.5.
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_2_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_2_HPP
 
@@ -48,8 +48,8 @@ public:
     /// Where the row of the file and its shards ends, after read().
     [[nodiscard]] std::uint64_t row_end() const noexcept { return row_end_; }
 
-    /// Errors: the cbor_… and schema_… codes, duplicate_key, name_invalid, shard_table, limit_exceeded, shape_overflow,
-    /// unknown_dtype, type_mismatch, digest_format, misaligned_offset, out_of_bounds.
+    /// Errors: the cbor_... and schema_... codes, duplicate_key, name_invalid, shard_table, limit_exceeded,
+    /// shape_overflow, unknown_dtype, type_mismatch, digest_format, misaligned_offset, out_of_bounds.
     [[nodiscard]] ZTENSOR_COLD result<void> read() {
         if (read_root() && cursor_.remaining() == 0) {
             // The manifest is a blob like others, and those of shards lie behind it.
@@ -204,7 +204,7 @@ private:
         }
         const std::uint64_t bytes = ahead.remaining();
         const std::uint64_t count =
-            std::min({objects.remaining, std::uint64_t{limits_.max_objects_}, bytes / smallest_object_bytes});
+            (std::min)({objects.remaining, std::uint64_t{limits_.max_objects_}, bytes / smallest_object_bytes});
         ahead.skip();
         if (ahead.enter_map(fields) && ahead.next(fields) && ahead.take_word("parts")) {
             ahead.enter_map(parts);
@@ -212,7 +212,7 @@ private:
         const std::uint64_t parts_of_each = std::clamp<std::uint64_t>(parts.remaining, 1, 8);
         into_.objects.reserve(static_cast<std::size_t>(count));
         into_.components.reserve(
-            static_cast<std::size_t>(std::min(count * parts_of_each, bytes / smallest_part_bytes)));
+            static_cast<std::size_t>((std::min)(count * parts_of_each, bytes / smallest_part_bytes)));
         advise_huge_pages(into_.objects.data(), into_.objects.capacity() * sizeof(object_record));
         into_.components.advise_huge_pages();
     }

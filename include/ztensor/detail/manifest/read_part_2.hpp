@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What stands in one part of version 2, and every rule that concerns it alone. The second half of read_2.hpp.
-// SPEC.md §13.5.
+// SPEC.md section 13.5.
 #ifndef ZTENSOR_DETAIL_MANIFEST_READ_PART_2_HPP
 #define ZTENSOR_DETAIL_MANIFEST_READ_PART_2_HPP
 

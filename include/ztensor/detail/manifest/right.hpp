@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A quick look that tells most objects to be right, so that manifest_validator need not look at them: it says of the
-// others what is wrong, if anything is. SPEC.md §2.3, §4.3, §5.1, §6.2.
+// others what is wrong, if anything is. SPEC.md section 2.3, section 4.3, section 5.1, section 6.2.
 #ifndef ZTENSOR_DETAIL_MANIFEST_RIGHT_HPP
 #define ZTENSOR_DETAIL_MANIFEST_RIGHT_HPP
 

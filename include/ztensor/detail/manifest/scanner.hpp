@@ -2,7 +2,7 @@
 //
 // What the manifests of all versions have in common: maps of known fields, maps of names, text joined in place,
 // attributes made definite. Works on the private copy of the index, which it may change behind the cursor.
-// SPEC.md §3.1, §3.5, §3.6.
+// SPEC.md section 3.1, section 3.5, section 3.6.
 #ifndef ZTENSOR_DETAIL_MANIFEST_SCANNER_HPP
 #define ZTENSOR_DETAIL_MANIFEST_SCANNER_HPP
 
@@ -27,7 +27,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A map of which only some fields are known, while it is walked: scanner.enter(), next_field() …, leave().
+/// A map of which only some fields are known, while it is walked: scanner.enter(), next_field() ..., leave().
 struct field_walk {
     template <std::size_t Count>
     explicit constexpr field_walk(const field_names<Count>& fields) noexcept : known(fields), field(Count) {}
@@ -39,7 +39,7 @@ struct field_walk {
     std::size_t outer_keys = 0; ///< noted before this map was entered
 };
 
-/// A map whose keys are names, while it is walked: scanner.enter(), next_name() …, leave().
+/// A map whose keys are names, while it is walked: scanner.enter(), next_name() ..., leave().
 struct name_walk {
     index_item name; ///< the one whose value is to be read
     cbor_sequence pairs;

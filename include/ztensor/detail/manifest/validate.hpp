@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The model against the file it came from: every structural rule that needs no data. After this, views may trust
-// offsets, lengths and sizes. SPEC.md §2.3, §4.3, §5, §6, §7.1.
+// offsets, lengths and sizes. SPEC.md section 2.3, section 4.3, section 5, section 6, section 7.1.
 #ifndef ZTENSOR_DETAIL_MANIFEST_VALIDATE_HPP
 #define ZTENSOR_DETAIL_MANIFEST_VALIDATE_HPP
 
@@ -129,7 +129,7 @@ private:
     }
 
     /// Puts in the decoded size of a zstd blob where the file does not state it, but the manifest tells it. SPEC.md
-    /// §6.2.
+    /// section 6.2.
     void derive_length(const object_record& object, component_record& component) const {
         if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !is_unsized_generation() ||
             !component.dtype || component.logical_type == unknown_type) {
@@ -157,7 +157,7 @@ private:
         return is_row_pointers ? checked_add(dimensions[0], 1) : std::nullopt;
     }
 
-    /// A dense blob decodes to element count × bytes per element, if both are known. SPEC.md §4.3.
+    /// A dense blob decodes to element count x bytes per element, if both are known. SPEC.md section 4.3.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> check_dense_size(const object_record& object,
                                                                  const component_record& component) const {
         if (!component.dtype || component.logical_type == unknown_type) {
@@ -177,7 +177,8 @@ private:
         return {};
     }
 
-    /// What the two lengths must be to each other and to the element, and what zstd can do at most. SPEC.md §6.2.
+    /// What the two lengths must be to each other and to the element, and what zstd can do at most. SPEC.md
+    /// section 6.2.
     [[nodiscard]] result<void> check_length(const component_record& component) const {
         if (component.encoding == encoding::raw && component.states_uncompressed_length &&
             component.uncompressed_length != component.length) {

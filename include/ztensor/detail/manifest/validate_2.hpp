@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The model of version 2 against its rules for whole objects, and blobs among each other: all that needs no data. What
-// concerns one part alone was checked while it was read. SPEC.md §13.2, §13.6.
+// concerns one part alone was checked while it was read. SPEC.md section 13.2, section 13.6.
 #ifndef ZTENSOR_DETAIL_MANIFEST_VALIDATE_2_HPP
 #define ZTENSOR_DETAIL_MANIFEST_VALIDATE_2_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sparse objects as the manifest describes them: every rule about their parts that needs no data.
-// SPEC.md §5.2, §5.3, §8.3.
+// SPEC.md section 5.2, section 5.3, section 8.3.
 #ifndef ZTENSOR_DETAIL_MANIFEST_VALIDATE_SPARSE_HPP
 #define ZTENSOR_DETAIL_MANIFEST_VALIDATE_SPARSE_HPP
 
@@ -58,7 +58,7 @@ public:
         if (object.format == format::sparse_csr) {
             return count_numbers(object, "indices");
         }
-        return count_numbers(object, "coords") / std::max<std::uint64_t>(index_.shape_of(object).rank(), 1);
+        return count_numbers(object, "coords") / (std::max<std::uint64_t>)(index_.shape_of(object).rank(), 1);
     }
 
 private:
@@ -89,7 +89,7 @@ private:
         }
         const std::optional<std::uint64_t> expected = checked_multiply(*values, rank);
         if (!expected) {
-            return fail(errc::shape_overflow, "values × dimensions needs more than 64 bits");
+            return fail(errc::shape_overflow, "values times dimensions need more than 64 bits");
         }
         return check_count(count_elements(coords), *expected, "coords",
                            " belong to the values (one for each dimension)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What tells an index of 1.0 from the end of a file that was cut off. SPEC.md §8.
+// What tells an index of 1.0 from the end of a file that was cut off. SPEC.md section 8.
 #ifndef ZTENSOR_DETAIL_MANIFEST_VERSION_1_0_HPP
 #define ZTENSOR_DETAIL_MANIFEST_VERSION_1_0_HPP
 
@@ -21,8 +21,8 @@ namespace detail {
     return text;
 }
 
-/// True if the index is a map with `version` "1.0" or "1.0.…" and `tensors`, and nothing follows it: what tells a file
-/// of 1.0, which has no magic at its end, from a later one that was cut off.
+/// True if the index is a map with `version` "1.0" or "1.0...." and `tensors`, and nothing follows it: what tells a
+/// file of 1.0, which has no magic at its end, from a later one that was cut off.
 [[nodiscard]] ZTENSOR_COLD inline bool is_manifest_1_0(bytes_view index) {
     cbor_cursor cursor(index);
     cbor_sequence pairs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the words in a manifest mean in each generation. SPEC.md §3.2, §4, §8.
+// What the words in a manifest mean in each generation. SPEC.md section 3.2, section 4, section 8.
 #ifndef ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
 #define ZTENSOR_DETAIL_MANIFEST_WORDS_HPP
 
@@ -23,8 +23,8 @@ namespace detail {
 /// every other text.
 [[nodiscard]] ZTENSOR_COLD inline std::optional<generation> generation_of(std::string_view version) noexcept {
     constexpr std::size_t max_version_bytes = 32;
-    const std::string_view minor = version.substr(std::min<std::size_t>(2, version.size()));
-    const std::size_t digits = std::min(minor.find_first_not_of("0123456789"), minor.size());
+    const std::string_view minor = version.substr((std::min<std::size_t>)(2, version.size()));
+    const std::size_t digits = (std::min)(minor.find_first_not_of("0123456789"), minor.size());
     const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
     if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
         return std::nullopt;

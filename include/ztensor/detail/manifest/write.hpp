@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The model → CBOR, for the versions that can be written, byte for byte as their reference writers do. Where what a
-// version can't express is refused. SPEC.md §8 and §10.
+// The model -> CBOR, for the versions that can be written, byte for byte as their reference writers do. Where what a
+// version can't express is refused. SPEC.md section 8 and section 10.
 #ifndef ZTENSOR_DETAIL_MANIFEST_WRITE_HPP
 #define ZTENSOR_DETAIL_MANIFEST_WRITE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The model → the deterministic CBOR of version 2, byte for byte as its reference writer has it. SPEC.md §13.
+// The model -> the deterministic CBOR of version 2, byte for byte as its reference writer has it. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_MANIFEST_WRITE_2_HPP
 #define ZTENSOR_DETAIL_MANIFEST_WRITE_2_HPP
 
@@ -60,7 +60,7 @@ inline void say_in_2(dtype& storage, std::optional<std::string_view>& type) noex
     return std::string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
 }
 
-/// Calls `add(item)` for all of `count` items, in the order of their keys, `key_of(item) → std::string_view`.
+/// Calls `add(item)` for all of `count` items, in the order of their keys, `key_of(item) -> std::string_view`.
 template <class KeyOf, class Add>
 void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add) {
     record_array<std::uint32_t> order;

@@ -126,9 +126,9 @@ ZTENSOR_INLINE unsigned threads_for(unsigned wanted) noexcept {
     const executor* const chosen = settings.chosen.load(std::memory_order_acquire);
     const unsigned limit = chosen == nullptr ? settings.pool_limit.load(std::memory_order_relaxed) : 0;
     if (wanted == 0) {
-        wanted = std::max(chosen != nullptr ? chosen->concurrency() : processor_count(), 1u);
+        wanted = (std::max)(chosen != nullptr ? chosen->concurrency() : processor_count(), 1u);
     }
-    return limit != 0 ? std::min(wanted, limit) : wanted;
+    return limit != 0 ? (std::min)(wanted, limit) : wanted;
 }
 
 } // namespace detail

@@ -202,7 +202,7 @@ private:
 
     [[nodiscard]] result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
         while (!destination.empty()) {
-            const std::size_t wanted = std::min<std::size_t>(destination.size(), max_transfer_bytes);
+            const std::size_t wanted = (std::min<std::size_t>)(destination.size(), max_transfer_bytes);
             const auto [moved, failure] = os_->read(handle_, offset, destination.first(wanted));
             if (failure == std::errc::interrupted) {
                 continue;
@@ -227,7 +227,7 @@ private:
                                             std::size_t shift) const {
         constexpr std::size_t piece_bytes = std::size_t{512} << 10;
         while (destination.size() > shift) {
-            const std::size_t size = std::min(destination.size() - shift, piece_bytes);
+            const std::size_t size = (std::min)(destination.size() - shift, piece_bytes);
             if (result<void> read = read_all(offset, destination.subspan(shift, size)); !read) {
                 return read;
             }

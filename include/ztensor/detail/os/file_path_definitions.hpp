@@ -13,7 +13,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// UTF-8 → UTF-16; what is not Unicode becomes U+FFFD.
+/// UTF-8 -> UTF-16; what is not Unicode becomes U+FFFD.
 [[nodiscard]] ZTENSOR_INLINE native_path to_native_path(std::string_view utf8) {
     const int length = static_cast<int>(utf8.size());
     const int needed = ::MultiByteToWideChar(CP_UTF8, 0, utf8.data(), length, nullptr, 0);

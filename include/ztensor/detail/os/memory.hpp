@@ -42,7 +42,7 @@ inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
 /// The whole pages in this memory.
 [[nodiscard]] inline span<std::byte> whole_pages(span<std::byte> memory, std::size_t page_bytes) noexcept {
     const std::size_t before = static_cast<std::size_t>(-address_of(memory.data())) % page_bytes;
-    const std::size_t rest = memory.size() - std::min(before, memory.size());
+    const std::size_t rest = memory.size() - (std::min)(before, memory.size());
     return rest < page_bytes ? span<std::byte>() : memory.subspan(before, rest / page_bytes * page_bytes);
 }
 

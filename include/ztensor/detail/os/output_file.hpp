@@ -126,7 +126,7 @@ public:
     /// Writes all of `bytes` after what was written before.
     [[nodiscard]] result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
-            const std::size_t wanted = std::min<std::size_t>(bytes.size(), max_transfer_bytes);
+            const std::size_t wanted = (std::min<std::size_t>)(bytes.size(), max_transfer_bytes);
             const auto [moved, failure] = os_->write(handle_, bytes.first(wanted));
             if (failure == std::errc::interrupted) {
                 continue;
@@ -213,7 +213,7 @@ public:
                                                          std::uint64_t size_bytes) {
         std::uint64_t copied = 0;
         while (copied < size_bytes) {
-            const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size_bytes - copied, copy_bytes));
+            const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - copied, copy_bytes));
             const auto [moved, failure] = os_->copy(from.handle(), offset + copied, handle_, wanted);
             if (failure == std::errc::interrupted) {
                 continue;

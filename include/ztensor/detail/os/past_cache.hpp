@@ -58,7 +58,7 @@ template <bool IsPastCache>
 void copy_lines(bytes_view from, span<std::byte> to) noexcept {
     constexpr std::size_t line_bytes = 64, ahead = 4096;
     const std::size_t before = static_cast<std::size_t>(-address_of(to.data())) % line_bytes;
-    std::size_t done = std::min(before, from.size());
+    std::size_t done = (std::min)(before, from.size());
     std::memcpy(to.data(), from.data(), done);
     for (; from.size() - done >= line_bytes; done += line_bytes) {
         const std::byte* const line = from.data() + done;
@@ -100,7 +100,7 @@ inline void copy_through_cache(bytes_view from, span<std::byte> to) noexcept {
 /// took 1.3 to 1.4 times as long past it, and 1.3 times with a fault for each.
 inline void copy_much(bytes_view from, span<std::byte> to, bool goes_past_cache) noexcept {
     while (!from.empty()) {
-        const bytes_view next = from.first(std::min(from.size(), huge_page_bytes));
+        const bytes_view next = from.first((std::min)(from.size(), huge_page_bytes));
         const span<std::byte> place = to.first(next.size());
         if (is_untouched(place)) {
             make_pages(place);

@@ -293,7 +293,7 @@ public:
     }
 
     os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
-        if (offset > static_cast<std::uint64_t>(std::numeric_limits<posix_offset>::max())) {
+        if (offset > static_cast<std::uint64_t>((std::numeric_limits<posix_offset>::max)())) {
             return {}; // after the end of any file
         }
         return bytes_moved(posix_read(file, destination.data(), destination.size(), static_cast<posix_offset>(offset)));
@@ -327,7 +327,7 @@ public:
         std::size_t pages = (before + mapped.size() + page_bytes - 1) / page_bytes;
         while (pages != 0) {
             std::array<unsigned char, 4096> is_there;
-            const std::size_t some = std::min(pages, is_there.size());
+            const std::size_t some = (std::min)(pages, is_there.size());
             if (::mincore(next, some * page_bytes, is_there.data()) != 0 ||
                 !std::all_of(is_there.data(), is_there.data() + some, [](unsigned char page) { return page & 1; })) {
                 return false;

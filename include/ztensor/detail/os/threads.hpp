@@ -150,7 +150,7 @@ private:
 /// How many threads a call works on that wants `threads` and has `most` things to do at once. Work in the middle of
 /// other work gets one: the others are busy, or were not wanted.
 [[nodiscard]] inline std::size_t useful_threads(unsigned threads, std::size_t most) noexcept {
-    return most > 1 && threads != 1 && !is_at_work() ? std::min<std::size_t>(threads_for(threads), most) : 1;
+    return most > 1 && threads != 1 && !is_at_work() ? (std::min<std::size_t>)(threads_for(threads), most) : 1;
 }
 
 /// Calls `work()` on up to `threads` threads at once (0: as many as make sense), of which the caller's is one. Each

@@ -235,7 +235,7 @@ public:
     }
 
     os_answer<std::size_t> read(os_handle file, std::uint64_t offset, span<std::byte> destination) override {
-        if (offset > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+        if (offset > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) {
             return {}; // after the end of any file
         }
         OVERLAPPED place = {};

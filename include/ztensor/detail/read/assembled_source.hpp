@@ -91,7 +91,7 @@ public:
             const part& from = parts_[i];
             const std::uint64_t skipped = offset - from.begin;
             const std::uint64_t in_part = skipped < from.length ? from.length - skipped : 0;
-            const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(in_part, destination.size()));
+            const auto count = static_cast<std::size_t>((std::min<std::uint64_t>)(in_part, destination.size()));
             if (count != 0) {
                 if (result<void> read = read_part(from, skipped, destination.first(count)); !read) {
                     return read;
@@ -99,7 +99,7 @@ public:
             }
             const std::uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
             const auto zeros =
-                static_cast<std::size_t>(std::min<std::uint64_t>(end - (offset + count), destination.size() - count));
+                static_cast<std::size_t>((std::min<std::uint64_t>)(end - (offset + count), destination.size() - count));
             std::fill_n(destination.data() + count, zeros, std::byte{0});
             destination = destination.subspan(count + zeros);
             offset += count + zeros;

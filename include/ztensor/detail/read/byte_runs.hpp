@@ -96,8 +96,8 @@ private:
 inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, span<std::byte>& destination) noexcept {
     const std::uint64_t end = begin + decoded.size();
     while (!runs.is_empty() && runs.begin() < end) {
-        const std::uint64_t from = std::max(runs.begin(), begin);
-        const std::uint64_t to = std::min(runs.end(), end);
+        const std::uint64_t from = (std::max)(runs.begin(), begin);
+        const std::uint64_t to = (std::min)(runs.end(), end);
         std::memcpy(destination.data() + (from - runs.begin()), decoded.data() + (from - begin),
                     static_cast<std::size_t>(to - from));
         if (runs.end() > end) {
@@ -308,7 +308,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     }
     read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
     for (std::size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
-        i = std::max(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
+        i = (std::max)(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
         const zstd_frame frame{table.begin(i), table.end(i), table.content_bytes(i)};
         result<void> read = read_runs_of_frame(file, component, frame, table.content_begin(i), runs, destination);
         if (!read) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether an object is of the format that a view of it needs. SPEC.md §5.
+// Whether an object is of the format that a view of it needs. SPEC.md section 5.
 #ifndef ZTENSOR_DETAIL_READ_CHECK_FORMAT_HPP
 #define ZTENSOR_DETAIL_READ_CHECK_FORMAT_HPP
 

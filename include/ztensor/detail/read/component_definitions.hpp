@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A component's words, and the ways to its elements. Defines what component_view.hpp declares. SPEC.md §3.4, §4, §6.
+// A component's words, and the ways to its elements. Defines what component_view.hpp declares. SPEC.md section 3.4,
+// section 4, section 6.
 #ifndef ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 

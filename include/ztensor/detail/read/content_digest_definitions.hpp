@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The manifest without its places → one digest. Defines what content_digest.hpp declares. SPEC.md §13.
+// The manifest without its places -> one digest. Defines what content_digest.hpp declares. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_READ_CONTENT_DIGEST_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_CONTENT_DIGEST_DEFINITIONS_HPP
 

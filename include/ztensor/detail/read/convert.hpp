@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stored elements of any type as floating-point numbers: what stands behind read_as<float>. Knows neither files nor
-// byte orders other than the host's. SPEC.md §4.1, §4.2 and §4.5.
+// byte orders other than the host's. SPEC.md section 4.1, section 4.2 and section 4.5.
 #ifndef ZTENSOR_DETAIL_READ_CONVERT_HPP
 #define ZTENSOR_DETAIL_READ_CONVERT_HPP
 
@@ -35,7 +35,7 @@ struct bool_byte {
     explicit operator double() const noexcept { return byte != 0 ? 1.0 : 0.0; }
 };
 
-/// Checked before: source.size() is destination.size() × the size of a Stored.
+/// Checked before: source.size() is destination.size() x the size of a Stored.
 /// A block of known length that nothing else can point to is what GCC vectorises at -O2; larger ones gain nothing.
 template <class Stored, class To>
 void convert_each(bytes_view source, span<To> destination) noexcept {
@@ -149,7 +149,7 @@ template <class Stored>
 [[nodiscard]] std::size_t convert_past_cache(bytes_view source, dtype storage, span<float> destination) noexcept {
     constexpr std::size_t alignment = 32;
     const auto before = static_cast<std::size_t>(-address_of(destination.data()) % alignment / sizeof(float));
-    const std::size_t first = std::min<std::size_t>(before, destination.size());
+    const std::size_t first = (std::min<std::size_t>)(before, destination.size());
     convert_each<Stored>(source.first(first * sizeof(Stored)), destination.first(first));
     const std::size_t done = convert_wide<number_store::past_cache>(source.subspan(first * sizeof(Stored)), storage,
                                                                     destination.subspan(first));
@@ -188,7 +188,7 @@ template <class Float8>
     return values;
 }
 
-/// Powers of two without a sign, which only version 2 has: 2^(e − 127), and NaN for 255.
+/// Powers of two without a sign, which only version 2 has: 2^(e - 127), and NaN for 255.
 [[nodiscard]] inline const float8_values& values_of_e8m0() noexcept {
     static const float8_values values = [] {
         float8_values made;
@@ -312,7 +312,7 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
 /// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and
 /// u64 beyond 2^53, and i32, u32 and f64 for float, may lose their last bits, and f64 beyond float's range becomes
 /// infinite. NaN stays NaN. A bool byte gives 0 or 1; that bytes other than 0 and 1 are refused in some versions
-/// (SPEC.md §4.4) is not known here.
+/// (SPEC.md section 4.4) is not known here.
 ///
 /// Errors, with nothing written: errc::unsupported_type for complex and unknown logical types, which it names;
 /// errc::type_mismatch for a logical type over the wrong storage; errc::size_mismatch where the source does not hold

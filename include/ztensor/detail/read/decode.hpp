@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored bytes ↔ decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
-// order. SPEC.md §6.
+// Stored bytes <-> decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
+// order. SPEC.md section 6.
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
@@ -61,7 +61,7 @@ namespace detail {
 }
 
 /// Decodes a component whose decoded size stands nowhere, to the front of `decoded`, within the caller's limit. Gives
-/// the size. SPEC.md §6.2.
+/// the size. SPEC.md section 6.2.
 [[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
 decode_unsized(const opened_file& file, const component_record& component, byte_buffer& decoded) {
     thread_memory memory;

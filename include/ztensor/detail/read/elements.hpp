@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a caller's element type may be read from, and the checks between a record and typed memory. SPEC.md §4.
+// What a caller's element type may be read from, and the checks between a record and typed memory. SPEC.md section 4.
 #ifndef ZTENSOR_DETAIL_READ_ELEMENTS_HPP
 #define ZTENSOR_DETAIL_READ_ELEMENTS_HPP
 
@@ -192,7 +192,7 @@ inline void to_host_order(const component_record& component, const element_reque
 }
 
 /// Bool bytes become 0 and 1, where the file's generation lets any other byte stand for true; else those are refused.
-/// SPEC.md §4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
+/// SPEC.md section 4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
 [[nodiscard]] inline result<void> normalise_bools(const component_record& component, span<std::byte> bools,
                                                   std::uint64_t first = 0) {
     for (std::size_t position = 0; position < bools.size(); ++position) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A large zstd blob on its way into memory: read and hashed in its order, decoded by several threads. SPEC.md §6.2.
+// A large zstd blob on its way into memory: read and hashed in its order, decoded by several threads. SPEC.md
+// section 6.2.
 #ifndef ZTENSOR_DETAIL_READ_FRAME_STREAM_HPP
 #define ZTENSOR_DETAIL_READ_FRAME_STREAM_HPP
 
@@ -111,7 +112,7 @@ private:
 
     /// Appends to what `memory` holds, until it is `wanted` bytes or the blob ends.
     [[nodiscard]] ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
-        const std::uint64_t more = std::min(wanted - std::min<std::uint64_t>(wanted, held), left_to_read());
+        const std::uint64_t more = (std::min)(wanted - (std::min<std::uint64_t>)(wanted, held), left_to_read());
         if (held + more > most_frame_bytes_) {
             return fail(errc::limit_exceeded,
                         "a zstd frame of the blob takes more than the {} bytes that may be held at once",
@@ -157,7 +158,7 @@ private:
                 has_known_frame_ = *is_frame;
             } else {
                 end = found.end;
-                content_bytes += std::min(found.content_bytes, ~std::uint64_t{0} - content_bytes);
+                content_bytes += (std::min)(found.content_bytes, ~std::uint64_t{0} - content_bytes);
                 has_known_frame_ = false;
             }
         }
@@ -191,8 +192,8 @@ private:
             std::memcpy(memory.first(held).data(), carried_.data(), held);
         }
         const std::uint64_t begin = read_bytes_ - held; // of the first frame that is held
-        std::uint64_t wanted = std::min(
-            std::max<std::uint64_t>(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes), most_frame_bytes_);
+        std::uint64_t wanted = (std::min)(
+            (std::max<std::uint64_t>)(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes), most_frame_bytes_);
         std::uint64_t end = begin; // of the last frame that is whole
         std::uint64_t content_bytes = 0;
         if (has_unsized_frame_) {
@@ -209,7 +210,7 @@ private:
                         wanted = known.end - begin;
                         break;
                     }
-                    content_bytes += std::min(known.content_bytes, ~std::uint64_t{0} - content_bytes);
+                    content_bytes += (std::min)(known.content_bytes, ~std::uint64_t{0} - content_bytes);
                     last_frame_bytes_ = known.end - known.begin;
                     end = known.end;
                     has_known_frame_ = false;
@@ -219,7 +220,7 @@ private:
                 }
                 const std::uint64_t with_head = walker_.next() + walker_.head_bytes() - begin;
                 if (with_head > held) {
-                    wanted = std::max(with_head, std::min(with_head + least_bytes / 2, most_frame_bytes_));
+                    wanted = (std::max)(with_head, (std::min)(with_head + least_bytes / 2, most_frame_bytes_));
                     break;
                 }
                 const auto head = static_cast<std::size_t>(walker_.next() - begin);
@@ -265,7 +266,7 @@ private:
                         {destination_.size()});
         }
         const bytes_view rest = held.subspan(whole);
-        const std::uint64_t room = std::min<std::uint64_t>(rest.size() + least_bytes, most_frame_bytes_);
+        const std::uint64_t room = (std::min<std::uint64_t>)(rest.size() + least_bytes, most_frame_bytes_);
         if (rest.size() > carried_.size() && !carried_.allocate(static_cast<std::size_t>(room))) {
             return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {rest.size()});
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Weights of version 2 that share scales in groups: zt.mx/1 and zt.quant_group/1 → codes and numbers. SPEC.md §13.6.
+// Weights of version 2 that share scales in groups: zt.mx/1 and zt.quant_group/1 -> codes and numbers. SPEC.md
+// section 13.6.
 #ifndef ZTENSOR_DETAIL_READ_GROUP_WEIGHTS_HPP
 #define ZTENSOR_DETAIL_READ_GROUP_WEIGHTS_HPP
 
@@ -58,7 +59,7 @@ public:
     group_weights(const opened_file& file, const object_record& object) noexcept
         : file_(file), object_(object), budget_(file.options), shape_(file.index.shape_of(object)) {}
 
-    /// Floats or doubles, into the memory that `make(count) → result<span<std::byte>>` gives. Errors: limit_exceeded,
+    /// Floats or doubles, into the memory that `make(count) -> result<span<std::byte>>` gives. Errors: limit_exceeded,
     /// unsupported_type (of a part), and as reading the parts.
     template <class Make>
     [[nodiscard]] result<void> read(std::size_t number_bytes, Make&& make) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ranges of a source → their digests, on several threads: each takes the next CRC-32C, or the next few SHA-256, which
+// Ranges of a source -> their digests, on several threads: each takes the next CRC-32C, or the next few SHA-256, which
 // are quicker together than one after the other.
 #ifndef ZTENSOR_DETAIL_READ_HASH_BLOBS_HPP
 #define ZTENSOR_DETAIL_READ_HASH_BLOBS_HPP
@@ -56,11 +56,11 @@ public:
     /// `threads` as for_each_in_parallel takes it.
     void run(unsigned threads) {
         const std::size_t wanted = threads != 0 ? threads : processor_count();
-        const std::size_t workers = std::min<std::size_t>(wanted, tasks_.size());
+        const std::size_t workers = (std::min<std::size_t>)(wanted, tasks_.size());
         const auto is_sha256 = [](const hash_task& task) { return task.algorithm == digest::sha256; };
         const auto messages = static_cast<std::size_t>(std::count_if(tasks_.begin(), tasks_.end(), is_sha256));
         const std::size_t share = workers == 0 ? 0 : (messages + workers - 1) / workers;
-        stream_count_ = std::min({share, sha256_most_lanes(cpu_), most_hash_streams});
+        stream_count_ = (std::min)({share, sha256_most_lanes(cpu_), most_hash_streams});
         for_each_in_parallel(workers, threads, [this](std::size_t) { work(); });
     }
 
@@ -119,7 +119,7 @@ private:
             if (buffer.empty()) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {hash_buffer_bytes});
             }
-            const std::uint64_t size = std::min<std::uint64_t>(task.length - done, buffer.size());
+            const std::uint64_t size = (std::min<std::uint64_t>)(task.length - done, buffer.size());
             const span<std::byte> part = buffer.first(static_cast<std::size_t>(size));
             if (result<void> read = source_.read_at(task.offset + done, part); !read) {
                 return std::move(read).error();
@@ -170,7 +170,7 @@ private:
                 if (make_ready(each)) {
                     ready[count] = &each;
                     lanes[count++] = {each.memory.words, each.part.data()};
-                    blocks = std::min<std::size_t>(blocks, each.part.size() / sha256_block_bytes);
+                    blocks = (std::min<std::size_t>)(blocks, each.part.size() / sha256_block_bytes);
                 }
             }
             if (count == 0) {

@@ -56,7 +56,7 @@ private:
     constexpr std::size_t piece_bytes = std::size_t{8} << 20;
     const bool is_large = destination.size() >= past_cache_bytes;
     while (destination.size() >= few_bytes && source_access::is_file(source)) {
-        const span<std::byte> piece = destination.first(std::min(destination.size(), piece_bytes));
+        const span<std::byte> piece = destination.first((std::min)(destination.size(), piece_bytes));
         const held_bytes held(source, offset, piece.size());
         if (!held) {
             break;
@@ -66,7 +66,7 @@ private:
         destination = destination.subspan(piece.size());
     }
     while (destination.size() > few_bytes && is_untouched(destination)) {
-        const span<std::byte> piece = destination.first(std::min(destination.size(), huge_page_bytes));
+        const span<std::byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
         make_pages(piece);
         if (result<void> read = source.read_at(offset, piece); !read) {
             return read;

@@ -81,7 +81,7 @@ private:
             const bool is_string = major == cbor_major::bytes || major == cbor_major::text;
             const std::uint64_t content = is_string ? argument : 0;
             const std::size_t left = items.size() - position - 1 - more;
-            position += 1 + more + static_cast<std::size_t>(std::min<std::uint64_t>(content, left));
+            position += 1 + more + static_cast<std::size_t>((std::min<std::uint64_t>)(content, left));
         }
         return nullptr;
     }
@@ -263,7 +263,7 @@ private:
         }
         std::byte piece[4096];
         for (std::uint64_t at = begin; at < end;) {
-            const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof piece, end - at));
+            const auto bytes = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof piece, end - at));
             if (result<void> read = file_.source->read_at(at, {piece, bytes}); !read) {
                 return read;
             }

@@ -85,7 +85,7 @@ public:
             folded_.pop_back();
             note("ends with a space");
         }
-        const std::size_t spaces = std::min(folded_.find_first_not_of(' '), folded_.size());
+        const std::size_t spaces = (std::min)(folded_.find_first_not_of(' '), folded_.size());
         if (spaces != 0) {
             folded_.erase(0, spaces);
             note("starts with a space");
@@ -102,7 +102,7 @@ private:
     /// The next character of UTF-8 that was checked.
     void take(std::string_view& rest) {
         const auto lead = static_cast<unsigned char>(rest.front());
-        const std::size_t size = lead < 0x80 ? 1 : std::max<std::size_t>(utf8_sequence_bytes(rest), 1);
+        const std::size_t size = lead < 0x80 ? 1 : (std::max<std::size_t>)(utf8_sequence_bytes(rest), 1);
         std::uint32_t character = size == 1 ? lead : lead & (0xffU >> (size + 1));
         for (std::size_t i = 1; i < size; ++i) {
             character = character << 6 | (static_cast<unsigned char>(rest[i]) & 0x3fU);
@@ -201,7 +201,7 @@ inline void look_at_digests(const manifest& index, std::vector<lint_finding>& fo
 [[nodiscard]] inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
     constexpr std::size_t record_bytes = 22;
     const std::uint64_t size = source.size();
-    const auto looked_at = static_cast<std::size_t>(std::min<std::uint64_t>(size, 0xffff + record_bytes));
+    const auto looked_at = static_cast<std::size_t>((std::min<std::uint64_t>)(size, 0xffff + record_bytes));
     std::vector<std::byte> end(looked_at);
     if (result<void> read = source.read_at(size - looked_at, end); !read) {
         return read;

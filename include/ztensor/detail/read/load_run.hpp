@@ -105,9 +105,9 @@ private:
     };
 
     void choose_threads() noexcept {
-        const std::uint64_t affordable = std::max<std::uint64_t>(options_.max_staging_bytes_ / batch_bytes, 1);
+        const std::uint64_t affordable = (std::max<std::uint64_t>)(options_.max_staging_bytes_ / batch_bytes, 1);
         const std::size_t wanted = useful_threads(options_.threads_, ~std::size_t{0});
-        threads_ = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, affordable));
+        threads_ = static_cast<std::size_t>((std::min<std::uint64_t>)(wanted, affordable));
         staging_bytes_ = options_.max_staging_bytes_ / threads_;
     }
 
@@ -144,13 +144,13 @@ private:
 
     /// Gives the first target behind it.
     [[nodiscard]] std::size_t add_batch(std::size_t first) {
-        const std::uint64_t most = std::min(batch_bytes, std::max(staging_bytes_, large_bytes));
+        const std::uint64_t most = (std::min)(batch_bytes, (std::max)(staging_bytes_, large_bytes));
         const std::uint64_t begin = targets_[order_[first]].offset;
         std::uint64_t end = begin;
         std::size_t next = first;
         for (; next < order_.size(); ++next) {
             const load_target& target = targets_[order_[next]];
-            const std::uint64_t behind = std::max(end, target.offset + target.length);
+            const std::uint64_t behind = (std::max)(end, target.offset + target.length);
             if (!fits_batch(target) || target.offset > end + gap_bytes || (next != first && behind - begin > most)) {
                 break;
             }
@@ -167,14 +167,14 @@ private:
         if (target.is_one_raw_run && !target.is_checked && !is_made) {
             const std::uint64_t step = piece_bytes / target.stored_element_bytes * target.stored_element_bytes;
             for (std::uint64_t at = 0; at < target.length; at += step) {
-                units_.push_back({unit_kind::piece, place, place + 1, at, std::min(target.length, at + step)});
+                units_.push_back({unit_kind::piece, place, place + 1, at, (std::min)(target.length, at + step)});
             }
             return;
         }
         const span<std::byte> destination = target.wanted->destination;
         const std::uint64_t most_frame_bytes = staging_bytes_ / 2; // a small blob is held as a whole, if it may be
         const bool is_large =
-            is_zstd && component.length >= std::min(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
+            is_zstd && component.length >= (std::min)(frame_stream::smallest_blob_bytes, most_frame_bytes + 1);
         if (is_large && target.is_whole() && component.decoded_length() && // and not joint, which only version 2 has
             target.decoded_bytes <= destination.size()) {
             const span<std::byte> elements = destination.last(static_cast<std::size_t>(target.decoded_bytes));
@@ -352,7 +352,7 @@ private:
             return;
         }
         const std::string_view name = file_.index.text(target.object->name);
-        if (!options_.progress_({std::min(done, bytes_total_), bytes_total_, name})) {
+        if (!options_.progress_({(std::min)(done, bytes_total_), bytes_total_, name})) {
             stop(target, fail(errc::cancelled, "the progress function cancelled the plan at {} of {} bytes",
                               {done, bytes_total_}));
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Elements of one component as floating-point numbers, converted piece by piece on their way into memory: single ones
-// (SPEC.md §4.5), or quantized weights in blocks of ggml.
+// (SPEC.md section 4.5), or quantized weights in blocks of ggml.
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
@@ -110,7 +110,7 @@ public:
                                            number_store store) const {
         const std::size_t count = numbers.size() / converted_bytes();
         for (std::size_t done = 0; done < count; done += most_at_once()) {
-            const stretch all = hold(first + done, std::min(count - done, most_at_once()), check);
+            const stretch all = hold(first + done, (std::min)(count - done, most_at_once()), check);
             const span<std::byte> place = numbers.subspan(done * converted_bytes(), all.elements * converted_bytes());
             if (result<void> converted = convert_part(all, 0, place, check, store); !converted) {
                 return converted;
@@ -147,7 +147,7 @@ public:
         return done ? convert_stored(elements, numbers) : done;
     }
 
-    /// All of them where only decoding tells how many there are, into the memory that `make(count) →
+    /// All of them where only decoding tells how many there are, into the memory that `make(count) ->
     /// result<span<std::byte>>` gives.
     template <class Make>
     [[nodiscard]] result<void> read_unsized(Make&& make) const {
@@ -198,13 +198,13 @@ public:
         blob_check check(file_, component_);
         const std::size_t elements = total / numbers_per_element_;
         for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {
-            const stretch all = hold(begin, std::min(elements - begin, most_at_once()), check);
+            const stretch all = hold(begin, (std::min)(elements - begin, most_at_once()), check);
             // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place,
             // which is 0.93 of the time. What has to be read is read in longer pieces.
             constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
             const std::size_t piece = (all.held ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
             for (std::size_t done = 0; done < all.elements; done += piece) {
-                const std::size_t more = std::min(piece, all.elements - done);
+                const std::size_t more = (std::min)(piece, all.elements - done);
                 const span<std::byte> memory =
                     numbers.resize(numbers.owner, (begin + done + more) * numbers_per_element_);
                 result<void> read = convert_part(all, done, memory.last(more * converted_bytes()), check,
@@ -280,11 +280,11 @@ private:
         const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
         const std::size_t count = numbers.size() / converted_bytes();
         thread_memory memory;
-        if (!memory.reserve(std::min(block_elements, count) * stored_.size_bytes)) {
+        if (!memory.reserve((std::min)(block_elements, count) * stored_.size_bytes)) {
             return fail(errc::out_of_memory, "no memory for a block of elements");
         }
         for (std::size_t done = 0; done < count; done += block_elements) {
-            const std::size_t elements = std::min(block_elements, count - done);
+            const std::size_t elements = (std::min)(block_elements, count - done);
             const span<std::byte> block = memory.first(elements * stored_.size_bytes);
             const std::uint64_t from = (first + done) * stored_.size_bytes;
             if (result<void> read = read_checked(file_, component_, from, block, check); !read) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// An object's words and components. Defines what object_view.hpp declares. SPEC.md §3.3.
+// An object's words and components. Defines what object_view.hpp declares. SPEC.md section 3.3.
 #ifndef ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
@@ -61,7 +61,7 @@ struct object_access {
     return {};
 }
 
-/// The dense object's elements, and where the slice lies in them, given to `read(component, finder) → result<void>`.
+/// The dense object's elements, and where the slice lies in them, given to `read(component, finder) -> result<void>`.
 template <class Read>
 [[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
     const result<component_view> elements = object.data();

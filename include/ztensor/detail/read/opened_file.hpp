@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What every view of one open file shares: where its bytes come from, its validated manifest, and the caller's
-// options. SPEC.md §9.
+// options. SPEC.md section 9.
 #ifndef ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
@@ -54,14 +54,14 @@ struct opened_file {
     std::string path;                        ///< for messages; empty for memory and user-defined sources
 };
 
-/// Both ends of the file → where its manifest is.
+/// Both ends of the file -> where its manifest is.
 [[nodiscard]] ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,
                                                                           std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t manifest_bytes_ceiling = std::uint64_t{1} << 30;
     const std::uint64_t size = source.size();
     std::byte head[head_bytes];
     std::byte tail[tail_bytes];
-    const span<std::byte> start(head, static_cast<std::size_t>(std::min<std::uint64_t>(size, head_bytes)));
+    const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
     if (result<void> read = source.read_at(0, start); !read) {
         return std::move(read).error();
     }
@@ -69,11 +69,11 @@ struct opened_file {
     if (!kind) {
         return kind.error();
     }
-    const span<std::byte> end(tail, static_cast<std::size_t>(std::min<std::uint64_t>(size, tail_bytes_of(*kind))));
+    const span<std::byte> end(tail, static_cast<std::size_t>((std::min<std::uint64_t>)(size, tail_bytes_of(*kind))));
     if (result<void> read = source.read_at(size - end.size(), end); !read) {
         return std::move(read).error();
     }
-    return locate_manifest(*kind, end, size, std::min(max_manifest_bytes, manifest_bytes_ceiling));
+    return locate_manifest(*kind, end, size, (std::min)(max_manifest_bytes, manifest_bytes_ceiling));
 }
 
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Elements of four bits, two to a byte with the first in the low half: how many there are, and their values.
-// SPEC.md §13.5.
+// SPEC.md section 13.5.
 #ifndef ZTENSOR_DETAIL_READ_PACKED_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_HPP
 
@@ -82,7 +82,7 @@ void expand_packed(bytes_view packed, span<To> numbers) noexcept {
     }
 }
 
-/// All elements as floats or doubles, into the memory that `make(count) → result<span<std::byte>>` gives.
+/// All elements as floats or doubles, into the memory that `make(count) -> result<span<std::byte>>` gives.
 template <class Make>
 [[nodiscard]] result<void> read_packed_numbers(const opened_file& file, const object_record& object,
                                                const component_record& component, std::size_t number_bytes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed elements where they lie. Defines what packed.hpp declares. SPEC.md §13.5.
+// Packed elements where they lie. Defines what packed.hpp declares. SPEC.md section 13.5.
 #ifndef ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Some elements of one component in typed memory: rows, and ranges in every dimension. SPEC.md §4.
+// Some elements of one component in typed memory: rows, and ranges in every dimension. SPEC.md section 4.
 #ifndef ZTENSOR_DETAIL_READ_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_PARTS_HPP
 
@@ -77,7 +77,7 @@ private:
     span<const index_range> ranges_;
 };
 
-/// Some elements, into the memory that `make(count) → result<span<std::byte>>` gives; of raw data and of several zstd
+/// Some elements, into the memory that `make(count) -> result<span<std::byte>>` gives; of raw data and of several zstd
 /// frames reading no others.
 template <class Make>
 [[nodiscard]] result<void> read_part_to(const opened_file& file, const component_record& component,

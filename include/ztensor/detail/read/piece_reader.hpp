@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The decoded bytes of one component, a piece at a time, and the same as other numbers. SPEC.md §4.5 and §6.
+// The decoded bytes of one component, a piece at a time, and the same as other numbers. SPEC.md section 4.5 and
+// section 6.
 #ifndef ZTENSOR_DETAIL_READ_PIECE_READER_HPP
 #define ZTENSOR_DETAIL_READ_PIECE_READER_HPP
 
@@ -56,7 +57,7 @@ public:
     /// Errors: digest_mismatch. Reads what is left first, where there is a digest.
     [[nodiscard]] result<void> finish(span<std::byte> scratch) {
         while (check_.is_wanted() && left() != 0) {
-            const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(scratch.size(), left()));
+            const std::size_t size = static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left()));
             if (result<void> done = read(scratch.first(size)); !done) {
                 return done;
             }
@@ -135,7 +136,7 @@ private:
     /// Of a zstd blob, whatever it claims.
     [[nodiscard]] std::uint64_t most_decoded_bytes() const noexcept {
         const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
-        return std::min(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed));
+        return (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed));
     }
     /// Else bytes are given as they are, of which a blob need not hold whole elements: in 0.1 it may hold indices, too.
     [[nodiscard]] bool takes_elements() const noexcept { return converts_ || component_.is_big_endian; }
@@ -211,7 +212,7 @@ private:
     }
 
     [[nodiscard]] result<std::size_t> read_piece() {
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(decoded_.size(), stored_.left()));
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(decoded_.size(), stored_.left()));
         if (result<void> done = stored_.read(decoded_.writable_bytes().first(size)); !done) {
             return std::move(done).error();
         }
@@ -259,8 +260,8 @@ private:
     }
 
     [[nodiscard]] result<std::size_t> take_piece() {
-        const std::uint64_t left = whole_bytes_ - std::min<std::uint64_t>(decoded_bytes_, whole_bytes_);
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, decoded_.size()));
+        const std::uint64_t left = whole_bytes_ - (std::min<std::uint64_t>)(decoded_bytes_, whole_bytes_);
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(left, decoded_.size()));
         if (size != 0) {
             std::memcpy(decoded_.data(), whole_.data() + decoded_bytes_, size);
         }
@@ -277,7 +278,7 @@ private:
         if (kept != 0) {
             std::memmove(input_.data(), rest_.data(), kept);
         }
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(input_.size() - kept, stored_.left()));
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, stored_.left()));
         if (result<void> done = stored_.read(input_.writable_bytes().subspan(kept, size)); !done) {
             return done;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Quantized weights looked at, unpacked and computed. Defines what quantized.hpp declares. SPEC.md §5.4.
+// Quantized weights looked at, unpacked and computed. Defines what quantized.hpp declares. SPEC.md section 5.4.
 #ifndef ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening, looking up, verifying. Defines what reader.hpp declares. SPEC.md §9.
+// Opening, looking up, verifying. Defines what reader.hpp declares. SPEC.md section 9.
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 

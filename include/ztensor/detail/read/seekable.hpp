@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of seekable zstd → bytes, by their table: each frame by itself, on several threads. SPEC.md §13.7.
+// Blobs of seekable zstd -> bytes, by their table: each frame by itself, on several threads. SPEC.md section 13.7.
 #ifndef ZTENSOR_DETAIL_READ_SEEKABLE_HPP
 #define ZTENSOR_DETAIL_READ_SEEKABLE_HPP
 

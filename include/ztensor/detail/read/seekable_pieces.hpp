@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of seekable zstd → bytes, frame after frame, for what is larger than memory. SPEC.md §13.7.
+// Blobs of seekable zstd -> bytes, frame after frame, for what is larger than memory. SPEC.md section 13.7.
 #ifndef ZTENSOR_DETAIL_READ_SEEKABLE_PIECES_HPP
 #define ZTENSOR_DETAIL_READ_SEEKABLE_PIECES_HPP
 
@@ -46,7 +46,7 @@ public:
                 }
                 continue;
             }
-            const std::size_t count = std::min(to.size() - made, content_.size() - given_);
+            const std::size_t count = (std::min)(to.size() - made, content_.size() - given_);
             std::memcpy(to.data() + made, content_.data() + given_, count);
             given_ += count;
             made += count;

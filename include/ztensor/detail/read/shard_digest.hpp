@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The digests of whole shards. SPEC.md §13.9.
+// The digests of whole shards. SPEC.md section 13.9.
 #ifndef ZTENSOR_DETAIL_READ_SHARD_DIGEST_HPP
 #define ZTENSOR_DETAIL_READ_SHARD_DIGEST_HPP
 
@@ -29,13 +29,13 @@ namespace detail {
                                                                       std::uint64_t length, digest algorithm) {
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
-    if (!piece.allocate(static_cast<std::size_t>(std::min(length, piece_bytes)))) {
+    if (!piece.allocate(static_cast<std::size_t>((std::min)(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
     }
     digest_memory hash;
     start_digest_2(algorithm, hash);
     for (std::uint64_t done = 0; done < length; done += piece_bytes) {
-        const auto size = static_cast<std::size_t>(std::min(length - done, piece_bytes));
+        const auto size = static_cast<std::size_t>((std::min)(length - done, piece_bytes));
         if (result<void> read = source.read_at(begin + done, piece.writable_bytes().first(size)); !read) {
             return std::move(read).error();
         }

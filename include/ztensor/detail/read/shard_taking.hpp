@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How reader::open comes by the shards of a root. SPEC.md §13.9.
+// How reader::open comes by the shards of a root. SPEC.md section 13.9.
 #ifndef ZTENSOR_DETAIL_READ_SHARD_TAKING_HPP
 #define ZTENSOR_DETAIL_READ_SHARD_TAKING_HPP
 

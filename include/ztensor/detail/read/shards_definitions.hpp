@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The other files of a model of version 2: found beside its root by name, by digest or by what they hold, and put into
-// one row behind it. SPEC.md §13.9.
+// one row behind it. SPEC.md section 13.9.
 #ifndef ZTENSOR_DETAIL_READ_SHARDS_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SHARDS_DEFINITIONS_HPP
 

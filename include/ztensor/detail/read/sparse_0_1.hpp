@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sparse tensors of 0.1, which keep their parts in one blob, or the values there and the indices in the manifest.
-// SPEC.md §8.3.
+// SPEC.md section 8.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_0_1_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_0_1_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sparse matrices by rows turned into those by coordinates, and back. SPEC.md §5.2 and §5.3.
+// Sparse matrices by rows turned into those by coordinates, and back. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_CONVERSIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_CONVERSIONS_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sparse objects loaded, checked, cut and turned into one another. Defines what detail/core/sparse_parts.hpp declares
-// for csr_view.hpp and coo_view.hpp. SPEC.md §5.2 and §5.3.
+// for csr_view.hpp and coo_view.hpp. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 

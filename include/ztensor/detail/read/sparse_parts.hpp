@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The parts of a sparse object as they are asked for, whatever the file keeps them in: each part borrowed where it lies
-// in memory as it is needed, else owned. SPEC.md §5.2, §5.3.
+// in memory as it is needed, else owned. SPEC.md section 5.2, section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 
@@ -44,7 +44,7 @@ public:
     /// New memory, of which the old content is no part. Throws std::bad_alloc.
     span<std::byte> resize(std::size_t elements) {
         const std::uint64_t wanted = checked_multiply(elements, element_bytes_).value_or(~std::uint64_t{0});
-        const std::size_t most = std::numeric_limits<std::size_t>::max(); // which nobody has
+        const std::size_t most = (std::numeric_limits<std::size_t>::max)(); // which nobody has
         const std::size_t size = fits_address_space(wanted) ? static_cast<std::size_t>(wanted) : most;
         owner_.reset(::operator new(size), [](void* memory) { ::operator delete(memory); });
         bytes_ = {static_cast<std::byte*>(owner_.get()), size};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored bytes of one component: where they lie, whether they may be held in memory, and their digest. SPEC.md §7.
+// The stored bytes of one component: where they lie, whether they may be held in memory, and their digest. SPEC.md
+// section 7.
 #ifndef ZTENSOR_DETAIL_READ_STORED_HPP
 #define ZTENSOR_DETAIL_READ_STORED_HPP
 
@@ -61,7 +62,7 @@ namespace detail {
 /// A blob of `bytes` may be held in memory while it is decoded.
 [[nodiscard]] inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
     const std::uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
-    if (result<void> allowed = check_memory_limit(bytes - std::min(bytes, most_growth), options); !allowed) {
+    if (result<void> allowed = check_memory_limit(bytes - (std::min)(bytes, most_growth), options); !allowed) {
         return allowed;
     }
     if (!fits_address_space(bytes)) {
@@ -139,11 +140,11 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     }
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
-    if (!piece.allocate(static_cast<std::size_t>(std::min(cover.length, piece_bytes)))) {
+    if (!piece.allocate(static_cast<std::size_t>((std::min)(cover.length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
     }
     for (std::uint64_t at = 0; at < cover.length; at += piece.size()) {
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(cover.length - at, piece.size()));
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(cover.length - at, piece.size()));
         const span<std::byte> part = piece.writable_bytes().first(size);
         if (result<void> read = file.source->read_at(cover.offset + at, part); !read) {
             return damaged_or(std::move(read).error());
@@ -235,7 +236,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
     const pages_ahead ahead(destination, threads_for_pages(file));
     for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
-        const span<std::byte> piece = destination.subspan(at, std::min(piece_bytes, destination.size() - at));
+        const span<std::byte> piece = destination.subspan(at, (std::min)(piece_bytes, destination.size() - at));
         result<void> read = check.is_wanted() ? file.source->read_at(component.offset + from + at, piece)
                                               : read_bulk(*file.source, component.offset + from + at, piece);
         if (!read) {

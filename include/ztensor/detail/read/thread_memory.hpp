@@ -36,7 +36,7 @@ public:
             return true;
         }
         byte_buffer larger;
-        if (!larger.allocate(std::max({size, smallest_bytes, 2 * used}))) {
+        if (!larger.allocate((std::max)({size, smallest_bytes, 2 * used}))) {
             return false;
         }
         advise_large_memory(larger.data(), larger.size());

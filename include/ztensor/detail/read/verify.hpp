@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Checking every digest of a file. Blobs are read in the order of the file, those with several names once; large ones
-// are cut where their digest allows it, so that several threads can share one. SPEC.md §7.
+// are cut where their digest allows it, so that several threads can share one. SPEC.md section 7.
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_HPP
 
@@ -116,7 +116,7 @@ private:
         do {
             hash_task task;
             task.offset = each.cover.offset + done;
-            task.length = std::min(length - done, most);
+            task.length = (std::min)(length - done, most);
             task.algorithm = each.algorithm;
             task.crc = done == 0 ? crc32c_start : 0;
             task.goes_on = done != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Everything about a file of version 2 that only its data shows: its parts one by one, and the rules of layouts.
-// SPEC.md §13.8.
+// SPEC.md section 13.8.
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_2_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_2_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
-// encoding and type. SPEC.md §13.8.
+// encoding and type. SPEC.md section 13.8.
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_PART_2_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_PART_2_HPP
 
@@ -26,13 +26,13 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Gives all that a part decodes to to `take(piece) → result<void>`, in order; its encoding is known.
+/// Gives all that a part decodes to to `take(piece) -> result<void>`, in order; its encoding is known.
 template <class Take>
 [[nodiscard]] result<void> for_each_decoded_piece(const opened_file& file, const component_record& part, Take&& take) {
     thread_memory memory;
     if (part.encoding == encoding::raw) {
         for (std::uint64_t at = 0; at < part.length; at += cached_piece_bytes) {
-            const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(part.length - at, cached_piece_bytes));
+            const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(part.length - at, cached_piece_bytes));
             if (!memory.reserve(cached_piece_bytes)) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
             }

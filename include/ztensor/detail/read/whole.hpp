@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All elements of one component in typed memory. SPEC.md §4.
+// All elements of one component in typed memory. SPEC.md section 4.
 #ifndef ZTENSOR_DETAIL_READ_WHOLE_HPP
 #define ZTENSOR_DETAIL_READ_WHOLE_HPP
 
@@ -37,12 +37,12 @@ namespace detail {
 [[nodiscard]] inline result<span<std::byte>> read_growing(const opened_file& file, const component_record& component,
                                                           const element_request& request, element_memory elements) {
     const auto total = static_cast<std::size_t>(component.length / request.size_bytes);
-    const std::size_t piece = std::max<std::size_t>(cached_piece_bytes / request.size_bytes, 1);
+    const std::size_t piece = (std::max<std::size_t>)(cached_piece_bytes / request.size_bytes, 1);
     const pages_ahead ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
     blob_check check(file, component);
     span<std::byte> memory;
     for (std::size_t done = 0; done < total; done += piece) {
-        const std::size_t more = std::min(piece, total - done);
+        const std::size_t more = (std::min)(piece, total - done);
         memory = elements.resize(elements.owner, done + more);
         const span<std::byte> added = memory.last(more * request.size_bytes);
         result<void> read =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The bytes of a file being written, from its start: blobs one after the other, each at its alignment, encoded or
-// copied. SPEC.md §2.3 and §10.1.
+// copied. SPEC.md section 2.3 and section 10.1.
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_AREA_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_AREA_HPP
 
@@ -172,16 +172,16 @@ private:
         return read;
     }
 
-    /// Calls `take(bytes) → bool` for all of a blob of another file, until it has enough.
+    /// Calls `take(bytes) -> bool` for all of a blob of another file, until it has enough.
     template <class Take>
     [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
         byte_buffer buffer;
-        if (!buffer.allocate(static_cast<std::size_t>(std::min(stored.length, most_bytes)))) {
+        if (!buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
         }
         for (std::uint64_t at = 0; at < stored.length;) {
-            const auto size = static_cast<std::size_t>(std::min(stored.length - at, most_bytes));
+            const auto size = static_cast<std::size_t>((std::min)(stored.length - at, most_bytes));
             const span<std::byte> piece = buffer.writable_bytes().first(size);
             if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
                 return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
@@ -222,10 +222,11 @@ private:
     [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
                                                    byte_buffer& buffer) {
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
-        if (!buffer.is_allocated() && !buffer.allocate(static_cast<std::size_t>(std::min(stored.length, most_bytes)))) {
+        if (!buffer.is_allocated() &&
+            !buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
         }
-        const std::uint64_t size = std::min(stored.length - at, most_bytes - position() % most_bytes);
+        const std::uint64_t size = (std::min)(stored.length - at, most_bytes - position() % most_bytes);
         const span<std::byte> piece = buffer.writable_bytes().first(static_cast<std::size_t>(size));
         if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
             return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Where the bytes of a file being written go, from its start: into its sink, or its blobs into those of its shards.
-// SPEC.md §2.3 and §13.
+// SPEC.md section 2.3 and section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_OUTPUT_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_OUTPUT_HPP
 
@@ -84,7 +84,7 @@ public:
         }
         static std::byte zeros[4096]; // never written; constants would take as much of every object file
         while (position_ < *offset) {
-            const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(*offset - position_, sizeof zeros));
+            const auto piece = static_cast<std::size_t>((std::min<std::uint64_t>)(*offset - position_, sizeof zeros));
             if (result<void> written = write({zeros, piece}); !written) {
                 return std::move(written).error();
             }

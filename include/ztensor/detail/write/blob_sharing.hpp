@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of version 2 on their way into a file: one that is there already is not written again. SPEC.md §13.
+// Blobs of version 2 on their way into a file: one that is there already is not written again. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_SHARING_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_SHARING_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Decoded bytes → one blob in a sink: byte order, compression and digest in one pass, piece by piece. SPEC.md §6, §7.
+// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. SPEC.md section
+// 6, section 7.
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_WRITER_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_WRITER_HPP
 
@@ -80,12 +81,12 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> append_swapped(const blob_content& elements, bool last) {
         constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
         byte_buffer swapped;
-        if (!swapped.allocate(std::min(elements.bytes.size(), piece_bytes))) {
+        if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
             return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
         }
         bytes_view rest = elements.bytes;
         do {
-            const bytes_view next = rest.first(std::min(rest.size(), piece_bytes));
+            const bytes_view next = rest.first((std::min)(rest.size(), piece_bytes));
             rest = rest.subspan(next.size());
             const span<std::byte> piece = swapped.writable_bytes().first(next.size());
             if (!piece.empty()) {
@@ -113,15 +114,15 @@ private:
     }
 
     /// In pieces that end at whole MiB of the file: each is still in the cache when it is written, and goes straight
-    /// from the caller's memory, as file_sink has it. Or, where another thread writes meanwhile, through its buffers, in
-    /// pieces of 64 KiB: with 256 KiB digesting cost 6 % of the time on Zen 4, with these 2 %.
+    /// from the caller's memory, as file_sink has it. Or, where another thread writes meanwhile, through its buffers,
+    /// in pieces of 64 KiB: with 256 KiB digesting cost 6 % of the time on Zen 4, with these 2 %.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
         constexpr std::uint64_t straight_bytes = std::uint64_t{1} << 20, buffered_bytes = straight_bytes / 16;
         while (!bytes.empty()) {
             const std::uint64_t piece_bytes = sink_->announce(bytes.size()) ? buffered_bytes : straight_bytes;
             const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
             const bytes_view piece =
-                bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left_of_piece)));
+                bytes.first(static_cast<std::size_t>((std::min<std::uint64_t>)(bytes.size(), left_of_piece)));
             digester_->update(piece);
             stored_bytes_ += piece.size();
             if (result<void> written = sink_->write(piece); !written) {

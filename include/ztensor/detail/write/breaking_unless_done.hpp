@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a failure half-way does to a writer. SPEC.md §10.
+// What a failure half-way does to a writer. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_BREAKING_UNLESS_DONE_HPP
 #define ZTENSOR_DETAIL_WRITE_BREAKING_UNLESS_DONE_HPP
 

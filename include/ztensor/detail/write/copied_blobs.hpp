@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which blobs of other files have been copied, and where to: what is one blob there stays one. SPEC.md §8.
+// Which blobs of other files have been copied, and where to: what is one blob there stays one. SPEC.md section 8.
 #ifndef ZTENSOR_DETAIL_WRITE_COPIED_BLOBS_HPP
 #define ZTENSOR_DETAIL_WRITE_COPIED_BLOBS_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A draft as the manifest will state it, and everything that can be known to be wrong with it before a byte is
-// written. SPEC.md §10.
+// written. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
 #define ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
 

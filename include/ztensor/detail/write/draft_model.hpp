@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An object that is to be written, as a reader of the file will see it: the model of a manifest that holds it alone, so
-// that the rules for what is read judge what is written, too. SPEC.md §10.
+// that the rules for what is read judge what is written, too. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 #define ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The end of a file being written: bytes that are ready → the system, with room on the disk asked for ahead of them and
-// what is to be synced on its way. Knows nothing of what the bytes mean.
+// The end of a file being written: bytes that are ready -> the system, with room on the disk asked for ahead of them
+// and what is to be synced on its way. Knows nothing of what the bytes mean.
 #ifndef ZTENSOR_DETAIL_WRITE_FILE_OUTPUT_HPP
 #define ZTENSOR_DETAIL_WRITE_FILE_OUTPUT_HPP
 
@@ -67,7 +67,7 @@ public:
         if (is_direct_ || !copies_ || has_read_back_) {
             return std::uint64_t{0};
         }
-        const std::uint64_t wanted = std::min(syncs_early_ ? early_sync_bytes : reserved_step, size_bytes);
+        const std::uint64_t wanted = (std::min)(syncs_early_ ? early_sync_bytes : reserved_step, size_bytes);
         if (result<void> ready = get_ready(wanted); !ready) {
             return std::move(ready).error();
         }
@@ -81,9 +81,9 @@ public:
     [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) {
         const bool was_direct = is_direct_ && target_.file().set_direct(false);
         byte_buffer piece;
-        bool is_same = piece.allocate(std::min(bytes.size(), std::size_t{64} << 10));
+        bool is_same = piece.allocate((std::min)(bytes.size(), std::size_t{64} << 10));
         while (is_same && !bytes.empty()) {
-            const span<std::byte> read = piece.writable_bytes().first(std::min(bytes.size(), piece.size()));
+            const span<std::byte> read = piece.writable_bytes().first((std::min)(bytes.size(), piece.size()));
             is_same = target_.file().read_back(offset, read) && std::equal(read.begin(), read.end(), bytes.begin());
             offset += read.size();
             bytes = bytes.subspan(read.size());
@@ -122,7 +122,7 @@ private:
         if (end <= reserved_ || end < least_reserved || !reserves_) {
             return;
         }
-        const std::uint64_t wanted = size_bytes + std::max(reserved_step, end / 8);
+        const std::uint64_t wanted = size_bytes + (std::max)(reserved_step, end / 8);
         reserves_ = target_.file().reserve(position_, wanted);
         reserved_ = reserves_ ? position_ + wanted : reserved_;
     }

@@ -42,12 +42,12 @@ public:
     [[nodiscard]] result<void> open() {
         return ended_if_failed(prepare([&] { return target_.open(native_, options_.publish_, options_.sync_); }));
     }
-    /// Likewise, for what comes after an old file: to take its place …
+    /// Likewise, for what comes after an old file: to take its place ...
     [[nodiscard]] ZTENSOR_COLD result<void> open_successor(located_file place, output_file lock) {
         return ended_if_failed(
             prepare([&] { return target_.open_successor(std::move(place), std::move(lock), options_.sync_); }));
     }
-    /// … or behind its `old_bytes`; `make_way_back() → result<std::unique_ptr<way_back>>` is called last.
+    /// ... or behind its `old_bytes`; `make_way_back() -> result<std::unique_ptr<way_back>>` is called last.
     template <class MakeWayBack>
     [[nodiscard]] ZTENSOR_COLD result<void> open_extended(located_file place, output_file old, std::uint64_t old_bytes,
                                                           const MakeWayBack& make_way_back) {
@@ -61,9 +61,9 @@ public:
         return ended_if_failed(prepare(extend, old_bytes));
     }
 
-    /// Fails with errc::io_error (the disk is full, over quota, …), or errc::writer_closed after finish() or a failure,
-    /// and in another process than the one that opened it. What a thread that wrote meanwhile has to tell, one of the
-    /// next calls tells: within 4 MiB, or finish().
+    /// Fails with errc::io_error (the disk is full, over quota, ...), or errc::writer_closed after finish() or a
+    /// failure, and in another process than the one that opened it. What a thread that wrote meanwhile has to tell, one
+    /// of the next calls tells: within 4 MiB, or finish().
     [[nodiscard]] result<void> write(bytes_view bytes) override {
         return is_open() ? ended_if_failed(output_.append(bytes)) : sink_closed().in_file(path_);
     }

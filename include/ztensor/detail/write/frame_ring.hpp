@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes of any number → independent zstd frames of 1 MiB each, compressed by several threads and handed on in order.
-// What comes out does not depend on the number of threads, nor on how the bytes were cut into pieces. SPEC.md §6.2.
+// Bytes of any number -> independent zstd frames of 1 MiB each, compressed by several threads and handed on in order.
+// What comes out does not depend on the number of threads, nor on how the bytes were cut into pieces. SPEC.md
+// section 6.2.
 #ifndef ZTENSOR_DETAIL_WRITE_FRAME_RING_HPP
 #define ZTENSOR_DETAIL_WRITE_FRAME_RING_HPP
 
@@ -91,7 +92,7 @@ public:
 private:
     void encode(std::size_t frame, zstd_encoder& encoder) noexcept {
         const std::size_t begin = frame * frame_bytes_;
-        const std::size_t size = std::min(frame_bytes_, content_.size() - begin);
+        const std::size_t size = (std::min)(frame_bytes_, content_.size() - begin);
         encoded_frame& place = ring_[frame % ring_frames_];
         place.encoded = settings_.encode(encoder, content_.subspan(begin, size), place.memory.writable_bytes());
         place.ready.store(frame + 1, std::memory_order_release);
@@ -229,7 +230,7 @@ private:
         if (!gathered_.is_allocated() && !gathered_.allocate(batch_bytes)) {
             return no_memory();
         }
-        const std::size_t taken = std::min<std::size_t>(piece.size(), batch_bytes - gathered_bytes_);
+        const std::size_t taken = (std::min<std::size_t>)(piece.size(), batch_bytes - gathered_bytes_);
         if (taken != 0) {
             std::memcpy(gathered_.data() + gathered_bytes_, piece.data(), taken);
         }
@@ -246,7 +247,7 @@ private:
         }
         is_empty_ = false;
         if (std::exchange(is_on_trial_, false)) {
-            const bytes_view first = content.first(std::min<std::size_t>(content.size(), frame_bytes));
+            const bytes_view first = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
             if (result<void> done = try_first(first, out); !done) {
                 return done;
             }
@@ -259,7 +260,7 @@ private:
             return out.take(out.owner, content);
         }
         const std::size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
-        return frames > 1 && lanes_ > 1 ? encode_in_parallel(content, std::min(lanes_, frames), out)
+        return frames > 1 && lanes_ > 1 ? encode_in_parallel(content, (std::min)(lanes_, frames), out)
                                         : encode_one_by_one(content, out);
     }
 
@@ -281,7 +282,7 @@ private:
             return ready;
         }
         do {
-            const bytes_view frame = content.first(std::min<std::size_t>(content.size(), frame_bytes));
+            const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
             const std::size_t encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
             if (result<void> done = zstd_encoder::failure(encoded); !done) {
                 return done;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes in pieces of any size → writes of whole MiB at the end of a file, some by another thread while the caller goes
+// Bytes in pieces of any size -> writes of whole MiB at the end of a file, some by another thread while the caller goes
 // on. Knows nothing of what the bytes mean.
 #ifndef ZTENSOR_DETAIL_WRITE_GATHERED_OUTPUT_HPP
 #define ZTENSOR_DETAIL_WRITE_GATHERED_OUTPUT_HPP
@@ -74,7 +74,7 @@ public:
                 written = write_out(piece);
                 bytes = bytes.subspan(piece.size());
             } else {
-                const std::size_t taken = std::min<std::size_t>(bytes.size(), room_bytes() - buffered_);
+                const std::size_t taken = (std::min<std::size_t>)(bytes.size(), room_bytes() - buffered_);
                 copy_through_cache(bytes.first(taken), span<std::byte>(filling().begin + buffered_, taken));
                 buffered_ += taken;
                 bytes = bytes.subspan(taken);
@@ -115,7 +115,7 @@ public:
     [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) {
         line_.wait_until_left(0); // should that have failed, one of the next calls tells
         const std::uint64_t in_file =
-            offset < position_ ? std::min<std::uint64_t>(position_ - offset, bytes.size()) : 0;
+            offset < position_ ? (std::min<std::uint64_t>)(position_ - offset, bytes.size()) : 0;
         const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
         const bytes_view waiting = bytes.subspan(flushed.size());
         const std::byte* const room =
@@ -226,7 +226,7 @@ private:
     /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
     [[nodiscard]] ZTENSOR_COLD result<void> flush_extension() {
         const bytes_view rest = take_buffered();
-        const std::size_t last = std::min(rest.size(), most_footer_bytes);
+        const std::size_t last = (std::min)(rest.size(), most_footer_bytes);
         const std::size_t first = rest.size() - last;
         result<void> done = first != 0 ? write_out(rest.first(first)) : result<void>();
         if (done) {

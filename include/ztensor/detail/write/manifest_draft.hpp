@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the manifest of a file being written will say: attributes, the objects so far, and what stays of an old file.
-// SPEC.md §3 and §13.
+// SPEC.md section 3 and section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_MANIFEST_DRAFT_HPP
 #define ZTENSOR_DETAIL_WRITE_MANIFEST_DRAFT_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What ends a file: manifest and footer, of 0.1 to 1.2. SPEC.md §2.
+// What ends a file: manifest and footer, of 0.1 to 1.2. SPEC.md section 2.
 #ifndef ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
 #define ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
 

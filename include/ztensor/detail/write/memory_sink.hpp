@@ -71,7 +71,7 @@ private:
         }
         const std::size_t more = (bytes_.size() < much_memory ? 4 : 2) * bytes_.size();
         std::vector<std::byte> larger;
-        larger.reserve(std::min(std::max(bytes_.size() + size_bytes, more), bytes_.max_size()));
+        larger.reserve((std::min)((std::max)(bytes_.size() + size_bytes, more), bytes_.max_size()));
         advise_large_memory(larger.data(), larger.capacity());
         larger.insert(larger.end(), bytes_.begin(), bytes_.end());
         bytes_ = std::move(larger);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Weights quantized in groups, of 1.2 in the words of version 2. SPEC.md §5.4 and §13.
+// Weights quantized in groups, of 1.2 in the words of version 2. SPEC.md section 5.4 and section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_QUANTIZED_2_HPP
 #define ZTENSOR_DETAIL_WRITE_QUANTIZED_2_HPP
 

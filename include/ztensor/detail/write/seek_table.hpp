@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are. SPEC.md §13.
+// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are. SPEC.md
+// section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_SEEK_TABLE_HPP
 #define ZTENSOR_DETAIL_WRITE_SEEK_TABLE_HPP
 
@@ -42,8 +43,8 @@ namespace detail {
     std::uint64_t left = decoded_bytes;
     for (const std::uint32_t size : frame_sizes) {
         put(size, 4);
-        put(std::min(left, frame_bytes), 4);
-        left -= std::min(left, frame_bytes);
+        put((std::min)(left, frame_bytes), 4);
+        left -= (std::min)(left, frame_bytes);
     }
     put(frame_sizes.size(), 4);
     put(0, 1); // no checksums here: the frames have their own

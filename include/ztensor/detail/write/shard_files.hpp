@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The shards of a file of version 2 that is written, beside it: data shards, one after the other. SPEC.md §13.
+// The shards of a file of version 2 that is written, beside it: data shards, one after the other. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_SHARD_FILES_HPP
 #define ZTENSOR_DETAIL_WRITE_SHARD_FILES_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Where blobs go that do not go into the file itself, as its writer sees it: the shards of version 2 are reached
-// through this class alone, so that programs which never ask for them hold no code of theirs. SPEC.md §13.
+// through this class alone, so that programs which never ask for them hold no code of theirs. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_SHARD_OUTPUT_HPP
 #define ZTENSOR_DETAIL_WRITE_SHARD_OUTPUT_HPP
 

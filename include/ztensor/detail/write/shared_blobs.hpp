@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which blobs a file of version 2 has, by what is in them: the same bytes are stored once. SPEC.md §13.
+// Which blobs a file of version 2 has, by what is in them: the same bytes are stored once. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_SHARED_BLOBS_HPP
 #define ZTENSOR_DETAIL_WRITE_SHARED_BLOBS_HPP
 

@@ -2,7 +2,7 @@
 //
 // Sparse tensors as the reference of 0.1 keeps them: in one blob. Indices and row pointers are u64 in host byte order;
 // the values' width is the one by which a host of the other order swaps them: 1 for bytes of a file already.
-// SPEC.md §8.3.
+// SPEC.md section 8.3.
 #ifndef ZTENSOR_DETAIL_WRITE_SPARSE_0_1_HPP
 #define ZTENSOR_DETAIL_WRITE_SPARSE_0_1_HPP
 

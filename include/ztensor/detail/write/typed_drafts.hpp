@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements in memory → drafts of the formats that the specification defines, checked as views of them would be.
-// SPEC.md §5 and §8.3.
+// Elements in memory -> drafts of the formats that the specification defines, checked as views of them would be.
+// SPEC.md section 5 and section 8.3.
 #ifndef ZTENSOR_DETAIL_WRITE_TYPED_DRAFTS_HPP
 #define ZTENSOR_DETAIL_WRITE_TYPED_DRAFTS_HPP
 

@@ -123,9 +123,9 @@ public:
         store_little(length, head + 8, 8);
         std::uint32_t crc = undo_sum({head, sizeof head});
         result<void> done = file_->append({head, sizeof head});
-        std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(length, piece_bytes)));
+        std::vector<std::byte> piece(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)));
         for (std::uint64_t at = 0; done && at < length; at += piece.size()) {
-            piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(length - at, piece_bytes)));
+            piece.resize(static_cast<std::size_t>((std::min<std::uint64_t>)(length - at, piece_bytes)));
             done = old.read_at(offset + at, piece);
             if (done) {
                 crc = undo_sum(piece, crc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements whose types do not have every value. SPEC.md §4 and §13.
+// Elements whose types do not have every value. SPEC.md section 4 and section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_VALUE_CHECK_HPP
 #define ZTENSOR_DETAIL_WRITE_VALUE_CHECK_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What version 2 takes of a writer besides what all versions do, as a table that write_options::version() leads to:
-// programs which never ask for a version hold no code of it. SPEC.md §13.
+// programs which never ask for a version hold no code of it. SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_WAYS_OF_2_HPP
 #define ZTENSOR_DETAIL_WRITE_WAYS_OF_2_HPP
 

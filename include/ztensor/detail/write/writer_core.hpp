@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A file being written: what may come next, and whether it is still whole. SPEC.md §10.
+// A file being written: what may come next, and whether it is still whole. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 
@@ -42,7 +42,7 @@ public:
     /// `memory` is the sink itself where it is one in memory, else null.
     writer_core(std::unique_ptr<byte_sink> sink, memory_sink* memory, const write_options& options) noexcept
         : file_(std::move(sink), options), memory_(memory), options_(options), manifest_(options_) {
-        options_.max_manifest_bytes_ = std::min(options.max_manifest_bytes_, max_manifest_bytes);
+        options_.max_manifest_bytes_ = (std::min)(options.max_manifest_bytes_, max_manifest_bytes);
     }
     writer_core(const writer_core&) = delete;
     writer_core& operator=(const writer_core&) = delete;

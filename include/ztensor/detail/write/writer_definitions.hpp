@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The writer's public face, where memory is guarded. Defines what writer.hpp declares. SPEC.md §10.
+// The writer's public face, where memory is guarded. Defines what writer.hpp declares. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_DEFINITIONS_HPP
 
@@ -156,7 +156,7 @@ run_guarded(writer_core* core, const void* work, result<void> (*call)(const void
     });
 }
 
-/// Runs `work(writer_core&) → result<void>`.
+/// Runs `work(writer_core&) -> result<void>`.
 template <class Core, class Work>
 [[nodiscard]] result<void> with_core(const Core& core, const Work& work) {
     return run_guarded(core.get(), &work, [](const void* erased, writer_core& writing) {

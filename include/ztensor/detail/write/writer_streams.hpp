@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A dense tensor that a writer is given in pieces. Defines what writer_core.hpp declares. SPEC.md §10.
+// A dense tensor that a writer is given in pieces. Defines what writer_core.hpp declares. SPEC.md section 10.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 

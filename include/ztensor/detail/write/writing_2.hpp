@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What only writers of version 2 do: one form of attributes, shared blobs, shards, and a manifest that is a blob.
-// SPEC.md §13.
+// SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
 
