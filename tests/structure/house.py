@@ -338,6 +338,17 @@ def check_versions(project):
     return []
 
 
+# A program of tests may include Catch2, and name what its generations spell otherwise, in support/catch.hpp alone.
+CATCH = re.compile(r"#\s*include\s*<catch2/|\bCatch::\w+")
+
+
+def check_catch(project):
+    return [f"{path.relative_to(project).as_posix()} says {found}, which belongs in tests/support/catch.hpp"
+            for path in sorted((project / "tests").rglob("*.[ch]pp")) if path.as_posix() not in (
+                (project / "tests/support/catch.hpp").as_posix(), (project / "tests/support/main.cpp").as_posix())
+            for found in CATCH.findall(path.read_text(encoding="utf-8"))]
+
+
 # Names that <windows.h> makes macros of unless told otherwise; a name in parentheses is no call of a macro.
 MACRO_CALLS = re.compile(r"\b(?:min|max)\b(?:<(?:[^<>;(){}]|<[^<>]*>)*>)?\s*\(")
 
@@ -367,6 +378,7 @@ RULES = {
     "length": check_length,
     "versions": check_versions,
     "portable": check_portable,
+    "catch": check_catch,
 }
 
 

@@ -53,6 +53,8 @@ class RulesCanFail(unittest.TestCase):
                            f"// SPDX-License-Identifier: MIT\n#ifndef {guard}\n#define {guard}\n{body}#endif\n")
             self.write(project / "README.md", files.get("readme", "explained in detail\n"))
             self.write(project / "examples/inspect.cpp", files.get("example", "int main() {}\n"))
+            self.write(project / "tests/core/checked_test.cpp", files.get("test", '#include "support/catch.hpp"\n'))
+            self.write(project / "tests/support/catch.hpp", "#include <catch2/catch.hpp>\nCatch::Approx a;\n")
             self.write(project / "cmake/packaging/vcpkg/ports/ztensor/vcpkg.json",
                        f'{{"version": "{files.get("version", "0.1.0")}"}}')
             return house.RULES[rule](project)
@@ -82,6 +84,10 @@ class RulesCanFail(unittest.TestCase):
             self.assertTrue(self.problems("portable", {"shape.hpp": body}), body)
         for body in ("int a = (std::min)(1, 2);\n", "int a = (std::numeric_limits<int>::max)();\n", "int max_(int);\n"):
             self.assertEqual(self.problems("portable", {"shape.hpp": body}), [], body)
+
+    def test_catch(self):
+        for body in ("#include <catch2/catch_all.hpp>\n", 'CHECK_THAT(text, Catch::Matchers::Contains("x"));\n'):
+            self.assertTrue(self.problems("catch", test=body), body)
 
     def test_wings(self):
         for headers in (

@@ -10,4 +10,19 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <string>
+
+namespace support {
+
+/// Matches text that has `part` in it.
+inline auto contains_text(const std::string& part) {
+#if __has_include(<catch2/catch_all.hpp>)
+    return Catch::Matchers::ContainsSubstring(part);
+#else
+    return Catch::Matchers::Contains(part);
+#endif
+}
+
+} // namespace support
+
 #endif
