@@ -67,6 +67,9 @@ void add_id(tool& to);
 void add_bench(tool& to);
 void add_completion(tool& to);
 
+/// Lays out what --help prints of `app`, and of the subcommands that are added afterwards.
+void set_help_layout(CLI::App& app);
+
 /// The manual page of all that was added.
 std::string man_page(const CLI::App& app);
 

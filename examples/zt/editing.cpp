@@ -108,7 +108,7 @@ void add_rename(tool& to) {
     CLI::App* const command = add_command(to, "rename", "Give objects of a .zt file other names",
                                           "rename model.zt w=weight", [options] { return rename_objects(*options); });
     command->add_option("FILE", options->path, "The .zt file")->required();
-    command->add_option("OLD=NEW", options->words, "The name of an object, and its new one")->required();
+    command->add_option("RENAMING", options->words, "OLD=NEW: the name of an object, and its new one")->required();
 }
 
 } // namespace zt

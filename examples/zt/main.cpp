@@ -104,26 +104,25 @@ int main_of(int argc, char** argv) {
                     "reading\nwhat others write.");
     app.footer(std::string(exit_codes) + "\n\nzt COMMAND --help shows an example of each command.");
     app.set_help_all_flag("--help-all", "Help on every command");
-    app.add_flag_callback(
-        "--version",
-        [] {
-            std::cout << version_text() << '\n';
-            throw CLI::Success();
-        },
-        "The version of the library");
-    app.add_flag_callback(
-        "--man",
-        [&] {
-            std::cout << man_page(app);
-            throw CLI::Success();
-        },
-        "The manual page, as zt.1");
-    app.require_subcommand(1);
+    bool asks_for_version = false, asks_for_man_page = false;
+    app.add_flag("--version", asks_for_version, "The version of the library");
+    app.add_flag("--man", asks_for_man_page, "The manual page, as zt.1");
+    app.require_subcommand(0, 1); // whether these two need none depends on the version of CLI11
+    set_help_layout(app);
     add_commands(zt_tool);
     try {
         app.parse(words_of(argc, argv));
     } catch (const CLI::ParseError& failure) {
         return app.exit(failure) == 0 ? good : usage;
+    }
+    if (asks_for_version || asks_for_man_page) {
+        return run([&] {
+            std::cout << (asks_for_version ? version_text() + '\n' : man_page(app));
+            return good;
+        });
+    }
+    if (!zt_tool.chosen) {
+        return complain("a command is required; zt --help lists them", usage);
     }
     return run(zt_tool.chosen);
 }

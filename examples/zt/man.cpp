@@ -24,19 +24,11 @@ std::string verbatim(const std::string& text) {
 
 void write_options_of(std::ostream& out, const CLI::App& command) {
     for (const CLI::Option* const each : arguments_of(command)) {
-        out << ".TP\n.I " << roff(each->get_name(true)) << '\n' << roff(each->get_description()) << '\n';
+        out << ".TP\n.I " << roff(argument_synopsis(*each)) << '\n' << roff(each->get_description()) << '\n';
     }
     for (const CLI::Option* const each : options_of(command)) {
         out << ".TP\n.B " << roff(option_synopsis(*each)) << '\n' << roff(each->get_description()) << '\n';
     }
-}
-
-std::string synopsis_of(const CLI::App& command) {
-    std::string out = "zt " + command.get_name() + " [OPTIONS]";
-    for (const CLI::Option* const each : arguments_of(command)) {
-        out += ' ' + each->get_name(true) + (each->get_expected_max() > 1 ? "..." : "");
-    }
-    return out;
 }
 
 } // namespace
@@ -53,7 +45,7 @@ std::string man_page(const CLI::App& app) {
     write_options_of(out, app);
     out << ".SH COMMANDS\n";
     for (const CLI::App* const command : commands_of(app)) {
-        out << ".SS " << roff(synopsis_of(*command)) << '\n' << roff(command->get_description()) << ".\n";
+        out << ".SS " << roff(usage_of(*command)) << '\n' << roff(command->get_description()) << ".\n";
         write_options_of(out, *command);
         out << ".PP\n" << verbatim(command->get_footer());
     }

@@ -36,7 +36,23 @@ std::string option_synopsis(const CLI::Option& option) {
     const std::string value = is_flag ? "" : option.get_type_name();
     const bool may_stand_alone = value.substr(0, 1) == "[";
     const std::string type = value.substr(0, value.find(':')); // what follows are the values that it may have
-    return "--" + long_name(option) + (type.empty() || may_stand_alone ? "" : " ") + type;
+    const std::string short_name = option.get_snames().empty() ? "" : '-' + option.get_snames().front() + ", ";
+    return short_name + "--" + long_name(option) + (type.empty() || may_stand_alone ? "" : " ") + type;
+}
+
+std::string argument_synopsis(const CLI::Option& argument) {
+    return argument.get_name(true) + (argument.get_expected_max() > 1 ? "..." : "");
+}
+
+std::string usage_of(const CLI::App& command) {
+    if (!commands_of(command).empty()) {
+        return "zt [OPTIONS] COMMAND ...";
+    }
+    std::string out = "zt " + command.get_name() + " [OPTIONS]";
+    for (const CLI::Option* const each : arguments_of(command)) {
+        out += ' ' + argument_synopsis(*each);
+    }
+    return out;
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -19,8 +19,12 @@ std::vector<const CLI::Option*> arguments_of(const CLI::App& command);
 
 /// "layout"
 std::string long_name(const CLI::Option& option);
-/// "--layout FILE.svg"
+/// "--layout FILE.svg" or "-h, --help"
 std::string option_synopsis(const CLI::Option& option);
+/// "FILE" or, where several may follow each other, "FILE..."
+std::string argument_synopsis(const CLI::Option& argument);
+/// "zt info [OPTIONS] FILE"
+std::string usage_of(const CLI::App& command);
 /// `text` with every `from` replaced by `to`.
 std::string replaced(std::string text, const std::string& from, const std::string& to);
 

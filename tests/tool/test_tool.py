@@ -38,6 +38,11 @@ def run(*words, code=GOOD, env=None):
     return out
 
 
+def tell_skipped(what):
+    """On a line of its own, where tests/skipped.sh finds it."""
+    print(f"\nSKIPPED: {what}", flush=True)
+
+
 def npy(values, form="f", shape=None):
     """A .npy file of the numbers."""
     types = {"f": "<f4", "d": "<f8", "B": "|u1", "q": "<i8"}
@@ -127,8 +132,17 @@ class ToolTest(unittest.TestCase):
         overview = run("--help")
         for command in COMMANDS:
             self.assertIn(f"\n  {command} ", overview)
-            self.assertIn(f"Example:\n  zt {command} ", run(command, "--help"))
+            page = run(command, "--help")
+            self.assertIn(f"\nUsage: zt {command} [OPTIONS]", page)
+            self.assertIn(f"\nOptions:\n  -h, --help  ", page)
+            self.assertIn(f"Example:\n  zt {command} ", page)
+            for argument in re.search(r"(?m)^Usage: zt .* \[OPTIONS\](.*)$", page).group(1).split():
+                self.assertRegex(argument, r"^[A-Z]+(\.\.\.)?$", "CLI11 2.4 and later refuse names of other characters")
+                self.assertIn(f"\n  {argument} ", page)
+        self.assertEqual(run("--help-all").count("\nExample:\n"), len(COMMANDS))
         self.assertRegex(run("--version"), r"^zt \d+\.\d+\.\d+\n$")
+        self.assertEqual(run(code=USAGE), "")
+        self.assertEqual(run.errors, "zt: a command is required; zt --help lists them\n")
 
     def test_a_command_line_that_makes_no_sense_is_2(self):
         out = self.dir / "out.zt"
@@ -189,7 +203,8 @@ class ToolTest(unittest.TestCase):
 
     def test_info_is_cut_to_the_terminal_and_emphasised_unless_told_otherwise(self):
         if sys.platform == "win32":
-            self.skipTest("no pseudo-terminals")
+            tell_skipped("what a terminal is shown: there are no pseudo-terminals")
+            return
         long = self.file("long.safetensors", safetensors([("x" * 200, "U8", [1], b"1"), ("é", "U8", [1], b"1")]))
         for columns in (60, 80, 120):
             out = on_terminal(columns, "info", long)
@@ -333,7 +348,8 @@ class ToolTest(unittest.TestCase):
     def test_id_is_that_of_the_tensors(self):
         run("id", MODEL, code=BAD)
         if not self.has_version_2():
-            self.skipTest("built without xxHash, so without version 2")
+            tell_skipped("what takes version 2: built without xxHash")
+            return
         run("migrate", "--version", "2", MODEL, self.dir / "a.zt")
         run("copy", self.dir / "a.zt", self.dir / "b.zt")
         run("copy", "--only", "conv1*", self.dir / "a.zt", self.dir / "c.zt")
@@ -429,6 +445,8 @@ class ToolTest(unittest.TestCase):
             self.assertIn("layout", text)
             if shutil.which(shell):
                 subprocess.run([shell, "-n", script], check=True)
+            else:
+                tell_skipped(f"whether {shell} takes its completion: it is not installed")
         if not shutil.which("bash"):
             return
         for words, expected in ((["zt", "in"], ["info"]), (["zt", "info", "--l"], ["--layout"]),
@@ -443,7 +461,7 @@ class ToolTest(unittest.TestCase):
         self.assertTrue(page.startswith(".TH ZT 1 "))
         for command in COMMANDS:
             self.assertIn(f"\n.SS zt {command} ", page)
-            for option in re.findall(r"(?m)^  (?:-h,)?--([\w-]+)", run(command, "--help")):
+            for option in re.findall(r"(?m)^  (?:-h, )?--([\w-]+)", run(command, "--help")):
                 self.assertIn("\\-\\-" + option.replace("-", "\\-"), page)
         for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS"):
             self.assertIn(f"\n.SH {section}\n", page)
@@ -451,6 +469,8 @@ class ToolTest(unittest.TestCase):
             path = self.file("zt.1", page.encode())
             shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", path], capture_output=True, check=True)
             self.assertEqual(shown.stderr, b"")
+        else:
+            tell_skipped("whether groff shows the manual page: it is not installed")
 
 
 def main():
