@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# syscalls.sh VICTIM [KILLS]: runs the program (programs/victim.cpp) again and again, and lets each system call of a change
-# fail (EIO, ENOSPC, EDQUOT, EINTR; once and for ever) or the process be killed there, and KILLS (300) times at random
-# moments; then on a full file system, under a file size limit and into /dev/full. After each, recover() and
-# the sweep must leave the complete old or the complete new file and nothing else. Prints a table; exit status 1 if anything
-# was broken, 77 if nothing could be tried.
+# disturb.sh VICTIM calls|full_disk|limits [KILLS]: runs the program (programs/victim.cpp) again and again, and disturbs it:
+#   calls      each system call of a change fails (EIO, ENOSPC, EDQUOT, EINTR; once and for ever), or the process is killed there
+#   full_disk  the change is on a file system with too little room
+#   limits     files may have a certain size only; the process is killed KILLS (300) times at random moments; into /dev/full
+# After each, recover() and the sweep must leave the complete old or the complete new file and nothing else. Prints a table;
+# exit status 1 if anything was broken, 77 with a line "SKIPPED: why" if that can't be tried here.
 set -uo pipefail
-victim=$(realpath "${1:?usage: syscalls.sh VICTIM}")
+victim=$(realpath "${1:?usage: disturb.sh VICTIM calls|full_disk|limits}")
 export LC_ALL=C
+
+skip() { # WORDS...
+    echo "SKIPPED: $*"
+    exit 77
+}
+can_trace() {
+    command -v strace >/dev/null && strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null
+}
 
 scratch_of() { # on a file system in memory where there is one: thousands of syncs take their time
     [[ -d /dev/shm && -w /dev/shm ]] && mktemp -d /dev/shm/ztensor-faults.XXXXXX || mktemp -d
@@ -100,11 +109,21 @@ disturb_calls() { # ACTION FOLDER: leaves a row of the table in FOLDER/row
     echo "$action $calls $tried $errors $succeeded $killed $broken" >"$at/row"
 }
 
-limit_sizes() { # FOLDER
-    local action verb limit
+disturb_all_calls() {
+    can_trace || skip "strace is missing or may trace nothing here: no system call is made to fail"
     for action in "${actions[@]}"; do
-        [[ $action == recover_* ]] && continue # it writes nothing that is longer
-        rm -rf "${1:?}" && prepare "$action" "$1" || continue
+        while (($(jobs -rp | wc -l) >= $(nproc))); do
+            wait -n
+        done
+        (trap - EXIT && disturb_calls "$action" "$scratch/$action") &
+    done
+    wait
+}
+
+limit_sizes() { # FOLDER
+    local action limit
+    for action in create append append_in_place edit edit_in_place; do # recovery writes nothing that is longer
+        rm -rf "${1:?}" && prepare "$action" "$1" || return 1
         for limit in 0 1 2 1000 1092 1093 1094 1200 2000 2184 2185 2186 2187 2300; do
             (trap '' XFSZ && ulimit -f "$limit" && exec "$victim" "$action" "$1/work/f") 2>"$1/stderr"
             judge "$1" $? "files of $limit KiB at most"
@@ -113,10 +132,23 @@ limit_sizes() { # FOLDER
     echo "size_limit - $tried $errors $succeeded $killed $broken"
 }
 
-fill_disk() { # FOLDER
+limit() { # KILLS
+    local into_full=0
+    (trap - EXIT && limit_sizes "$scratch/size" >"$scratch/size_row" 2>"$scratch/size_complaints") ||
+        echo "BROKEN: a limit of sizes can't be tried" >"$scratch/size_complaints"
+    "$victim" kill_at_random "$scratch/random" "$1" 1 >"$scratch/random_row" 2>"$scratch/random_complaints"
+    "$victim" create /dev/full 2>"$scratch/stderr" || into_full=$?
+    if [[ $into_full != 1 ]] || ! grep -q '^not_regular_file' "$scratch/stderr"; then
+        echo "BROKEN: /dev/full is written to" >"$scratch/full_complaints"
+    fi
+}
+
+fill_disk() { # FOLDER: in a name space of its own
     local action room
     for action in "${actions[@]}"; do
-        [[ $action == recover_append ]] && continue
+        if [[ $action == recover_append ]] || { [[ $action == recover_edit ]] && ! can_trace; }; then
+            continue # strace makes what there is to recover
+        fi
         rm -rf "${1:?}" && mkdir -p "$1/work" && mount -t tmpfs -o size=8m none "$1/work" || return 1
         prepare "$action" "$1" || return 1
         for room in 0 1 4 8 64 1024 1092 1096 1100 1200 2176 2184 2188 2192 2300; do
@@ -130,50 +162,33 @@ fill_disk() { # FOLDER
     done
     echo "full_disk - $tried $errors $succeeded $killed $broken"
 }
-if [[ ${2:-} == fill_disk ]]; then # in a name space of its own, see below
+
+fill_own_disk() {
+    [[ $(id -u) == 0 ]] || skip "only root can mount a file system that is full"
+    mkdir -p "$scratch/full"
+    unshare -m mount -t tmpfs none "$scratch/full" 2>/dev/null || skip "no file system of its own size can be mounted here"
+    unshare -m bash "$0" "$victim" in_own_name_space "$scratch/full" >"$scratch/full_row" 2>"$scratch/full_complaints" ||
+        echo "BROKEN: a full disk can't be tried" >>"$scratch/full_complaints"
+}
+
+case ${2:-} in
+in_own_name_space)
     trap - EXIT
     fill_disk "$3"
     exit
-fi
+    ;;
+calls) disturb_all_calls ;;
+full_disk) fill_own_disk ;;
+limits) limit "${3:-300}" ;;
+*) echo "disturb.sh: calls, full_disk or limits?" >&2 && exit 1 ;;
+esac
 
-# What can be tried here?
-can_trace=no
-if command -v strace >/dev/null && strace -o /dev/null -e inject=fsync:error=EIO true 2>/dev/null; then
-    can_trace=yes
-else
-    echo "SKIPPED: strace is missing or may trace nothing here: no system call is made to fail" >&2
-fi
-
-pids=()
-if [[ $can_trace == yes ]]; then
-    for action in "${actions[@]}"; do
-        while (($(jobs -rp | wc -l) >= $(nproc))); do
-            wait -n
-        done
-        (trap - EXIT && disturb_calls "$action" "$scratch/$action") &
-    done
-    wait
-fi
-(trap - EXIT && actions=(create append append_in_place edit edit_in_place) && limit_sizes "$scratch/size" >"$scratch/size_row" 2>"$scratch/size_complaints")
-[[ $can_trace == no ]] && actions=(create append append_in_place edit edit_in_place)
-if [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null; then
-    if ! unshare -m bash "$0" "$victim" fill_disk "$scratch/full" >"$scratch/full_row" 2>"$scratch/full_complaints"; then
-        echo "SKIPPED: no file system of its own size can be mounted" >&2
-    fi
-else
-    echo "SKIPPED: only root can mount a file system that is full" >&2
-fi
-"$victim" kill_at_random "$scratch/random" "${2:-300}" 1 >"$scratch/random_row" 2>"$scratch/random_complaints"
-into_full=0
-"$victim" create /dev/full 2>"$scratch/stderr" || into_full=$?
-grep -q '^not_regular_file' "$scratch/stderr" || { echo "BROKEN: /dev/full is written to" >&2 && into_full=9; }
-
-cat "$scratch"/*/complaints "$scratch"/*_complaints 2>/dev/null | grep BROKEN
+shopt -s nullglob
+complaints=("$scratch"/*/complaints "$scratch"/*_complaints) rows=("$scratch"/*/row "$scratch"/*_row)
 printf '%-16s %6s %6s %7s %6s %7s %7s\n' change calls tried errors done killed broken
-cat "$scratch"/*/row "$scratch"/*_row 2>/dev/null | awk '
+cat "${rows[@]}" </dev/null | awk '
     { printf "%-16s %6s %6s %7s %6s %7s %7s\n", $1, $2, $3, $4, $5, $6, $7
       calls += $2; tried += $3; errors += $4; done += $5; killed += $6; broken += $7 }
     END { printf "%-16s %6d %6d %7d %6d %7d %7d\n", "in all", calls, tried, errors, done, killed, broken
-          exit broken > 0 }'
-broken=$?
-[[ $broken == 0 && $into_full == 1 ]]
+          exit broken > 0 || tried == 0 }' || exit 1
+! cat "${complaints[@]}" </dev/null | grep BROKEN

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// victim ACTION FILE: one small change of a file, for syscalls.sh to disturb. The actions are create, append,
+// victim ACTION FILE: one small change of a file, for disturb.sh to disturb. The actions are create, append,
 // append_in_place, edit, edit_in_place and recover. Exit status 0: done; 1: an error, told of on the standard error; 4:
 // one without a word.
 //
