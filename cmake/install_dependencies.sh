@@ -28,6 +28,8 @@ need_program make make
 need_program c++ g++
 need_program pkg-config pkg-config
 need_program python3 python3
+need_program strace strace # faults.syscalls lets system calls fail by it
+need_program zstd zstd     # interop.zstd_tool
 if ! python3 -c 'import ensurepip' 2>/dev/null; then # tests/interop makes a virtual environment
     packages+=(python3-venv)
 fi
