@@ -180,6 +180,8 @@ def without_html(comment):
 def comment_for(name, declaration, owner):
     if name == owner:
         return COPIED if re.search(rf"\b{owner}\s*(?:const\s*)?&", declaration) else MADE
+    if not owner and not name.startswith("operator"):
+        return ""  # a free function says itself what it does
     return MEANINGS.get(name, "")
 
 

@@ -22,6 +22,7 @@ inline namespace ZTENSOR_MODE {
 /// How an element is stored. The set is closed; `boolean` is written "bool".
 enum class dtype : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
+/// What kind of number an element is.
 enum class dtype_class : std::uint8_t { floating, signed_integer, unsigned_integer, boolean };
 
 struct dtype_facts {
@@ -49,6 +50,7 @@ inline constexpr std::array<dtype_facts, 13> dtypes = {{
     {dtype::boolean, "bool", "bool", 1, dtype_class::boolean},
 }};
 
+/// The row of a storage type.
 [[nodiscard]] constexpr const dtype_facts& facts(dtype type) noexcept {
     return dtypes[static_cast<std::size_t>(type)];
 }
@@ -56,6 +58,7 @@ inline constexpr std::array<dtype_facts, 13> dtypes = {{
 [[nodiscard]] constexpr std::string_view name(dtype type) noexcept {
     return facts(type).name;
 }
+/// How many bytes an element takes.
 [[nodiscard]] constexpr std::size_t width_bytes(dtype type) noexcept {
     return facts(type).width_bytes;
 }
@@ -106,6 +109,7 @@ inline constexpr std::array<logical_type_facts, 9> logical_types = {{
     {"f8_e8m0", dtype::u8, 1, ""},
     {"f4_e2m1", dtype::u8, 1, "", 2},
 }};
+/// How many of these 1.2 knows; they come first.
 inline constexpr std::size_t logical_types_of_1_2 = 6;
 
 namespace detail {

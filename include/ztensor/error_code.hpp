@@ -48,11 +48,13 @@ private:
     }
 };
 
+/// The category of errc for std::error_code.
 [[nodiscard]] inline const std::error_category& category() noexcept {
     static const errc_category only;
     return only;
 }
 
+/// The code as one of the standard library.
 [[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
     return {static_cast<int>(code), category()};
 }

@@ -17,6 +17,7 @@ inline namespace ZTENSOR_MODE {
 struct unexpect_t {
     explicit unexpect_t() = default;
 };
+/// The one value of unexpect_t.
 inline constexpr unexpect_t unexpect{};
 
 /// An error that becomes a result of any type, also of one whose values are made of errors.

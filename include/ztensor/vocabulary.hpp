@@ -35,6 +35,7 @@ enum class digest_state : std::uint8_t {
     unsupported, ///< it gives one of an algorithm that this library can't compute
 };
 
+/// Its name, such as "match".
 [[nodiscard]] constexpr std::string_view name(digest_state state) noexcept {
     constexpr std::string_view names[] = {"match", "mismatch", "absent", "unsupported"};
     return names[static_cast<std::size_t>(state)];
@@ -44,6 +45,7 @@ enum class digest_state : std::uint8_t {
 /// versions only add.
 enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
 
+/// The version as text, such as "1.2".
 [[nodiscard]] constexpr std::string_view name(generation id) noexcept {
     constexpr std::string_view names[] = {"0.1", "1.0", "1.1", "1.2", "2"};
     return names[static_cast<std::size_t>(id)];
@@ -53,6 +55,7 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
 /// section 9.
 enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx };
 
+/// Its name.
 [[nodiscard]] constexpr std::string_view name(container_kind kind) noexcept {
     constexpr std::string_view names[] = {"zt", "safetensors", "gguf", "npy", "npz", "pt", "onnx"};
     return names[static_cast<std::size_t>(kind)];
@@ -74,6 +77,7 @@ inline constexpr std::array<format_facts, 5> formats = {{
     {format::mx, "", {"data", "scales", ""}, "zt.mx/1"},
 }};
 
+/// The row of a format.
 [[nodiscard]] constexpr const format_facts& facts(format id) noexcept {
     return formats[static_cast<std::size_t>(id)];
 }
@@ -81,6 +85,7 @@ inline constexpr std::array<format_facts, 5> formats = {{
 [[nodiscard]] constexpr std::string_view name(format id) noexcept {
     return facts(id).name.empty() ? facts(id).layout : facts(id).name;
 }
+/// The format of a name in the words of 1.2; empty if it is unknown.
 [[nodiscard]] constexpr std::optional<format> find_format(std::string_view name) noexcept {
     for (const format_facts& row : formats) {
         if (row.name == name && !name.empty()) {
@@ -99,10 +104,12 @@ inline constexpr std::array<format_facts, 5> formats = {{
     return std::nullopt;
 }
 
+/// In the words of 1.2, or that of version 2 where those have none.
 [[nodiscard]] constexpr std::string_view name(encoding id) noexcept {
     constexpr std::string_view names[] = {"raw", "zstd", "zt.zstd-seekable/1"};
     return names[static_cast<std::size_t>(id)];
 }
+/// The encoding of a name in the words of 1.2; empty if it is unknown.
 [[nodiscard]] constexpr std::optional<encoding> find_encoding(std::string_view name) noexcept {
     if (name == "raw") {
         return encoding::raw;
@@ -117,6 +124,7 @@ inline constexpr std::array<format_facts, 5> formats = {{
     return name == "zt.zstd-seekable/1" ? std::optional<encoding>(encoding::zstd_seekable) : std::nullopt;
 }
 
+/// The algorithm as files call it, such as "sha256".
 [[nodiscard]] constexpr std::string_view name(digest id) noexcept {
     constexpr std::string_view names[] = {"none", "crc32c", "sha256", "crc32", "xxh3"};
     return names[static_cast<std::size_t>(id)];
@@ -125,8 +133,9 @@ inline constexpr std::array<format_facts, 5> formats = {{
 /// Every blob starts at a multiple of this (SPEC.md section 2.2).
 inline constexpr std::uint64_t blob_alignment = 64;
 
-/// The same in version 2, and what its canonical form takes (SPEC.md section 13.2).
+/// The same in version 2 (SPEC.md section 13.2).
 inline constexpr std::uint64_t blob_alignment_2 = 4096;
+/// What every blob of a canonical file of version 2 starts at a multiple of.
 inline constexpr std::uint64_t canonical_alignment_2 = 65536;
 
 /// No zstd blob decodes to more than this many times its size: a block of at most 128 KiB takes at least 4 bytes

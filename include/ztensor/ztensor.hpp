@@ -4,6 +4,9 @@
 #ifndef ZTENSOR_ZTENSOR_HPP
 #define ZTENSOR_ZTENSOR_HPP
 
+/// \namespace ztensor
+/// The library: its classes, free functions and enumerations.
+
 #include <ztensor/version.hpp>
 
 #include <ztensor/fwd.hpp>
