@@ -64,7 +64,7 @@ FOREIGN_HEADERS = {
     r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
-    r"detail/codec/(crc32c|sha256)(_\w+)?\.hpp": r"\w*intrin\.h|arm_\w+\.h|cpuid\.h|sys/auxv\.h",
+    r"detail/os/x86_intrinsics\.hpp": r"immintrin\.h",
     r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
@@ -76,6 +76,8 @@ FOREIGN_WORDS = {
     r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd(_\w+)?\.hpp",
     r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
+    r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32c|sha256)_x86|os/(cpu|past_cache)|read/convert)\.hpp",
+    r"\b__asm__\b": r"detail/(codec/(crc32c|sha256)_arm|os/cpu)\.hpp",
 }
 
 MAX_MACROS = 9
@@ -353,6 +355,12 @@ def check_catch(project):
 MACRO_CALLS = re.compile(r"\b(?:min|max)\b(?:<(?:[^<>;(){}]|<[^<>]*>)*>)?\s*\(")
 
 
+# Builtins that the manuals of GCC and clang both describe for users. What intrinsics are made of is a compiler's own.
+DOCUMENTED_BUILTINS = {"__builtin_mul_overflow", "__builtin_prefetch"}
+# The minus of something unsigned: Microsoft's compiler warns of it (C4146), as an error under /sdl.
+NEGATED_UNSIGNED = re.compile(r"(?:[({\[,=<>&|?:]|\breturn)\s*(-(?:address_of|(?:static_cast<)?(?:std::)?(?:size_t|uint\w*))\b)")
+
+
 def check_portable(project):
     """What compilers and systems that no test here has would stumble over."""
     problems = []
@@ -360,8 +368,13 @@ def check_portable(project):
         # Without /utf-8, Microsoft's compiler takes bytes above 127 for those of the system's code page.
         problems += [f"{header}:{number} is not ASCII: {line.strip()}"
                      for number, line in enumerate(text.splitlines(), start=1) if not line.isascii()]
+        code = without_comments_and_strings(text)
         problems += [f"{header} calls {call}: write (std::min)(a, b), for <windows.h> has macros of these names"
-                     for call in MACRO_CALLS.findall(without_comments_and_strings(text))]
+                     for call in MACRO_CALLS.findall(code)]
+        problems += [f"{header} calls {builtin}, which no compiler promises to keep"
+                     for builtin in sorted(set(re.findall(r"\b__builtin_\w+", code)) - DOCUMENTED_BUILTINS)]
+        problems += [f"{header} says {negated}: write 0 - ... of what is unsigned"
+                     for negated in NEGATED_UNSIGNED.findall(code)]
     return problems
 
 

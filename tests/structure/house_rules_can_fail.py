@@ -80,9 +80,12 @@ class RulesCanFail(unittest.TestCase):
 
     def test_portable(self):
         for body in ("int a = std::min(1, 2);\n", "int a = std::min<int>(1, 2);\n", "// 2 × 3\n",
-                     "int a = std::numeric_limits<int>::max();\n", "int a = std::max<std::pair<int, int>>(b, c);\n"):
+                     "int a = std::numeric_limits<int>::max();\n", "int a = std::max<std::pair<int, int>>(b, c);\n",
+                     "auto a = -address_of(p) % 8;\n", "f(-static_cast<std::size_t>(b));\n", "return -std::uint64_t{1};\n",
+                     "__builtin_ia32_sfence();\n", "__builtin_shufflevector(a, b);\n"):
             self.assertTrue(self.problems("portable", {"shape.hpp": body}), body)
-        for body in ("int a = (std::min)(1, 2);\n", "int a = (std::numeric_limits<int>::max)();\n", "int max_(int);\n"):
+        for body in ("int a = (std::min)(1, 2);\n", "int a = (std::numeric_limits<int>::max)();\n", "int max_(int);\n",
+                     "auto a = 0 - address_of(p);\n", "f(a - static_cast<std::size_t>(b));\n", "__builtin_prefetch(p);\n"):
             self.assertEqual(self.problems("portable", {"shape.hpp": body}), [], body)
 
     def test_catch(self):
@@ -147,7 +150,11 @@ class RulesCanFail(unittest.TestCase):
         for room in ("detail/os/posix.hpp", "detail/codec/crc32c.hpp", "detail/core/cast.hpp", "detail/read/zstd.hpp"):
             self.assertTrue(self.problems("foreign", {room: "#include <zstd.h>\n"}), room)
         self.assertTrue(self.problems("foreign", {"detail/codec/zstd.hpp": "#include <immintrin.h>\n"}))
-        self.assertFalse(self.problems("foreign", {"detail/codec/sha256_x86.hpp": "#include <immintrin.h>\n"}))
+        self.assertTrue(self.problems("foreign", {"detail/codec/sha256_x86.hpp": "#include <immintrin.h>\n"}))
+        self.assertFalse(self.problems("foreign", {"detail/os/x86_intrinsics.hpp": "#include <immintrin.h>\n"}))
+        for body in ("_mm_sfence();\n", "__m256i eight;\n", '__asm__("nop");\n'):
+            self.assertTrue(self.problems("foreign", {"reader.hpp": body}), body)
+        self.assertFalse(self.problems("foreign", {"detail/codec/crc32c_x86.hpp": "__m128i sum;\n_mm_sfence();\n"}))
 
     def test_macros(self):
         self.assertTrue(self.problems("macros", {"reader.hpp": "#define ZTENSOR_FAST 1\n"}))

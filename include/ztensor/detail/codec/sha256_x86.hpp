@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// SHA-256 with the instructions of x86, in the vector types and builtins of GCC and clang: <immintrin.h> would take
-// 0.3 s of every file that includes this.
+// SHA-256 with the instructions of x86.
 #ifndef ZTENSOR_DETAIL_CODEC_SHA256_X86_HPP
 #define ZTENSOR_DETAIL_CODEC_SHA256_X86_HPP
 
 #include <ztensor/detail/codec/sha256_rounds.hpp>
 #include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <utility>
 
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -22,70 +22,58 @@ namespace detail {
 
 // -- SHA-NI: two rounds per instruction. One message waits for its latency; several at once fill the gaps.
 
-using sha256_four = int __attribute__((vector_size(16)));
-
 /// One message: the state in the instructions' order, and the last 16 words of its schedule.
 struct sha256_ni_stream {
-    sha256_four abef, cdgh;
-    sha256_four words[4];
+    __m128i abef, cdgh;
+    __m128i words[4];
 };
 
-/// Modulo 2^32: the instructions' own type has signed lanes, for which that would be undefined.
-__attribute__((target("sha,sse4.1"), always_inline)) inline sha256_four sha256_plus(sha256_four a,
-                                                                                    sha256_four b) noexcept {
-    using unsigned_four = unsigned __attribute__((vector_size(16)));
-    return sha256_four(unsigned_four(a) + unsigned_four(b));
+__attribute__((target("sha,sse4.1"), always_inline)) inline __m128i sha256_ni_words(const void* words) noexcept {
+    return _mm_loadu_si128(static_cast<const __m128i*>(words));
 }
 
-/// The lanes of both, one vector behind the other. GCC has clang's builtin for that since version 12.
-template <int... Lanes, class Vector>
-__attribute__((target("sha,sse4.1"), always_inline)) inline Vector sha256_ni_lanes(Vector a, Vector b) noexcept {
-#if defined(__clang__) || __GNUC__ >= 12
-    return __builtin_shufflevector(a, b, Lanes...);
-#else
-    return __builtin_shuffle(a, b, Vector{Lanes...});
-#endif
+/// The first or the last two words of each, in reverse: abcd and efgh become abef and cdgh, and back.
+__attribute__((target("sha,sse4.1"), always_inline)) inline __m128i sha256_ni_first(__m128i a, __m128i b) noexcept {
+    return _mm_shuffle_epi32(_mm_unpacklo_epi64(a, b), 0xb1);
+}
+__attribute__((target("sha,sse4.1"), always_inline)) inline __m128i sha256_ni_last(__m128i a, __m128i b) noexcept {
+    return _mm_shuffle_epi32(_mm_unpackhi_epi64(a, b), 0xb1);
 }
 
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_load(sha256_ni_stream& stream,
                                                                                 const std::uint32_t* state) noexcept {
-    sha256_four abcd;
-    sha256_four efgh;
-    std::memcpy(&abcd, state, sizeof abcd);
-    std::memcpy(&efgh, state + 4, sizeof efgh);
-    stream.abef = sha256_ni_lanes<1, 0, 5, 4>(efgh, abcd);
-    stream.cdgh = sha256_ni_lanes<3, 2, 7, 6>(efgh, abcd);
+    const __m128i abcd = sha256_ni_words(state);
+    const __m128i efgh = sha256_ni_words(state + 4);
+    stream.abef = sha256_ni_first(efgh, abcd);
+    stream.cdgh = sha256_ni_last(efgh, abcd);
 }
 
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_store(const sha256_ni_stream& stream,
                                                                                  std::uint32_t* state) noexcept {
-    const sha256_four abcd = sha256_ni_lanes<3, 2, 7, 6>(stream.abef, stream.cdgh);
-    const sha256_four efgh = sha256_ni_lanes<1, 0, 5, 4>(stream.abef, stream.cdgh);
+    const __m128i abcd = sha256_ni_last(stream.abef, stream.cdgh);
+    const __m128i efgh = sha256_ni_first(stream.abef, stream.cdgh);
     std::memcpy(state, &abcd, sizeof abcd);
     std::memcpy(state + 4, &efgh, sizeof efgh);
 }
 
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_take(sha256_ni_stream& stream,
                                                                                 const std::byte* block) noexcept {
-    using sixteen = char __attribute__((vector_size(16)));
+    const __m128i big_endian = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
     for (std::size_t i = 0; i < 4; ++i) {
-        sixteen bytes;
-        std::memcpy(&bytes, block + 16 * i, sizeof bytes);
-        bytes = sha256_ni_lanes<3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12>(bytes, bytes);
-        std::memcpy(&stream.words[i], &bytes, sizeof bytes);
+        stream.words[i] = _mm_shuffle_epi8(sha256_ni_words(block + 16 * i), big_endian);
     }
 }
 
 /// Four rounds, and the four words of the schedule that are used 16 rounds later.
 __attribute__((target("sha,sse4.1"), always_inline)) inline void sha256_ni_rounds(sha256_ni_stream& stream,
-                                                                                  sha256_four constants) noexcept {
-    sha256_four* const words = stream.words;
-    const sha256_four sum = sha256_plus(words[0], constants);
-    stream.cdgh = __builtin_ia32_sha256rnds2(stream.cdgh, stream.abef, sum);
-    stream.abef = __builtin_ia32_sha256rnds2(stream.abef, stream.cdgh, sha256_ni_lanes<2, 3, 2, 3>(sum, sum));
-    const sha256_four begun =
-        sha256_plus(__builtin_ia32_sha256msg1(words[0], words[1]), sha256_ni_lanes<1, 2, 3, 4>(words[2], words[3]));
-    const sha256_four next = __builtin_ia32_sha256msg2(begun, words[3]);
+                                                                                  __m128i constants) noexcept {
+    __m128i* const words = stream.words;
+    const __m128i sum = _mm_add_epi32(words[0], constants);
+    stream.cdgh = _mm_sha256rnds2_epu32(stream.cdgh, stream.abef, sum);
+    stream.abef = _mm_sha256rnds2_epu32(stream.abef, stream.cdgh, _mm_shuffle_epi32(sum, 0x0e));
+    const __m128i begun = // the last argument makes one vector of words 1 to 4 of two
+        _mm_add_epi32(_mm_sha256msg1_epu32(words[0], words[1]), _mm_alignr_epi8(words[3], words[2], 4));
+    const __m128i next = _mm_sha256msg2_epu32(begun, words[3]);
     words[0] = words[1];
     words[1] = words[2];
     words[2] = words[3];
@@ -100,15 +88,14 @@ sha256_ni(sha256_lane* lanes, std::size_t block_count, const cpu_features& cpu,
     sha256_ni_stream streams[sizeof...(Stream)];
     (sha256_ni_load(streams[Stream], lanes[Stream].state), ...);
     for (; block_count != 0; --block_count) {
-        const sha256_four before[][2] = {{streams[Stream].abef, streams[Stream].cdgh}...};
+        const __m128i before[][2] = {{streams[Stream].abef, streams[Stream].cdgh}...};
         (sha256_ni_take(streams[Stream], lanes[Stream].next), ...);
         for (std::size_t round = 0; round < 64; round += 4) {
-            sha256_four constants;
-            std::memcpy(&constants, sha256_round_constants + round, sizeof constants);
+            const __m128i constants = sha256_ni_words(sha256_round_constants + round);
             (sha256_ni_rounds(streams[Stream], constants), ...);
         }
-        ((streams[Stream].abef = sha256_plus(streams[Stream].abef, before[Stream][0]),
-          streams[Stream].cdgh = sha256_plus(streams[Stream].cdgh, before[Stream][1])),
+        ((streams[Stream].abef = _mm_add_epi32(streams[Stream].abef, before[Stream][0]),
+          streams[Stream].cdgh = _mm_add_epi32(streams[Stream].cdgh, before[Stream][1])),
          ...);
         ((lanes[Stream].next += sha256_block_bytes), ...);
     }

@@ -48,6 +48,11 @@ template <class T>
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(place));
 }
 
+/// How many bytes stand between a place and the next multiple of `alignment`, which is a power of two.
+[[nodiscard]] inline std::size_t bytes_to_multiple(const void* place, std::size_t alignment) noexcept {
+    return static_cast<std::size_t>(0 - address_of(place)) & (alignment - 1);
+}
+
 /// The bytes as elements. Checked before: size divides, is_aligned(bytes, alignof(T)), the host's byte order, and that
 /// every bit pattern is a T (so never bool).
 template <class T>

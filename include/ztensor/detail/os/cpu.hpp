@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_OS_CPU_HPP
 #define ZTENSOR_DETAIL_OS_CPU_HPP
 
+#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/version.hpp>
 
 #include <cstdint>
@@ -31,13 +32,13 @@ struct cpu_features {
     bool arm_sha2 = false;
 };
 
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 
 struct cpuid_answer {
     std::uint32_t a, b, c, d;
 };
 
-// Two instructions in assembler: <immintrin.h> would take 0.3 s of every file that includes this.
+// Two instructions in assembler: CPUID is in no header that both compilers have, and the other one takes a flag.
 [[nodiscard]] inline cpuid_answer ask_cpuid(std::uint32_t leaf) noexcept {
     cpuid_answer answer = {leaf, 0, 0, 0};
     __asm__("cpuid" : "+a"(answer.a), "=b"(answer.b), "+c"(answer.c), "=d"(answer.d));
@@ -81,7 +82,7 @@ struct cpuid_answer {
 }
 
 __attribute__((target("avx"))) ZTENSOR_NOINLINE inline void zero_upper_halves() noexcept {
-    __builtin_ia32_vzeroupper();
+    _mm256_zeroupper();
 }
 /// For loops of instructions of 128 bits. Those wait for the upper halves of their registers where a function of
 /// somebody else's has left something in them: behind one of isa-l's, SHA-256 took 2.4 times as long, and f16 to

@@ -22,7 +22,7 @@ inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 /// one fault instead of 512.
 inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size_bytes) noexcept {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const std::size_t before = static_cast<std::size_t>(-address_of(memory)) & (huge_page_bytes - 1);
+    const std::size_t before = bytes_to_multiple(memory, huge_page_bytes);
     if (size_bytes >= before + huge_page_bytes) {
         const std::size_t whole = (size_bytes - before) & ~(huge_page_bytes - 1);
         static_cast<void>(::madvise(static_cast<std::byte*>(memory) + before, whole, MADV_HUGEPAGE));
@@ -41,7 +41,7 @@ inline void advise_large_memory(void* memory, std::size_t size_bytes) noexcept {
 #if defined(__linux__) && defined(MADV_POPULATE_WRITE)
 /// The whole pages in this memory.
 [[nodiscard]] inline span<std::byte> whole_pages(span<std::byte> memory, std::size_t page_bytes) noexcept {
-    const std::size_t before = static_cast<std::size_t>(-address_of(memory.data())) % page_bytes;
+    const std::size_t before = bytes_to_multiple(memory.data(), page_bytes);
     const std::size_t rest = memory.size() - (std::min)(before, memory.size());
     return rest < page_bytes ? span<std::byte>() : memory.subspan(before, rest / page_bytes * page_bytes);
 }

@@ -58,7 +58,7 @@ private:
         if (thread_mark() == filler_) {
             return; // an executor that runs it at once, which helps nobody
         }
-        const std::size_t before = static_cast<std::size_t>(-address_of(memory_.data())) % huge_page_bytes;
+        const std::size_t before = bytes_to_multiple(memory_.data(), huge_page_bytes);
         for (std::size_t end = memory_.size(); end > before && !is_filled_.load(std::memory_order_relaxed);) {
             const std::size_t begin = before + (end - before - 1) / huge_page_bytes * huge_page_bytes;
             const span<std::byte> pages = memory_.subspan(begin, end - begin);

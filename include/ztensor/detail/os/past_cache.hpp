@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -20,35 +21,27 @@ namespace detail {
 /// More than a core's own cache keeps.
 inline constexpr std::size_t past_cache_bytes = std::size_t{4} << 20;
 
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 /// Other threads see what was written past the cache before what is written after it.
 __attribute__((target("sse"))) inline void finish_past_cache() noexcept {
-    __builtin_ia32_sfence();
+    _mm_sfence();
 }
 #else
 inline void finish_past_cache() noexcept {
 }
 #endif
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-using four_floats = float __attribute__((vector_size(16)));
-
-[[nodiscard]] inline four_floats load_four(const std::byte* from) noexcept {
-    four_floats loaded;
-    std::memcpy(&loaded, from, sizeof loaded);
-    return loaded;
+#if defined(__GNUC__) && defined(__x86_64__)
+[[nodiscard]] inline __m128i load_sixteen(const std::byte* from) noexcept {
+    return _mm_loadu_si128(static_cast<const __m128i*>(static_cast<const void*>(from)));
 }
 template <bool IsPastCache>
-void store_four(four_floats value, std::byte* aligned) noexcept {
-    auto* const place = static_cast<four_floats*>(static_cast<void*>(aligned));
-    if constexpr (!IsPastCache) {
-        *place = value;
+void store_sixteen(__m128i value, std::byte* aligned) noexcept {
+    auto* const place = static_cast<__m128i*>(static_cast<void*>(aligned));
+    if constexpr (IsPastCache) {
+        _mm_stream_si128(place, value);
     } else {
-#if defined(__clang__)
-        __builtin_nontemporal_store(value, place);
-#else
-        __builtin_ia32_movntps(static_cast<float*>(static_cast<void*>(place)), value);
-#endif
+        _mm_store_si128(place, value);
     }
 }
 
@@ -57,7 +50,7 @@ void store_four(four_floats value, std::byte* aligned) noexcept {
 template <bool IsPastCache>
 void copy_lines(bytes_view from, span<std::byte> to) noexcept {
     constexpr std::size_t line_bytes = 64, ahead = 4096;
-    const std::size_t before = static_cast<std::size_t>(-address_of(to.data())) % line_bytes;
+    const std::size_t before = bytes_to_multiple(to.data(), line_bytes);
     std::size_t done = (std::min)(before, from.size());
     std::memcpy(to.data(), from.data(), done);
     for (; from.size() - done >= line_bytes; done += line_bytes) {
@@ -66,12 +59,12 @@ void copy_lines(bytes_view from, span<std::byte> to) noexcept {
         if constexpr (!IsPastCache) {
             __builtin_prefetch(line + ahead, 0, 2); // without, a compiler makes std::memcpy of it
         }
-        const four_floats first = load_four(line), second = load_four(line + 16), third = load_four(line + 32),
-                          fourth = load_four(line + 48);
-        store_four<IsPastCache>(first, place);
-        store_four<IsPastCache>(second, place + 16);
-        store_four<IsPastCache>(third, place + 32);
-        store_four<IsPastCache>(fourth, place + 48);
+        const __m128i first = load_sixteen(line), second = load_sixteen(line + 16), third = load_sixteen(line + 32),
+                      fourth = load_sixteen(line + 48);
+        store_sixteen<IsPastCache>(first, place);
+        store_sixteen<IsPastCache>(second, place + 16);
+        store_sixteen<IsPastCache>(third, place + 32);
+        store_sixteen<IsPastCache>(fourth, place + 48);
     }
     if constexpr (IsPastCache) {
         finish_past_cache();

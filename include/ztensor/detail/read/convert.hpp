@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
+#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
@@ -62,57 +63,31 @@ enum class number_store : bool { cached, past_cache };
 // fast in cache, and as fast as memory (0.9 of memcpy) outside it. How many elements are done; convert_each does the
 // rest, and all of them on other processors. Bit for bit what the scalar types give: NaN keeps sign and payload and
 // becomes quiet.
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
-using eight_floats = float __attribute__((vector_size(32)));
-
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 /// Past the cache, `destination` is aligned.
 template <number_store Store>
-__attribute__((target("avx"), always_inline)) inline void store_eight(float* destination,
-                                                                      eight_floats numbers) noexcept {
+__attribute__((target("avx"), always_inline)) inline void store_eight(float* destination, __m256 numbers) noexcept {
     if constexpr (Store == number_store::past_cache) {
-#if defined(__clang__)
-        __builtin_nontemporal_store(numbers, static_cast<eight_floats*>(static_cast<void*>(destination)));
-#else
-        __builtin_ia32_movntps256(destination, numbers);
-#endif
+        _mm256_stream_ps(destination, numbers);
     } else {
-        std::memcpy(destination, &numbers, sizeof(numbers));
+        _mm256_storeu_ps(destination, numbers);
     }
-}
-
-using eight_words = std::uint32_t __attribute__((vector_size(32)));
-
-[[nodiscard]] __attribute__((target("avx2"), always_inline)) inline eight_words
-widen_eight(const std::int16_t* patterns) noexcept {
-#if defined(__clang__)
-    std::uint16_t __attribute__((vector_size(16))) eight;
-    std::memcpy(&eight, patterns, sizeof(eight));
-    return __builtin_convertvector(eight, eight_words);
-#else // which takes GCC 12 four steps
-    short __attribute__((vector_size(16))) eight;
-    std::memcpy(&eight, patterns, sizeof(eight));
-    return (eight_words)__builtin_ia32_pmovzxwd256(eight);
-#endif
 }
 
 template <number_store Store>
 __attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_view source,
                                                                         span<float> destination) noexcept {
-    using sixteen_shorts = std::int16_t __attribute__((vector_size(32)));
     std::size_t done = 0;
     for (; destination.size() - done >= 16; done += 16) {
-        sixteen_shorts patterns;
-        std::memcpy(&patterns, source.data() + done * sizeof(bfloat16), sizeof(patterns));
-        const sixteen_shorts is_nan = (patterns & 0x7fff) > 0x7f80; // all ones where it is
-        const sixteen_shorts quiet = patterns | (is_nan & 0x0040);
-        std::int16_t quiet_patterns[16];
-        std::memcpy(quiet_patterns, &quiet, sizeof(quiet));
-        for (std::size_t first = 0; first < 16; first += 8) {
-            const eight_words floats = widen_eight(quiet_patterns + first) << 16;
-            eight_floats numbers;
-            std::memcpy(&numbers, &floats, sizeof(numbers));
-            store_eight<Store>(destination.data() + done + first, numbers);
-        }
+        const void* const from = source.data() + done * sizeof(bfloat16);
+        const __m256i patterns = _mm256_loadu_si256(static_cast<const __m256i*>(from));
+        const __m256i magnitudes = _mm256_and_si256(patterns, _mm256_set1_epi16(0x7fff));
+        const __m256i is_nan = _mm256_cmpgt_epi16(magnitudes, _mm256_set1_epi16(0x7f80)); // all ones where it is
+        const __m256i quiet = _mm256_or_si256(patterns, _mm256_and_si256(is_nan, _mm256_set1_epi16(0x0040)));
+        const __m256i first = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(quiet));
+        const __m256i second = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(quiet, 1));
+        store_eight<Store>(destination.data() + done, _mm256_castsi256_ps(_mm256_slli_epi32(first, 16)));
+        store_eight<Store>(destination.data() + done + 8, _mm256_castsi256_ps(_mm256_slli_epi32(second, 16)));
     }
     return done;
 }
@@ -120,12 +95,11 @@ __attribute__((target("avx2"))) inline std::size_t convert_bfloats_avx2(bytes_vi
 template <number_store Store>
 __attribute__((target("avx,f16c"))) inline std::size_t convert_halves_f16c(bytes_view source,
                                                                            span<float> destination) noexcept {
-    using eight_halves = short __attribute__((vector_size(16)));
     std::size_t done = 0;
     for (; destination.size() - done >= 8; done += 8) {
-        eight_halves halves;
-        std::memcpy(&halves, source.data() + done * sizeof(float16), sizeof(halves));
-        store_eight<Store>(destination.data() + done, __builtin_ia32_vcvtph2ps256(halves));
+        const void* const halves = source.data() + done * sizeof(float16);
+        store_eight<Store>(destination.data() + done,
+                           _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(halves))));
     }
     return done;
 }
@@ -148,7 +122,7 @@ template <number_store>
 template <class Stored>
 [[nodiscard]] std::size_t convert_past_cache(bytes_view source, dtype storage, span<float> destination) noexcept {
     constexpr std::size_t alignment = 32;
-    const auto before = static_cast<std::size_t>(-address_of(destination.data()) % alignment / sizeof(float));
+    const auto before = bytes_to_multiple(destination.data(), alignment) / sizeof(float);
     const std::size_t first = (std::min<std::size_t>)(before, destination.size());
     convert_each<Stored>(source.first(first * sizeof(Stored)), destination.first(first));
     const std::size_t done = convert_wide<number_store::past_cache>(source.subspan(first * sizeof(Stored)), storage,
