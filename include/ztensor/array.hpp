@@ -6,11 +6,11 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/out_of_memory.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <limits>
-#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -40,17 +40,18 @@ public:
     using const_iterator = const T*;
 
     array() noexcept = default;
-    /// `size` elements of any content. Throws std::bad_alloc.
-    explicit array(std::size_t size) : size_(size) {
+    /// `size` elements of any content. Throws std::bad_alloc, or ends the program where exceptions are off.
+    explicit array(std::size_t size) {
         if (size == 0) {
             return;
         }
-        data_ = size <= (std::numeric_limits<std::ptrdiff_t>::max)() / sizeof(T)
-                    ? static_cast<T*>(detail::allocate_pages(size * sizeof(T)))
-                    : nullptr;
-        if (data_ == nullptr) { // as operator new does it, with or without exceptions
-            static_cast<void>(::operator new((std::numeric_limits<std::ptrdiff_t>::max)()));
+        if (size <= static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / sizeof(T)) {
+            data_ = static_cast<T*>(detail::allocate_pages(size * sizeof(T)));
         }
+        if (data_ == nullptr) {
+            detail::raise_out_of_memory();
+        }
+        size_ = size;
     }
     array(array&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, std::size_t{0})) {}

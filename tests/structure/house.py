@@ -349,6 +349,15 @@ def check_catch(project):
             for path in sorted((project / "tests").rglob("*.[ch]pp")) if path.as_posix() not in (
                 (project / "tests/support/catch.hpp").as_posix(), (project / "tests/support/main.cpp").as_posix())
             for found in CATCH.findall(path.read_text(encoding="utf-8"))]
+# An allocation that nothing uses: a compiler may remove it, so it can't be asked to fail.
+UNUSED_ALLOCATION = re.compile(r"static_cast<void>\(\s*(?:::)?\s*(?:operator\s+)?new\b")
+
+
+def check_memory(project):
+    """How memory that runs out is told."""
+    return [f"{header} makes an allocation that nothing uses: raise_out_of_memory() tells that memory ran out"
+            for header, text in read_headers(project).items()
+            if UNUSED_ALLOCATION.search(without_comments_and_strings(text))]
 
 
 # Names that <windows.h> makes macros of unless told otherwise; a name in parentheses is no call of a macro.
@@ -390,6 +399,7 @@ RULES = {
     "detail": check_detail,
     "length": check_length,
     "versions": check_versions,
+    "memory": check_memory,
     "portable": check_portable,
     "catch": check_catch,
 }

@@ -177,6 +177,10 @@ class RulesCanFail(unittest.TestCase):
     def test_length(self):
         self.assertTrue(self.problems("length", {"reader.hpp": "\n" * 451}))
 
+    def test_memory(self):
+        for allocation in ("::operator new(most)", "operator new(most)", "new char[most]"):
+            self.assertTrue(self.problems("memory", {"reader.hpp": f"static_cast<void>({allocation});\n"}), allocation)
+
     def test_versions(self):
         self.assertTrue(self.problems("versions", version="0.0.9"))
 

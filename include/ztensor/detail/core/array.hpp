@@ -5,10 +5,12 @@
 #ifndef ZTENSOR_DETAIL_CORE_ARRAY_HPP
 #define ZTENSOR_DETAIL_CORE_ARRAY_HPP
 
+#include <ztensor/detail/core/out_of_memory.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -33,8 +35,10 @@ public:
     /// New bytes in place of the old ones, of which nothing is kept, and `zeros_behind` that don't count. False where
     /// memory runs out; then there are none.
     [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t size, std::size_t zeros_behind = 0) noexcept {
-        ::operator delete(data_);
-        data_ = ::operator new(size + zeros_behind != 0 ? size + zeros_behind : 1, std::nothrow);
+        ::operator delete(std::exchange(data_, nullptr));
+        if (zeros_behind <= (std::numeric_limits<std::size_t>::max)() - size) {
+            data_ = ::operator new(size + zeros_behind != 0 ? size + zeros_behind : 1, std::nothrow);
+        }
         size_ = data_ != nullptr ? size : 0;
         if (data_ != nullptr) {
             std::memset(data() + size, 0, zeros_behind);
@@ -67,6 +71,9 @@ public:
 protected:
     /// Room for `count` records of `record_bytes`, at least as many as there are. Throws std::bad_alloc.
     ZTENSOR_NOINLINE void reallocate(std::size_t count, std::size_t record_bytes) {
+        if (count > static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / record_bytes) {
+            raise_out_of_memory();
+        }
         void* const moved = ::operator new(count* record_bytes);
         if (size_ != 0) {
             std::memcpy(moved, data_, size_ * record_bytes);
@@ -103,6 +110,9 @@ public:
     /// `count` more records at the end, of any content until they are written; gives the first of them.
     [[nodiscard]] Record* extend(std::size_t count) {
         if (count > capacity_ - size_) {
+            if (count > (std::numeric_limits<std::size_t>::max)() - size_) {
+                raise_out_of_memory();
+            }
             reallocate(size_ + count > 2 * capacity_ ? size_ + count : 2 * capacity_, sizeof(Record));
         }
         size_ += count;

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/out_of_memory.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -24,7 +25,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -44,8 +44,10 @@ public:
     /// New memory, of which the old content is no part. Throws std::bad_alloc.
     span<std::byte> resize(std::size_t elements) {
         const std::uint64_t wanted = checked_multiply(elements, element_bytes_).value_or(~std::uint64_t{0});
-        const std::size_t most = (std::numeric_limits<std::size_t>::max)(); // which nobody has
-        const std::size_t size = fits_address_space(wanted) ? static_cast<std::size_t>(wanted) : most;
+        if (!fits_address_space(wanted)) {
+            raise_out_of_memory();
+        }
+        const auto size = static_cast<std::size_t>(wanted);
         owner_.reset(::operator new(size), [](void* memory) { ::operator delete(memory); });
         bytes_ = {static_cast<std::byte*>(owner_.get()), size};
         return bytes_;
