@@ -241,4 +241,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threa
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
+#if !defined(__ELF__) // where a program can't be without
+#include <ztensor/detail/read/shards_definitions.hpp>
+#endif
+
 #endif

@@ -215,7 +215,7 @@ private:
 };
 
 /// Puts the shards of a root behind it. Errors: as shard_finder::assemble().
-[[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
+ZTENSOR_COLD ZTENSOR_INLINE result<void> take_shards(opened_file& opened, const native_path& root) {
     result<std::shared_ptr<const byte_source>> all = shard_finder(opened, root).assemble();
     if (!all) {
         return std::move(all).error();
@@ -223,9 +223,6 @@ private:
     opened.source = *std::move(all);
     return {};
 }
-
-/// Lets the readers of the program find shards: see shard_taking.hpp.
-inline const bool finds_shards = (shard_taking = take_shards, true);
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

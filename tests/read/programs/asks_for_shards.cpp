@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+//
+// The other file of global_reader.cpp.
+#include <ztensor/shards.hpp>
