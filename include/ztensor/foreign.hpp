@@ -24,8 +24,8 @@ inline namespace ZTENSOR_MODE {
 /// else it says why not; read() always works. Component offsets behind the end of the file are those of elements that
 /// are made when they are read (inflated, transposed, gathered) or that lie in another file. read_options::strict()
 /// asks nothing of other formats: their importers are strict by themselves.
-/// A pickle of PyTorch is read, never run; an ONNX model's data may lie in other files, below its own folder; a
-/// symbolic link in place of one may lead into that folder, or into the one that the model's own link leads into.
+/// A pickle of PyTorch is read, never run; an ONNX model's data may lie in other files, below its own folder. What
+/// symbolic links may lead to in place of one, read_options::follow_links() says.
 /// Errors: those of reader::open(); header_malformed, json_malformed, zip_malformed, pickle_malformed, pickle_refused,
 /// unclaimed_bytes, not_built_in.
 [[nodiscard]] result<reader> open_any(const file_path& path, const read_options& options = {});

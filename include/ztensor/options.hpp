@@ -51,6 +51,7 @@ struct read_options {
     std::uint64_t max_components_per_object_ = 4096;
     std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
     bool allow_unclaimed_bytes_ = false;
+    bool follow_links_ = false;
     result<void> (*strict_)(const detail::opened_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
@@ -76,6 +77,12 @@ struct read_options {
     /// Opens files of other formats in which bytes belong to no tensor, where their format forbids that: holes between
     /// the tensors of a safetensors file, and bytes behind the last one. Nobody reads such bytes.
     read_options& allow_unclaimed_bytes(bool value) noexcept { return allow_unclaimed_bytes_ = value, *this; }
+    /// Follows every symbolic link in the folder of a model whose data lies in several files: shards, the files of a
+    /// folder or of an index, external data of ONNX. Unless told otherwise such a file may be a link to another one in
+    /// that folder, to one in the directory that the link of the file which was opened leads to, or to one in the
+    /// `blobs` of a Hugging Face cache that the folder is a snapshot in; everything else is errc::name_invalid. Names
+    /// that files give are never absolute and never lead out by "..".
+    read_options& follow_links(bool value = true) noexcept { return follow_links_ = value, *this; }
     /// Refuses what a valid file may be and no careful writer makes, for gates that files of strangers pass. When the
     /// file is opened: an index in another form than writers give it (strict_encoding), names that are not sorted
     /// (strict_order), bytes between the blobs that are no padding of zeros (strict_gap), two components with the same

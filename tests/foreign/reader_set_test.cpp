@@ -187,7 +187,8 @@ TEST_CASE("a hostile index is refused with its exact code") {
         {R"({"weight_map": {}, "weight_map": {}})", errc::duplicate_key},
         {R"({"weight_map": {"a": "1.safetensors", "a": "1.safetensors"}})", errc::duplicate_key},
         {R"({"weight_map": {"a": "../1.safetensors"}})", errc::name_invalid},
-        {R"({"weight_map": {"a": "folder/1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "folder/../../1.safetensors"}})", errc::name_invalid},
+        {R"({"weight_map": {"a": "folder/"}})", errc::name_invalid},
         {R"({"weight_map": {"a": "folder\\1.safetensors"}})", errc::name_invalid},
         {R"({"weight_map": {"a": "/etc/passwd"}})", errc::name_invalid},
         {R"({"weight_map": {"a": "C:1.safetensors"}})", errc::name_invalid},
@@ -221,6 +222,73 @@ TEST_CASE("a hostile index is refused with its exact code") {
     CHECK(support::outcome(reader_set::open(folder / "model.index.json")) == "ok");
     support::write_file(folder / "other.index.json", index_of(right_map));
     CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
+}
+
+TEST_CASE("an index may name files in folders below it") {
+    const support::temp_dir folder;
+    std::filesystem::create_directory(folder / "unet");
+    support::write_file(folder / "unet" / "1.safetensors", support::safetensors_file({{"a", {1, 2}}}));
+    support::write_file(folder / "model.index.json", index_of(R"("a": "unet/1.safetensors")"));
+    const auto set = reader_set::open(folder / "model.index.json");
+    REQUIRE(support::outcome(set) == "ok");
+    CHECK(set->find("a")->read<float>().value() == std::vector<float>{1, 2});
+    CHECK(set->shards()[0].path() == (folder / "unet" / "1.safetensors").string());
+}
+
+TEST_CASE("files of a folder and of an index are not followed through links that lead away") {
+    const support::temp_dir root;
+    const std::filesystem::path folder = root / "folder", elsewhere = root / "elsewhere";
+    std::filesystem::create_directory(folder);
+    std::filesystem::create_directory(elsewhere);
+    support::write_file(elsewhere / "1.safetensors", support::safetensors_file({{"a", {1, 2}}}));
+    support::write_file(elsewhere / "index", index_of(R"("a": "1.safetensors")"));
+    std::error_code refused;
+    std::filesystem::create_symlink("../elsewhere/1.safetensors", folder / "1.safetensors", refused);
+    if (refused) {
+        WARN("symbolic links can't be made here");
+        return;
+    }
+    const auto trusted = ztensor::read_options().follow_links();
+    const auto of_folder = reader_set::open(folder);
+    REQUIRE(refusal(of_folder) == errc::name_invalid);
+    CHECK(of_folder.error().sentence().find("follow_links()") != std::string::npos);
+    CHECK(of_folder.error().path() == (folder / "1.safetensors").string());
+    CHECK(support::outcome(reader_set::open(folder, trusted)) == "ok");
+    CHECK(support::outcome(reader_set::open({folder / "1.safetensors"})) == "ok"); // which the caller named
+
+    support::write_file(folder / "model.index.json", index_of(R"("a": "1.safetensors")"));
+    CHECK(refusal(reader_set::open(folder / "model.index.json")) == errc::name_invalid);
+    CHECK(refusal(reader_set::open(folder)) == errc::name_invalid);
+    CHECK(support::outcome(reader_set::open(folder / "model.index.json", trusted)) == "ok");
+
+    std::filesystem::remove(folder / "model.index.json"); // a link as well, which leads to where the shards lie
+    std::filesystem::create_symlink("../elsewhere/index", folder / "model.index.json");
+    CHECK(support::outcome(reader_set::open(folder / "model.index.json")) == "ok");
+    CHECK(refusal(reader_set::open(folder)) == errc::name_invalid); // but the caller named the folder alone
+    CHECK(support::outcome(reader_set::open(folder, trusted)) == "ok");
+}
+
+TEST_CASE("a model in Hugging Face's cache, a folder of links, opens as folder and by its index") {
+    const support::temp_dir root;
+    const std::filesystem::path blobs = root / "models--a" / "blobs", snapshot = root / "models--a" / "snapshots" / "0";
+    std::filesystem::create_directories(blobs);
+    std::filesystem::create_directories(snapshot);
+    support::write_file(blobs / "1", support::safetensors_file({{"a", {1, 2}}}));
+    support::write_file(blobs / "2", support::safetensors_file({{"b", {3}}}));
+    support::write_file(blobs / "3", index_of(R"("a": "1.safetensors", "b": "2.safetensors")"));
+    std::error_code refused;
+    std::filesystem::create_symlink("../../blobs/1", snapshot / "1.safetensors", refused);
+    if (refused) {
+        WARN("symbolic links can't be made here");
+        return;
+    }
+    CHECK(support::outcome(reader_set::open(snapshot)) == "ok");
+    std::filesystem::create_symlink("../../blobs/2", snapshot / "2.safetensors");
+    std::filesystem::create_symlink("../../blobs/3", snapshot / "model.safetensors.index.json");
+    const auto by_folder = reader_set::open(snapshot);
+    REQUIRE(support::outcome(by_folder) == "ok");
+    CHECK(by_folder->find("b")->read<float>().value() == std::vector<float>{3});
+    CHECK(names_in(reader_set::open(snapshot / "model.safetensors.index.json").value()) == "ab");
 }
 
 #if defined(__linux__)

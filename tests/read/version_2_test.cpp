@@ -268,6 +268,30 @@ TEST_CASE("shards that are missing are all named, and others than the root means
     CHECK(alone.read<std::uint8_t>("c").value().size() == 8);
 }
 
+TEST_CASE("shards are not followed through links that lead away") {
+    const support::temp_dir root;
+    const std::filesystem::path folder = root / "folder";
+    std::filesystem::create_directory(folder);
+    for (const char* const each : {"model.zt", "model-00001.zt", "model-b-2.zt"}) {
+        support::write_file(root / each, support::read_file(files_2 / "sharded" / each));
+    }
+    std::error_code refused;
+    std::filesystem::create_symlink("../model-00001.zt", folder / "model-00001.zt", refused);
+    if (refused) {
+        WARN("symbolic links can't be made here");
+        return;
+    }
+    std::filesystem::copy_file(root / "model.zt", folder / "model.zt");
+    std::filesystem::copy_file(root / "model-b-2.zt", folder / "model-b-2.zt");
+    const result<reader> away = reader::open(folder / "model.zt");
+    REQUIRE(refusal(away) == errc::name_invalid);
+    CHECK(away.error().what().find("follow_links()") != std::string::npos);
+    CHECK(support::outcome(reader::open(folder / "model.zt", ztensor::read_options().follow_links())) == "ok");
+    std::filesystem::remove(folder / "model.zt"); // in a folder of links, shards lie where the root lies
+    std::filesystem::create_symlink("../model.zt", folder / "model.zt");
+    CHECK(support::outcome(reader::open(folder / "model.zt")) == "ok");
+}
+
 TEST_CASE("packed elements are looked at where they lie") {
     const reader file = open_2("valid/reference-many");
     const auto part = file.find("typed/f4_e2m1").value().data().value();

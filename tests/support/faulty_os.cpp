@@ -80,6 +80,36 @@ void faulty_os::end_lease(os_handle) noexcept {
     --open_leases;
 }
 
+faulty_os::os_answer<faulty_os::os_directory> faulty_os::find_directory(const os_directory* from,
+                                                                        const native_path& path, bool follows_links) {
+    if (fails("find_directory")) {
+        return {{}, failure};
+    }
+    os_answer<os_directory> found = real().find_directory(from, path, follows_links);
+    open_handles += found.failure ? 0 : 1;
+    return found;
+}
+
+void faulty_os::leave_directory(const os_directory& directory) noexcept {
+    real().leave_directory(directory);
+    --open_handles;
+}
+
+faulty_os::os_answer<faulty_os::file_status> faulty_os::status_of(const os_directory& directory) {
+    return fails("status of directory") ? os_answer<file_status>{{}, failure} : real().status_of(directory);
+}
+
+faulty_os::os_answer<faulty_os::os_handle> faulty_os::open_from(const os_directory& directory, const native_path& path,
+                                                                bool follows_links) {
+    return fails("open_from") ? os_answer<os_handle>{{}, failure}
+                              : opened(real().open_from(directory, path, follows_links));
+}
+
+faulty_os::os_answer<faulty_os::native_path> faulty_os::link_target(const os_directory& directory,
+                                                                    const native_path& name) {
+    return fails("link_target") ? os_answer<native_path>{{}, failure} : real().link_target(directory, name);
+}
+
 faulty_os::os_answer<std::size_t> faulty_os::write(os_handle file, bytes_view content) {
     largest_transfer_asked = std::max<std::size_t>(largest_transfer_asked, content.size());
     if (fails("write")) {

@@ -69,6 +69,12 @@ public:
     bool take_lease(os_handle file) noexcept override;
     bool has_lease(os_handle file) noexcept override;
     void end_lease(os_handle file) noexcept override;
+    os_answer<os_directory> find_directory(const os_directory* from, const native_path& path,
+                                           bool follows_links) override;
+    void leave_directory(const os_directory& directory) noexcept override;
+    os_answer<file_status> status_of(const os_directory& directory) override;
+    os_answer<os_handle> open_from(const os_directory& directory, const native_path& path, bool follows_links) override;
+    os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override;
     os_answer<std::size_t> write(os_handle file, bytes_view content) override;
     std::error_code set_permissions(os_handle file, std::uint32_t permissions) override;
     std::error_code truncate(os_handle file, std::uint64_t size_bytes) override;

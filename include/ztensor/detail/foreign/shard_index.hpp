@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The index of a model in shards, as Hugging Face writes it beside them: which object is in which file. File names are
-// hostile: each must be that of a file beside the index.
+// hostile: each must be that of a file beside the index, or in a folder there.
 #ifndef ZTENSOR_DETAIL_FOREIGN_SHARD_INDEX_HPP
 #define ZTENSOR_DETAIL_FOREIGN_SHARD_INDEX_HPP
 
@@ -9,7 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/json.hpp>
-#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/foreign/zip_record.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -37,12 +37,6 @@ struct shard_index {
     std::vector<std::string> files; ///< sorted, each once
     std::vector<shard_entry> entries;
 };
-
-/// A name of a file in the same directory, on every system.
-[[nodiscard]] inline bool is_file_beside(std::string_view name) noexcept {
-    return !name.empty() && name != "." && name != ".." &&
-           name.find_first_of(std::string_view("/\\:\0", 4)) == std::string_view::npos;
-}
 
 class shard_index_listener final : public json_listener {
 public:
@@ -112,9 +106,10 @@ public:
         if (!is_in_map_) {
             return other("text");
         }
-        if (!is_file_beside(value)) {
-            why_ = fail(errc::name_invalid, "the index says that {} is in {}, which is no name of a file beside it",
-                        {in_quotes(name_), in_quotes(value)});
+        if (!is_path_below(value)) {
+            why_ =
+                fail(errc::name_invalid, "the index says that {} is in {}, which is no plain path of a file beside it",
+                     {in_quotes(name_), in_quotes(value)});
             return false;
         }
         pairs_.emplace_back(name_, value);
@@ -145,20 +140,16 @@ private:
     error why_{errc::json_malformed, {}};
 };
 
-/// Errors: file_not_found and its like, manifest_too_large, json_malformed, not_built_in, schema_type, schema_missing,
-/// duplicate_key, name_invalid.
-[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const file_path& path,
+/// Errors: manifest_too_large, json_malformed, not_built_in, schema_type, schema_missing, duplicate_key, name_invalid;
+/// what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source,
                                                                        const read_options& options) {
-    const result<std::shared_ptr<const byte_source>> source = open_source(path, io_mode::positional);
-    if (!source) {
-        return source.error();
-    }
-    const std::uint64_t size = (*source)->size();
+    const std::uint64_t size = source.size();
     if (size > options.max_manifest_bytes_) {
         return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed",
                     {size, options.max_manifest_bytes_});
     }
-    const result<byte_buffer> text = read_header(**source, 0, size);
+    const result<byte_buffer> text = read_header(source, 0, size);
     if (!text) {
         return text.error();
     }

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Files that a file says its data lies in. They must lie in its own folder, or below it, whatever the file says.
-//
-// A caller who opens a model means its folder to be read, and nothing else. So no name may lead out of it, and no
-// folder on the way may be a symbolic link. The file itself may be one, since the caches of model hubs are folders of
-// nothing but links, if it leads into the model's folder or into the one that the model itself lies in once its own
-// link is followed. A link to anywhere else, which an archive may bring along, would show as weights what the caller
-// alone may read.
+// Files that a file says its data lies in. They must lie in its own folder, or below it, whatever the file says: see
+// detail/os/beneath.hpp.
 #ifndef ZTENSOR_DETAIL_FOREIGN_SIBLING_FILES_HPP
 #define ZTENSOR_DETAIL_FOREIGN_SIBLING_FILES_HPP
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/zip_record.hpp>
-#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/beneath.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
-#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
 
@@ -23,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,11 +42,7 @@ public:
         if (const auto known = known_.find(location); known != known_.end()) {
             return known->second;
         }
-        if (result<void> valid = check(location); !valid) {
-            return std::move(valid).error();
-        }
-        result<std::shared_ptr<const byte_source>> source =
-            open_file_source(path_of(location), file_.options.mode_, operating_system_for_reading());
+        result<std::shared_ptr<const byte_source>> source = open(location);
         if (!source) {
             const error& why = source.error();
             return fail(why.code(), "data is said to lie in {}: {}", {in_quotes(location), why.sentence()})
@@ -68,56 +60,26 @@ public:
     }
 
 private:
-    [[nodiscard]] native_path path_of(std::string_view location) const {
-        return joined_path(directory_of(file_.path), file_path(std::string(location)).native());
-    }
-
-    [[nodiscard]] result<void> check(std::string_view location) const {
+    [[nodiscard]] result<std::shared_ptr<const byte_source>> open(std::string_view location) {
         if (file_.path.empty()) {
-            return fail(errc::name_invalid, "data is said to lie in {}, but what was opened lies in no folder",
-                        {in_quotes(location)});
+            return fail(errc::name_invalid, "what was opened lies in no folder");
         }
-        if (!is_plain_path(location) || location.find(':') != std::string_view::npos) { // of drives and streams
-            return fail(errc::name_invalid, "data is said to lie in {}, which is no plain path below the file's folder",
-                        {in_quotes(location)});
+        if (!is_path_below(location)) {
+            return fail(errc::name_invalid, "it is no plain path below the file's folder");
         }
-        for (std::size_t end = 0; end != std::string_view::npos;) {
-            end = location.find('/', end + 1);
-            const native_path step = path_of(location.substr(0, end));
-            const os_answer<native_path> reached = operating_system().resolve_links(step);
-            const bool is_link = reached.failure || reached.value != step;
-            const bool is_last = end == std::string_view::npos;
-            if (is_link && (reached.failure || !is_last || !is_at_home(directory_of(reached.value)))) {
-                return fail(errc::name_invalid,
-                            "data is said to lie in {}, which leads through a symbolic link to another folder",
-                            {in_quotes(location)});
+        if (!folder_) {
+            result<beneath_folder> folder = folder_beside(*file_.source, file_.path, file_.options);
+            if (!folder) {
+                return std::move(folder).error();
             }
+            folder_ = *std::move(folder);
         }
-        return {};
-    }
-
-    /// The folder that the model was found in, or the one that it lies in.
-    [[nodiscard]] bool is_at_home(const native_path& folder) const {
-        if (is_same_folder(folder, directory_of(file_.path))) {
-            return true;
-        }
-        const os_answer<native_path> model = operating_system().resolve_links(file_.path);
-        return !model.failure && is_same_folder(folder, directory_of(model.value));
-    }
-
-    /// Where the system does not number folders, by what they are called.
-    [[nodiscard]] static bool is_same_folder(const native_path& a, const native_path& b) {
-        const native_path here(1, native_path::value_type('.'));
-        const os_answer<file_status> of_a = operating_system().status(a.empty() ? here : a);
-        const os_answer<file_status> of_b = operating_system().status(b.empty() ? here : b);
-        if (of_a.failure || of_b.failure) {
-            return false;
-        }
-        return of_a.value.file_id != 0 ? of_a.value.is_same_file(of_b.value) : a == b;
+        return open_sibling(*folder_, file_path(location).native(), file_.options);
     }
 
     const foreign_file& file_;
     assembled_source& all_;
+    std::optional<beneath_folder> folder_; ///< once somebody asked
     std::map<std::string, sibling> known_;
 };
 

@@ -91,6 +91,12 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
     return true;
 }
 
+/// Likewise of a file, on every system: no drive of Windows, nor a stream of a file there.
+[[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
+    const std::string_view last = name.substr(name.find_last_of('/') + 1);
+    return is_plain_path(name) && !last.empty() && last != "." && name.find(':') == std::string_view::npos;
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -96,6 +96,30 @@ public:
     virtual bool has_lease(os_handle /*file*/) noexcept { return false; }
     virtual void end_lease(os_handle /*file*/) noexcept {}
 
+    // What beneath_folder asks, which opens files by names that other files give. Unless `follows_links` is set, a path
+    // is one name, and a symbolic link of that name is a failure.
+
+    /// A directory to look into: from `from` on, or where that is null from the current one, which is "". It need not
+    /// be readable. leave_directory() closes it.
+    virtual os_answer<os_directory> find_directory(const os_directory* /*from*/, const native_path& /*path*/,
+                                                   bool /*follows_links*/) {
+        return {{}, std::make_error_code(std::errc::operation_not_supported)};
+    }
+    virtual void leave_directory(const os_directory& /*directory*/) noexcept {}
+    /// Which one it is: `device` and `file_id`.
+    virtual os_answer<file_status> status_of(const os_directory& /*directory*/) {
+        return {{}, std::make_error_code(std::errc::operation_not_supported)};
+    }
+    /// As open_existing(), from the directory on.
+    virtual os_answer<os_handle> open_from(const os_directory& /*directory*/, const native_path& /*path*/,
+                                           bool /*follows_links*/) {
+        return {no_handle, std::make_error_code(std::errc::operation_not_supported)};
+    }
+    /// What the symbolic link of that name says. Fails for what is none.
+    virtual os_answer<native_path> link_target(const os_directory& /*directory*/, const native_path& /*name*/) {
+        return {{}, std::make_error_code(std::errc::operation_not_supported)};
+    }
+
 protected:
     // Never deleted through this class. Not virtual, so that the real calls need no destruction at exit: files in
     // static storage may be closed after it.

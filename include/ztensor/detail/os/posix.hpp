@@ -250,6 +250,33 @@ inline constexpr std::uint32_t permission_bits = 0777;
     return answer;
 }
 
+[[nodiscard]] ZTENSOR_COLD inline os_answer<os_handle>
+open_handle_in(const os_directory& directory, const native_path& name, int flags, std::uint32_t permissions = 0) {
+    os_answer<os_handle> answer;
+    do {
+        answer.value =
+            posix_open_at(directory.handle, name.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
+        answer.failure = failed_if(answer.value < 0);
+    } while (answer.failure == std::errc::interrupted);
+    return answer;
+}
+
+/// What a symbolic link says; invalid_argument for what is none.
+[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(int directory, const native_path& path) {
+    std::string target(256, '\0');
+    for (;;) {
+        const ::ssize_t length = ::readlinkat(directory, path.c_str(), target.data(), target.size());
+        if (length < 0) {
+            return {{}, last_error()};
+        }
+        if (static_cast<std::size_t>(length) < target.size()) {
+            target.resize(static_cast<std::size_t>(length));
+            return {target, {}};
+        }
+        target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
+    }
+}
+
 [[nodiscard]] inline file_status portable_status(const posix_status& found) noexcept {
     return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other,
             static_cast<std::uint64_t>(found.st_size),
@@ -349,6 +376,37 @@ public:
         static_cast<void>(::fcntl(file, F_SETLEASE, F_UNLCK));
     }
 #endif
+
+    ZTENSOR_COLD os_answer<os_directory> find_directory(const os_directory* from, const native_path& path,
+                                                        bool follows_links) override {
+#if defined(O_PATH)
+        constexpr int to_look_into = O_PATH | O_DIRECTORY;
+#else
+        constexpr int to_look_into = O_RDONLY | O_DIRECTORY;
+#endif
+        const os_directory start = from != nullptr ? *from : os_directory{AT_FDCWD, {}};
+        const os_answer<os_handle> found =
+            open_handle_in(start, path.empty() ? native_path(".") : path, to_look_into | no_link_unless(follows_links));
+        return {{found.value, joined_path(start.path, path)}, found.failure};
+    }
+    ZTENSOR_COLD void leave_directory(const os_directory& directory) noexcept override {
+        ::close(directory.handle);
+    }
+    ZTENSOR_COLD os_answer<file_status> status_of(const os_directory& directory) override {
+        return status(directory.handle);
+    }
+    ZTENSOR_COLD os_answer<os_handle> open_from(const os_directory& directory, const native_path& path,
+                                                bool follows_links) override {
+        return open_handle_in(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | no_link_unless(follows_links));
+    }
+    ZTENSOR_COLD os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {
+        return read_link(directory.handle, name);
+    }
+
+private:
+    [[nodiscard]] static int no_link_unless(bool follows_links) noexcept {
+        return follows_links ? 0 : O_NOFOLLOW;
+    }
 };
 
 } // namespace detail

@@ -20,17 +20,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-[[nodiscard]] ZTENSOR_COLD inline os_answer<os_handle>
-open_handle_in(const os_directory& directory, const native_path& name, int flags, std::uint32_t permissions = 0) {
-    os_answer<os_handle> answer;
-    do {
-        answer.value =
-            posix_open_at(directory.handle, name.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
-        answer.failure = failed_if(answer.value < 0);
-    } while (answer.failure == std::errc::interrupted);
-    return answer;
-}
-
 /// No link, no terminal, and without waiting on what is no file. Of a file that somebody reads under a lease
 /// (os_reading::take_lease) it waits until they are done, which takes moments.
 [[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
@@ -39,21 +28,6 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
     const os_answer<os_handle> opened = open_handle_in(directory, name, access | with_care | O_NONBLOCK);
     return opened.failure == std::errc::operation_would_block ? open_handle_in(directory, name, access | with_care)
                                                               : opened;
-}
-
-[[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(const native_path& path) {
-    std::string target(256, '\0');
-    for (;;) {
-        const ::ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
-        if (length < 0) {
-            return {{}, last_error()};
-        }
-        if (static_cast<std::size_t>(length) < target.size()) {
-            target.resize(static_cast<std::size_t>(length));
-            return {target, {}};
-        }
-        target.resize(2 * target.size()); // it filled the buffer, so it may have been cut
-    }
 }
 
 /// The real calls.
@@ -309,7 +283,7 @@ public:
         constexpr int most_links = 40; // as many as Linux follows
         native_path reached = path;
         for (int links = 0; links < most_links; ++links) {
-            const auto [target, failure] = read_link(reached);
+            const auto [target, failure] = read_link(AT_FDCWD, reached);
             if (failure == std::errc::invalid_argument || failure == std::errc::no_such_file_or_directory) {
                 return {reached, {}}; // not a link, or not there yet
             }

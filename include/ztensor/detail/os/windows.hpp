@@ -31,6 +31,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace ztensor {
@@ -200,6 +201,15 @@ inline void pause_thread(unsigned rounds) noexcept {
     return status;
 }
 
+/// Where an open file or directory is, once every link on the way to it is followed.
+[[nodiscard]] inline os_answer<native_path> final_path(os_handle file) {
+    std::wstring reached(32768, L'\0'); // the longest path there is
+    const DWORD length = ::GetFinalPathNameByHandleW(file, reached.data(), static_cast<DWORD>(reached.size()), 0);
+    const std::error_code unnamed = failed_if(length == 0 || length >= reached.size());
+    reached.resize(unnamed ? 0 : length);
+    return {native_path(reached), unnamed};
+}
+
 /// The real calls that read.
 template <class Calls>
 class system_reading : public Calls {
@@ -263,6 +273,75 @@ public:
     }
 
     void unmap(bytes_view mapped) noexcept override { ::UnmapViewOfFile(mapped.data()); }
+
+    // Win32 has no names relative to a handle. A directory stands for the path that it is found to have, and what is
+    // opened is looked at afterwards: it lies in that directory, or something on the way was a link.
+
+    os_answer<os_directory> find_directory(const os_directory* from, const native_path& path,
+                                           bool follows_links) override {
+        const native_path asked = path.empty() ? native_path(L".") : path;
+        // Of a path that is final, ".." can be taken away by its letters, and must be, since it begins with "\\?\".
+        const native_path where =
+            from != nullptr ? std::filesystem::path(joined_path(from->path, asked)).lexically_normal().native() : asked;
+        const os_handle found = ::CreateFileW(where.c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
+                                              OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+        if (found == INVALID_HANDLE_VALUE) {
+            return {{}, last_error()};
+        }
+        BY_HANDLE_FILE_INFORMATION what = {};
+        os_answer<native_path> place = final_path(found);
+        const bool is_known = ::GetFileInformationByHandle(found, &what) != 0;
+        ::CloseHandle(found);
+        if (!is_known || (what.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0) {
+            return {{}, std::make_error_code(std::errc::not_a_directory)};
+        }
+        if (!place.failure && !follows_links && (from == nullptr || directory_of(place.value) != from->path)) {
+            return {{}, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+        }
+        return {{no_handle, std::move(place.value)}, place.failure};
+    }
+    os_answer<file_status> status_of(const os_directory& directory) override {
+        const os_handle found = ::CreateFileW(directory.path.c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
+                                              OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+        if (found == INVALID_HANDLE_VALUE) {
+            return {{}, last_error()};
+        }
+        BY_HANDLE_FILE_INFORMATION what = {};
+        const std::error_code unknown = failed_if(!::GetFileInformationByHandle(found, &what));
+        ::CloseHandle(found);
+        return {portable_status(what), unknown};
+    }
+    os_answer<os_handle> open_from(const os_directory& directory, const native_path& path,
+                                   bool follows_links) override {
+        const os_answer<os_handle> opened = open_existing(joined_path(directory.path, path));
+        if (opened.failure || follows_links) {
+            return opened;
+        }
+        const os_answer<native_path> place = final_path(opened.value);
+        if (!place.failure && directory_of(place.value) == directory.path) {
+            return opened;
+        }
+        ::CloseHandle(opened.value);
+        return {no_handle, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+    }
+    /// All of the way, not only what the first link says.
+    os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {
+        const os_handle found =
+            ::CreateFileW(joined_path(directory.path, name).c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
+                          OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+        if (found == INVALID_HANDLE_VALUE) {
+            return {{}, last_error()};
+        }
+        os_answer<native_path> place = final_path(found);
+        ::CloseHandle(found);
+        if (!place.failure && directory_of(place.value) == directory.path) {
+            return {{}, std::make_error_code(std::errc::invalid_argument)};
+        }
+        return place;
+    }
+
+private:
+    static constexpr DWORD share_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 };
 
 } // namespace detail

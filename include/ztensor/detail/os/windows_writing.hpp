@@ -212,12 +212,9 @@ public:
         if (failure) {
             return {{}, failure};
         }
-        std::wstring reached(32768, L'\0'); // the longest path there is
-        const DWORD length = ::GetFinalPathNameByHandleW(file, reached.data(), static_cast<DWORD>(reached.size()), 0);
-        const std::error_code unnamed = failed_if(length == 0);
+        os_answer<native_path> reached = final_path(file);
         ::CloseHandle(file);
-        reached.resize(length);
-        return {native_path(reached), unnamed};
+        return reached;
     }
 
 private:

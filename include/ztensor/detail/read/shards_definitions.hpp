@@ -16,7 +16,7 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/shard_digest.hpp>
 #include <ztensor/detail/read/shard_taking.hpp>
-#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,7 +56,7 @@ class shard_finder {
 public:
     /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
     shard_finder(const opened_file& file, const native_path& root)
-        : file_(file), has_folder_(!root.empty()), folder_(directory_of(root)), stem_(file_name_of(root)) {
+        : file_(file), has_root_(!root.empty()), root_(root), stem_(file_name_of(root)) {
         const native_path ending = file_path(".zt").native();
         if (stem_.size() > ending.size() && stem_.compare(stem_.size() - ending.size(), ending.size(), ending) == 0) {
             stem_.resize(stem_.size() - ending.size());
@@ -63,11 +64,19 @@ public:
     }
 
     /// The root and its shards in one row. Errors: shard_missing, which names all that were not found; shard_mismatch,
-    /// if only others of their names were; what the system says.
+    /// if others of their names were; name_invalid, if these are links that lead out of the folder; what the system
+    /// says.
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
+        if (has_root_) {
+            result<beneath_folder> folder = folder_beside(*file_.source, root_, file_.options);
+            if (!folder) {
+                return std::move(folder).error();
+            }
+            folder_ = *std::move(folder);
+        }
         for (const shard_record& shard : file_.index.shards) {
-            std::shared_ptr<const byte_source> found = has_folder_ ? find(shard) : nullptr;
+            std::shared_ptr<const byte_source> found = folder_ ? find(shard) : nullptr;
             if (found == nullptr) { // its place in the row stays empty
                 found = std::make_shared<absent_shard>(shard.size_bytes);
             }
@@ -87,11 +96,11 @@ private:
         const digest_parts digest = parse_digest_2(digest_text);
         std::string reason = "is not there";
         native_path beside = stem_ + file_path("-" + std::string(name) + ".zt").native();
-        std::shared_ptr<const byte_source> found = open(joined_path(folder_, beside), shard, reason);
+        std::shared_ptr<const byte_source> found = open(beside, shard, reason);
         const std::string_view algorithm = digest_text.substr(0, digest_text.find(':'));
         if (found == nullptr && digest.algorithm != digest::none) { // whose name is one of ours
-            const native_path store = joined_path(joined_path(folder_, file_path("blobs").native()),
-                                                  file_path(std::string(algorithm)).native());
+            const native_path store =
+                joined_path(file_path("blobs").native(), file_path(std::string(algorithm)).native());
             std::string ignored;
             found = open(joined_path(store, file_path(std::string(digest.digits)).native()), shard, ignored);
         }
@@ -105,12 +114,13 @@ private:
     }
 
     /// The file, if it may be the shard: by its two ends and its size. What it holds is checked by verify().
-    [[nodiscard]] std::shared_ptr<const byte_source> open(const native_path& path, const shard_record& shard,
-                                                          std::string& reason) const {
-        result<std::shared_ptr<const byte_source>> opened =
-            open_file_source(path, file_.options.mode_, operating_system_for_reading());
+    [[nodiscard]] std::shared_ptr<const byte_source> open(const native_path& name, const shard_record& shard,
+                                                          std::string& reason) {
+        result<std::shared_ptr<const byte_source>> opened = open_sibling(*folder_, name, file_.options);
         if (!opened) {
-            reason = opened.error().code() == errc::file_not_found ? "is not there" : opened.error().sentence();
+            const bool is_absent = opened.error().code() == errc::file_not_found;
+            reason = is_absent ? "is not there" : "is not opened: " + opened.error().sentence();
+            leads_out_ = leads_out_ || opened.error().code() == errc::name_invalid;
             return nullptr;
         }
         const byte_source& source = **opened;
@@ -143,7 +153,7 @@ private:
             }
             std::string& known = digest.algorithm == digest::xxh3 ? each.xxh3 : each.sha256;
             std::string ignored;
-            std::shared_ptr<const byte_source> source = open(joined_path(folder_, each.name), shard, ignored);
+            std::shared_ptr<const byte_source> source = open(each.name, shard, ignored);
             if (source == nullptr) {
                 continue;
             }
@@ -162,7 +172,7 @@ private:
             return;
         }
         is_listed_ = true;
-        const result<directory> opened = directory::open(folder_, false);
+        const result<directory> opened = directory::open(folder_->path(), false);
         if (!opened) {
             return;
         }
@@ -191,8 +201,8 @@ private:
     }
 
     [[nodiscard]] error describe_missing() const {
-        return fail(has_others_ ? errc::shard_mismatch : errc::shard_missing,
-                    "{} of {} shards were not found beside the file: {}",
+        const errc other = leads_out_ ? errc::name_invalid : errc::shard_mismatch;
+        return fail(has_others_ ? other : errc::shard_missing, "{} of {} shards were not found beside the file: {}",
                     {missing_, file_.index.shards.size(), names_});
     }
 
@@ -204,12 +214,14 @@ private:
     };
 
     const opened_file& file_;
-    bool has_folder_;
-    native_path folder_;
+    bool has_root_;
+    native_path root_;
     native_path stem_; ///< of the root's name
+    std::optional<beneath_folder> folder_;
     std::vector<candidate> candidates_;
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
+    bool leads_out_ = false;  ///< among them links that are not followed
     std::size_t missing_ = 0;
     std::string names_;
 };

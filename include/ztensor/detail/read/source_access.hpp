@@ -37,6 +37,8 @@ struct source_access {
     [[nodiscard]] static bool is_mapped(const byte_source& source) noexcept {
         return source.size() != 0 && mapped_range(source, 0, 1);
     }
+    /// The file that all bytes lie in, at the same offsets; null if there is none.
+    [[nodiscard]] static const file* file_of(const byte_source& source) noexcept { return source.as_file(); }
     /// Read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
     /// Better read in one piece than in several.

@@ -163,19 +163,22 @@ private:
     bytes_view bytes_;
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-open_file_source(const native_path& path, io_mode mode, os_reading& os) {
-    result<file> opened = file::open(path, os);
-    if (!opened) {
-        return std::move(opened).error();
-    }
-    auto source = std::make_shared<file_source>(*std::move(opened), mode != io_mode::positional, path_text(path));
+/// An open file, reached as `mode` says. Errors: unmappable.
+[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, io_mode mode,
+                                                                                            const native_path& path) {
+    auto source = std::make_shared<file_source>(std::move(content), mode != io_mode::positional, path_text(path));
     if (mode == io_mode::mapped) {
         if (result<void> mapped = source->map(); !mapped) {
             return std::move(mapped).error();
         }
     }
     return source;
+}
+
+[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+open_file_source(const native_path& path, io_mode mode, os_reading& os) {
+    result<file> opened = file::open(path, os);
+    return opened ? source_of_file(*std::move(opened), mode, path) : std::move(opened).error();
 }
 
 /// The file at `path`, reached as `mode` says. io_mode::automatic falls back to positional reads for any reason that
