@@ -41,6 +41,19 @@ enum class io_mode : std::uint8_t {
     positional,
 };
 
+/// Where the data shards of a model of version 2 are looked for. SPEC.md section 13.9.
+enum class shard_lookup : std::uint8_t {
+    /// Nowhere: what lies in this file can be read, other data is errc::shard_missing when it is read.
+    none,
+    /// Beside the root by their names, `<stem>-<name>.zt` and `blobs/<algorithm>/<hex>`: a few looks for each shard,
+    /// and
+    /// no file is read to find one.
+    beside,
+    /// Then, for those that are not there, among all files of the folder that have their size, by what they hold: each
+    /// of these is read and hashed once, however large it is.
+    by_digest,
+};
+
 /// Options of reader::open and its siblings.
 struct read_options {
     io_mode mode_ = io_mode::automatic;
@@ -52,6 +65,7 @@ struct read_options {
     std::uint64_t max_decoded_bytes_ = std::uint64_t{1} << 35;
     bool allow_unclaimed_bytes_ = false;
     bool follow_links_ = false;
+    shard_lookup shards_ = shard_lookup::beside;
     result<void> (*strict_)(const detail::opened_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
@@ -77,6 +91,8 @@ struct read_options {
     /// Opens files of other formats in which bytes belong to no tensor, where their format forbids that: holes between
     /// the tensors of a safetensors file, and bytes behind the last one. Nobody reads such bytes.
     read_options& allow_unclaimed_bytes(bool value) noexcept { return allow_unclaimed_bytes_ = value, *this; }
+    /// Where reader::open() looks for shards; by their names beside the file unless told otherwise.
+    read_options& shards(shard_lookup value) noexcept { return shards_ = value, *this; }
     /// Follows every symbolic link in the folder of a model whose data lies in several files: shards, the files of a
     /// folder or of an index, external data of ONNX. Unless told otherwise such a file may be a link to another one in
     /// that folder, to one in the directory that the link of the file which was opened leads to, or to one in the

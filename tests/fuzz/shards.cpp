@@ -41,8 +41,9 @@ void fuzzing::try_input(ztensor::bytes_view input) {
     const work_file& folder = folder_of_shards();
     folder.write("model.zt", file_around_2(input, blobs_end));
     const std::filesystem::path root = folder.folder() / "model.zt";
-    const auto mapped = ztensor::reader::open(root, small_limits());
-    const auto positional = ztensor::reader::open(root, small_limits().mode(ztensor::io_mode::positional));
+    const auto mapped = ztensor::reader::open(root, small_limits().shards(ztensor::shard_lookup::by_digest));
+    const auto positional = ztensor::reader::open(
+        root, small_limits().shards(ztensor::shard_lookup::by_digest).mode(ztensor::io_mode::positional));
     require(mapped.has_value() == positional.has_value(), "a mapped model and one that is read open alike");
     if (!mapped) {
         require(!mapped.error().what().empty(), "a refusal says why");

@@ -5,12 +5,14 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
+#include "support/faulty_os.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/read/shards_definitions.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/ztensor.hpp>
 
@@ -306,20 +308,57 @@ TEST_CASE("of files of one size in the folder the digest tells which is the shar
     std::filesystem::create_directory(folder / "v");
     std::error_code ignored; // where links can't be made there is none
     std::filesystem::create_symlink("nowhere", folder / "link", ignored);
-    const auto from = reader::open(folder / "root");
+    const auto by_digest = ztensor::read_options().shards(ztensor::shard_lookup::by_digest);
+    const auto by_name = reader::open(folder / "root"); // which opens nothing else
+    REQUIRE(refusal(by_name) == errc::shard_missing);
+    CHECK(by_name.error().sentence().find("shard_lookup::by_digest") != std::string::npos);
+    const auto from = reader::open(folder / "root", by_digest);
     REQUIRE(outcome(from) == "ok");
     CHECK(from->read<std::uint8_t>("a").value() == std::vector<std::uint8_t>{'a'});
     CHECK(from->read<std::uint8_t>("b").value() == std::vector<std::uint8_t>{'b'});
     CHECK(from->verify());
 
     support::write_file(folder / "root-1.zt", other); // which has the name that nobody doubts before verifying
-    const reader with_other = reader::open(folder / "root").value();
+    const reader with_other = reader::open(folder / "root", by_digest).value();
     CHECK(refusal(with_other.verify()) == errc::shard_mismatch);
     std::filesystem::remove(folder / "root-1.zt");
     std::filesystem::remove(folder / "y");
     std::filesystem::create_directory(folder / "root-1.zt");
-    const auto without = reader::open(folder / "root");
+    const auto without = reader::open(folder / "root", by_digest);
     REQUIRE(refusal(without) == errc::shard_mismatch); // something is there
+}
+
+TEST_CASE("each file in the folder of shards is opened and read once, however many there are") {
+    using namespace built_2;
+    const auto calls_for = [](int count) {
+        const support::temp_dir folder;
+        file root;
+        for (int i = 0; i < count; ++i) { // all of one size, found in the worst order
+            const bytes shard = data_shard(std::to_string(1000 + i));
+            root.shard(std::to_string(i), shard, sha256_of(shard))
+                .add_in_shard(std::to_string(i), std::to_string(i), 1);
+            support::write_file(folder / ("other" + std::to_string(1000 - i)), shard);
+        }
+        support::write_file(folder / "root.zt", root.content());
+        ztensor::detail::opened_file opened;
+        opened.options.shards(ztensor::shard_lookup::by_digest);
+        opened.source = ztensor::detail::open_source(folder / "root.zt", ztensor::io_mode::positional).value();
+        opened.file_bytes = opened.source->size();
+        REQUIRE(ztensor::detail::open_container(opened));
+        support::faulty_os os;
+        {
+            const auto all = ztensor::detail::shard_finder(opened, (folder / "root.zt").native(), os).assemble();
+            REQUIRE(outcome(all) == "ok");
+        }
+        CHECK(os.open_handles == 0);
+        return std::pair(os.count("open_from"), os.count("read"));
+    };
+    const auto [opens, reads] = calls_for(20);
+    const auto [opens_of_more, reads_of_more] = calls_for(80);
+    CHECK(opens <= 20 * 4); // by two names, to be hashed, and to be used
+    CHECK(opens_of_more <= 80 * 4);
+    CHECK(reads <= 20 * 5); // both ends, twice, and all of it
+    CHECK(reads_of_more <= 80 * 5);
 }
 
 TEST_CASE("a file of a shard's name and size that is none of version 2 is not the shard") {

@@ -211,6 +211,8 @@ TEST_CASE("shards are found by name, by digest and by what they hold") {
          "blobs/" + ztensor::digest_text(ztensor::digest::sha256, support::to_vector(whole)).replace(6, 1, "/")}};
     for (const auto& [first, second] : places) {
         CAPTURE(first);
+        const bool has_name = first != "renamed";
+        const auto lookup = has_name ? ztensor::shard_lookup::beside : ztensor::shard_lookup::by_digest;
         const support::temp_dir folder;
         const auto put = [&](const std::string& name, const std::string& content) {
             std::filesystem::create_directories((folder / name).parent_path());
@@ -220,7 +222,10 @@ TEST_CASE("shards are found by name, by digest and by what they hold") {
         put(first, data);
         put(second, whole);
         for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
-            const reader file = reader::open(folder / "model.zt", ztensor::read_options().mode(mode)).value();
+            const auto options = ztensor::read_options().mode(mode);
+            CHECK(support::outcome(reader::open(folder / "model.zt", options)) == (has_name ? "ok" : "shard_missing"));
+            const reader file =
+                reader::open(folder / "model.zt", ztensor::read_options(options).shards(lookup)).value();
             CHECK(file.read_rows<std::uint8_t>("a", 1, 2).value().front() == 100);
             CHECK(file.read<std::uint8_t>("b").value() == std::vector<std::uint8_t>(5000, 'x'));
             CHECK(file.find("a").value().data().value().shard() == "00001");
@@ -262,6 +267,11 @@ TEST_CASE("shards that are missing are all named, and others than the root means
     const reader padded = reader::open(folder / "model.zt").value(); // the digest, which only verifying looks at
     CHECK(padded.read<std::uint8_t>("a").value().size() == 6000);
     CHECK(refusal(padded.verify()) == errc::shard_mismatch);
+
+    const auto nowhere = ztensor::read_options().shards(ztensor::shard_lookup::none);
+    const reader unasked = reader::open(folder / "model.zt", nowhere).value();
+    CHECK(refusal(unasked.read<std::uint8_t>("a")) == errc::shard_missing);
+    CHECK(unasked.read<std::uint8_t>("c").value().size() == 8);
 
     const reader alone = reader::from_bytes(support::to_vector(root)).value();
     CHECK(refusal(alone.read<std::uint8_t>("a")) == errc::shard_missing);

@@ -7,7 +7,6 @@
 
 #include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -23,8 +22,10 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +56,8 @@ private:
 class shard_finder {
 public:
     /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
-    shard_finder(const opened_file& file, const native_path& root)
-        : file_(file), has_root_(!root.empty()), root_(root), stem_(file_name_of(root)) {
+    shard_finder(const opened_file& file, const native_path& root, os_reading& os = operating_system_for_reading())
+        : file_(file), os_(os), has_root_(!root.empty()), root_(root), stem_(file_name_of(root)) {
         const native_path ending = file_path(".zt").native();
         if (stem_.size() > ending.size() && stem_.compare(stem_.size() - ending.size(), ending.size(), ending) == 0) {
             stem_.resize(stem_.size() - ending.size());
@@ -68,8 +69,8 @@ public:
     /// says.
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
-        if (has_root_) {
-            result<beneath_folder> folder = folder_beside(*file_.source, root_, file_.options);
+        if (has_root_ && file_.options.shards_ != shard_lookup::none) {
+            result<beneath_folder> folder = folder_beside(*file_.source, root_, file_.options, os_);
             if (!folder) {
                 return std::move(folder).error();
             }
@@ -89,7 +90,7 @@ public:
     }
 
 private:
-    /// By name, by digest in a store, by size and digest among all files of the folder; null if it is nowhere.
+    /// By name, by digest in a store, and if that is asked for by what it holds; null if it is nowhere.
     [[nodiscard]] std::shared_ptr<const byte_source> find(const shard_record& shard) {
         const std::string_view name = file_.index.text(shard.name);
         const std::string_view digest_text = file_.index.text(shard.digest_text);
@@ -104,8 +105,8 @@ private:
             std::string ignored;
             found = open(joined_path(store, file_path(std::string(digest.digits)).native()), shard, ignored);
         }
-        if (found == nullptr) {
-            found = find_by_identity(shard, digest);
+        if (found == nullptr && digest.algorithm != digest::none && file_.options.shards_ == shard_lookup::by_digest) {
+            found = find_by_content(shard, digest);
         }
         if (found == nullptr) {
             note_missing(shard, reason);
@@ -140,54 +141,68 @@ private:
         return *std::move(opened);
     }
 
-    /// Each file of the folder is hashed at most once for each algorithm.
-    [[nodiscard]] std::shared_ptr<const byte_source> find_by_identity(const shard_record& shard,
-                                                                      const digest_parts& digest) {
-        if (digest.algorithm == digest::none) {
-            return nullptr;
-        }
-        list_folder();
-        for (candidate& each : candidates_) {
-            if (each.size_bytes != shard.size_bytes) {
-                continue;
-            }
-            std::string& known = digest.algorithm == digest::xxh3 ? each.xxh3 : each.sha256;
+    /// Files of the folder of one size, of which some are hashed by one algorithm.
+    struct candidates {
+        std::vector<native_path> names;           ///< in their order
+        std::size_t next = 0;                     ///< of those that are not hashed yet
+        std::map<std::string, native_path> known; ///< by the digits of their digests
+    };
+
+    /// Each file of the folder is read at most once for each algorithm, and opened once more if it is the shard.
+    [[nodiscard]] std::shared_ptr<const byte_source> find_by_content(const shard_record& shard,
+                                                                     const digest_parts& digest) {
+        candidates& those = candidates_of(shard.size_bytes, digest.algorithm);
+        const std::string wanted(digest.digits);
+        for (; those.known.count(wanted) == 0 && those.next != those.names.size(); ++those.next) {
+            const native_path& name = those.names[those.next];
             std::string ignored;
-            std::shared_ptr<const byte_source> source = open(each.name, shard, ignored);
+            const std::shared_ptr<const byte_source> source = open(name, shard, ignored);
             if (source == nullptr) {
                 continue;
             }
-            if (known.empty()) {
-                known = digest_of_range(*source, 0, source->size(), digest.algorithm).value_or("unreadable");
-            }
-            if (same_digest(parse_digest_2(known), digest)) {
-                return source;
+            const result<std::string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
+            if (text) {
+                those.known.emplace(parse_digest_2(*text).digits, name);
             }
         }
-        return nullptr;
+        const auto found = those.known.find(wanted);
+        std::string ignored;
+        return found != those.known.end() ? open(found->second, shard, ignored) : nullptr;
     }
 
+    [[nodiscard]] candidates& candidates_of(std::uint64_t size_bytes, digest algorithm) {
+        list_folder();
+        candidates& those = candidates_[{size_bytes, algorithm}];
+        if (those.names.empty()) {
+            const auto same =
+                std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
+                                 [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
+            for (auto each = same.first; each != same.second; ++each) {
+                those.names.push_back(each->name);
+            }
+        }
+        return those;
+    }
+
+    /// Each name in the folder is looked at once.
     void list_folder() {
-        if (is_listed_) {
+        if (std::exchange(is_listed_, true)) {
             return;
         }
-        is_listed_ = true;
         const result<directory> opened = directory::open(folder_->path(), false);
         if (!opened) {
             return;
         }
-        const os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
-        std::vector<std::uint32_t> in_order;
-        for (std::uint32_t i = 0; i < names.value.size(); ++i) {
-            in_order.push_back(i);
-        }
-        sort_positions(in_order, [&](std::uint32_t a, std::uint32_t b) { return names.value[a] < names.value[b]; });
-        for (const std::uint32_t i : in_order) {
-            const result<file_status> status = opened->status(names.value[i]);
+        os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+        for (native_path& name : names.value) {
+            const result<file_status> status = opened->status(name);
             if (status && status->kind == file_kind::regular) {
-                candidates_.push_back({names.value[i], status->size_bytes, {}, {}});
+                files_.push_back({status->size_bytes, std::move(name)});
             }
         }
+        std::sort(files_.begin(), files_.end(), [](const listed_file& a, const listed_file& b) {
+            return a.size_bytes != b.size_bytes ? a.size_bytes < b.size_bytes : a.name < b.name;
+        });
     }
 
     void note_missing(const shard_record& shard, std::string_view reason) {
@@ -202,23 +217,28 @@ private:
 
     [[nodiscard]] error describe_missing() const {
         const errc other = leads_out_ ? errc::name_invalid : errc::shard_mismatch;
-        return fail(has_others_ ? other : errc::shard_missing, "{} of {} shards were not found beside the file: {}",
-                    {missing_, file_.index.shards.size(), names_});
+        const bool may_look_further = !leads_out_ && file_.options.shards_ == shard_lookup::beside;
+        return fail(has_others_ ? other : errc::shard_missing, "{} of {} shards were not found beside the file: {}{}",
+                    {missing_, file_.index.shards.size(), names_,
+                     may_look_further
+                         ? ". If they have other names there, read_options::shards(shard_lookup::by_digest) "
+                           "finds them by what they hold"
+                         : ""});
     }
 
-    struct candidate {
-        native_path name;
+    struct listed_file {
         std::uint64_t size_bytes;
-        std::string xxh3; ///< "" before anybody asked
-        std::string sha256;
+        native_path name;
     };
 
     const opened_file& file_;
+    os_reading& os_;
     bool has_root_;
     native_path root_;
     native_path stem_; ///< of the root's name
     std::optional<beneath_folder> folder_;
-    std::vector<candidate> candidates_;
+    std::vector<listed_file> files_; ///< of the folder, by their size and name
+    std::map<std::pair<std::uint64_t, digest>, candidates> candidates_;
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
     bool leads_out_ = false;  ///< among them links that are not followed
