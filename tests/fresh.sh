@@ -91,6 +91,7 @@ unpack() { # BASE FOLDER USER
     if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
         mkdir -p "$root/etc/ssl/certs"
         cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+        cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" # which the package of that name goes through
     fi
     if [[ $3 != root ]]; then
         chroot "$root" useradd --create-home --shell /bin/bash "$3"
