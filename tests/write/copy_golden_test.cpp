@@ -135,7 +135,7 @@ bool is_expressible(const json& object, format_version target) {
         const std::string type = component.value("type", "");
         const bool has_word_in_1_1 =
             type == "f8_e4m3fn" || type == "f8_e5m2" || type == "complex64" || type == "complex128";
-        const bool says_nothing = type.empty() || type == component.at("dtype");
+        const bool says_nothing = type.empty() || type == component.at("dtype").get<std::string>();
         if (!says_nothing && (target == format_version::v0_1 || (target == format_version::v1_1 && !has_word_in_1_1))) {
             return false;
         }
@@ -162,7 +162,8 @@ void check_component(const component_view& component, const json& described) {
     CHECK(std::string(component.dtype_name()) == described.at("dtype").get<std::string>());
     CHECK(std::string(component.encoding_name()) == described.at("encoding").get<std::string>());
     const std::string type = described.value("type", "");
-    CHECK((component.type() == type || type == described.at("dtype"))); // a type that says nothing may be left out
+    CHECK((component.type() == type ||
+           type == described.at("dtype").get<std::string>())); // a type that says nothing may be left out
     check_digest(component, described);
     if (!component.encoding()) {
         CHECK(sha256(component.bytes().value()) == described.at("stored_sha256").get<std::string>());
