@@ -9,6 +9,7 @@
 #error "Define ZTENSOR_COMPILED in every file that uses ztensor, and include <ztensor/compiled.hpp> in one of them"
 #endif
 
+#include <ztensor/detail/core/error_code_definitions.hpp>
 #include <ztensor/detail/core/error_definitions.hpp>
 #include <ztensor/detail/core/exception_definitions.hpp>
 #include <ztensor/detail/core/shape_definitions.hpp>

@@ -48,11 +48,10 @@ private:
     }
 };
 
-/// The category of errc for std::error_code.
-[[nodiscard]] inline const std::error_category& category() noexcept {
-    static const errc_category only;
-    return only;
-}
+/// The category of errc for std::error_code, the only object of its class: codes compare equal if its address is the
+/// same. So it is the compiled library's, where the modules of a program share one; header-only, modules that hide
+/// their symbols have one each.
+[[nodiscard]] const std::error_category& category() noexcept;
 
 /// The code as one of the standard library.
 [[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
@@ -65,5 +64,9 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/core/error_code_definitions.hpp>
+#endif
 
 #endif

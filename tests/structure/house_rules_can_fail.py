@@ -147,6 +147,7 @@ class RulesCanFail(unittest.TestCase):
                      "#include <sys/mman.h>\n", "#include <stdint.h>\n", '#include "ztensor/error.hpp"\n',
                      "auto x = reinterpret_cast<char*>(p);\n", "ZSTD_decompress();\n", "nlohmann::json x;\n"):
             self.assertTrue(self.problems("foreign", {"reader.hpp": body}), body)
+        self.assertTrue(self.problems("foreign", {"detail/os/threads.hpp": "static thread_local int mine;\n"}))
         for room in ("detail/os/posix.hpp", "detail/codec/crc32c.hpp", "detail/core/cast.hpp", "detail/read/zstd.hpp"):
             self.assertTrue(self.problems("foreign", {room: "#include <zstd.h>\n"}), room)
         self.assertTrue(self.problems("foreign", {"detail/codec/zstd.hpp": "#include <immintrin.h>\n"}))

@@ -161,7 +161,9 @@ TEST_CASE("encoders are kept from blob to blob, and a blob that failed spoils no
 }
 
 TEST_CASE("a thread keeps an encoder from writer to writer, unless it takes much memory") {
-    const auto kept = [] { return ztensor::detail::kept_encoder::of_this_thread().context; };
+    const auto kept = [] {
+        return ztensor::detail::this_thread().kept[static_cast<std::size_t>(ztensor::detail::kept_kind::zstd_encoder)].object;
+    };
     const byte_vector content = halves(3000);
     const auto write = [&](writer& out, int level) {
         out.add_bytes(std::to_string(level), {content.size()}, dtype::u8, content, store().zstd(level)).value();

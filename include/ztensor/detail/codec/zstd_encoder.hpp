@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -33,29 +34,6 @@ namespace detail {
     return ZSTD_compressBound(content_bytes);
 }
 
-/// What this thread keeps for its next encoder; null while one has it, and before the first.
-struct kept_encoder {
-    ZSTD_CCtx* context = nullptr;
-
-    kept_encoder() noexcept = default;
-    kept_encoder(const kept_encoder&) = delete;
-    kept_encoder& operator=(const kept_encoder&) = delete;
-    ~kept_encoder() {
-        ZSTD_freeCCtx(context);
-        is_gone() = true;
-    }
-
-    [[nodiscard]] static kept_encoder& of_this_thread() noexcept {
-        static thread_local kept_encoder mine;
-        return mine;
-    }
-    /// Writers may live until the very end of their thread.
-    [[nodiscard]] static bool& is_gone() noexcept {
-        static thread_local bool gone = false;
-        return gone;
-    }
-};
-
 /// Compresses frame after frame with one context, which making anew would cost 2.5x the encoding of 1 KiB: so a thread
 /// keeps one from writer to writer. One thread at a time uses an encoder.
 class zstd_encoder {
@@ -67,16 +45,18 @@ public:
         if (context_ == nullptr) {
             return;
         }
-        if (!kept_encoder::is_gone() && ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
-            swap_with_kept();
+        const kept_object mine = {context_, 0, [](void* context) { ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(context)); }};
+        if (ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
+            keep(kept_kind::zstd_encoder, mine);
+        } else {
+            mine.destroy(mine.object);
         }
-        ZSTD_freeCCtx(context_);
     }
 
     /// Before the first frame; does nothing after that. False where memory runs out.
     [[nodiscard]] bool start() noexcept {
-        if (context_ == nullptr && !kept_encoder::is_gone()) {
-            swap_with_kept();
+        if (context_ == nullptr) {
+            context_ = static_cast<ZSTD_CCtx*>(take_kept(kept_kind::zstd_encoder).object);
         }
         context_ = context_ != nullptr ? context_ : ZSTD_createCCtx();
         return context_ != nullptr;
@@ -110,8 +90,6 @@ public:
 
 private:
     static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
-
-    void swap_with_kept() noexcept { std::swap(context_, kept_encoder::of_this_thread().context); }
 
     ZSTD_CCtx* context_ = nullptr;
 };

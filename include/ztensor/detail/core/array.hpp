@@ -46,6 +46,18 @@ public:
         return data_ != nullptr;
     }
 
+    /// The memory itself, which `::operator delete` frees, and a buffer of such memory.
+    [[nodiscard]] void* release() noexcept {
+        size_ = 0;
+        return std::exchange(data_, nullptr);
+    }
+    [[nodiscard]] static byte_buffer adopt(void* memory, std::size_t size) noexcept {
+        byte_buffer made;
+        made.data_ = memory;
+        made.size_ = size;
+        return made;
+    }
+
     [[nodiscard]] bool is_allocated() const noexcept { return data_ != nullptr; }
     [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_CORE_ERROR_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CORE_ERROR_DEFINITIONS_HPP
 
+#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/error.hpp>
 
@@ -40,9 +41,9 @@ struct error_details {
 
 /// Takes no memory: text so short stands in the strings themselves. Owned by itself too, so that nobody deletes it.
 [[nodiscard]] ZTENSOR_COLD inline error_details* memory_ran_out() noexcept {
-    static error_details told(errc::out_of_memory, "memory ran out");
-    ++told.owners;
-    return &told;
+    static never_destroyed<error_details> told(errc::out_of_memory, "memory ran out");
+    ++told.get().owners;
+    return &told.get();
 }
 
 [[nodiscard]] ZTENSOR_COLD inline std::string compose(const error_details& d) {

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_READER_SET_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/foreign/opened_set.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/reader_set.hpp>
@@ -18,25 +19,16 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What a set of no files looks at. Never destroyed, as no_file.
-union no_files {
-    opened_set opened;
-
-    no_files() : opened() {}
-    no_files(const no_files&) = delete;
-    no_files& operator=(const no_files&) = delete;
-    ~no_files() {}
-
-    [[nodiscard]] static const opened_set& get() {
-        static const no_files none;
-        return none.opened;
-    }
-};
+/// What a set of no files looks at.
+[[nodiscard]] inline const opened_set& no_files() {
+    static const never_destroyed<opened_set> none;
+    return none.get();
+}
 
 } // namespace detail
 
 ZTENSOR_COLD ZTENSOR_INLINE reader_set::reader_set() noexcept
-    : set_(std::shared_ptr<void>(), &detail::no_files::get()) {
+    : set_(std::shared_ptr<void>(), &detail::no_files()) {
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::open(const file_path& path, const read_options& options) {

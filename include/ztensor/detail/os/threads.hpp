@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_OS_THREADS_HPP
 
 #include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>
@@ -18,12 +19,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// Somewhere that is each thread's own.
-[[nodiscard]] inline const void* thread_mark() noexcept {
-    thread_local const char mark = 0;
-    return &mark;
-}
 
 /// What several threads do at once: each calls `take_turns(context)`, which throws nothing, and returns when there is
 /// nothing left to begin.
@@ -128,12 +123,6 @@ private:
     std::atomic<bool> is_taken_{false};
     std::exception_ptr kept_;
 };
-
-/// True on a thread that works for a call already, and so on all threads of a crew.
-[[nodiscard]] inline bool& is_at_work() noexcept {
-    static thread_local bool mine = false;
-    return mine;
-}
 
 /// The calling thread is at work as long as it lives.
 class at_work {

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -66,21 +67,16 @@ inline void count_state(verification& answer, const component_view& component, d
     return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
 }
 
-/// What a reader of no file looks at. Never destroyed: readers of static lifetime may look at it late.
-union no_file {
+/// What a reader of no file looks at.
+struct no_file {
+    memory_source nothing{bytes_view()};
     opened_file opened;
 
-    no_file() : opened() {
-        static const memory_source nothing{bytes_view()};
-        opened.source = std::shared_ptr<const byte_source>(std::shared_ptr<void>(), &nothing);
-    }
-    no_file(const no_file&) = delete;
-    no_file& operator=(const no_file&) = delete;
-    ~no_file() {}
+    no_file() { opened.source = std::shared_ptr<const byte_source>(std::shared_ptr<void>(), &nothing); }
 
     [[nodiscard]] static const opened_file& get() {
-        static const no_file none;
-        return none.opened;
+        static const never_destroyed<no_file> none;
+        return none.get().opened;
     }
 };
 

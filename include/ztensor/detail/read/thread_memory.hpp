@@ -6,11 +6,13 @@
 
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace ztensor {
@@ -18,15 +20,17 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// Bytes that the thread keeps for the next who asks, up to 2 MiB of them: untouched pages cost more than decoding what
-/// goes there. Who asks while they are lent, as a source that reads another container does, gets others.
+/// goes there. Who asks while they are lent, as a source that reads another container does, gets others; and so does
+/// who asks at the very end of a thread, where nothing is kept.
 class thread_memory {
 public:
-    thread_memory() noexcept : bytes_(std::move(kept())) {}
+    thread_memory() noexcept : bytes_(kept()) {}
     thread_memory(const thread_memory&) = delete;
     thread_memory& operator=(const thread_memory&) = delete;
     ZTENSOR_COLD ~thread_memory() {
-        if (bytes_.size() <= most_kept_bytes && bytes_.size() > kept().size()) {
-            kept() = std::move(bytes_);
+        const std::size_t size = bytes_.size();
+        if (size <= most_kept_bytes && size > this_thread().kept[static_cast<std::size_t>(kept_kind::memory)].size) {
+            keep(kept_kind::memory, {bytes_.release(), size, [](void* memory) { ::operator delete(memory); }});
         }
     }
 
@@ -53,9 +57,9 @@ private:
     static constexpr std::size_t smallest_bytes = std::size_t{64} << 10;
     static constexpr std::size_t most_kept_bytes = std::size_t{2} << 20;
 
-    [[nodiscard]] static byte_buffer& kept() noexcept {
-        static thread_local byte_buffer mine;
-        return mine;
+    [[nodiscard]] static byte_buffer kept() noexcept {
+        const kept_object memory = take_kept(kept_kind::memory);
+        return byte_buffer::adopt(memory.object, memory.size);
     }
 
     byte_buffer bytes_;
