@@ -66,6 +66,11 @@ private:
     /// The library's own: the file that all bytes lie in, at the same offsets. Null for others.
     [[nodiscard]] virtual const detail::file* as_file() const noexcept { return nullptr; }
 
+    /// The library's own: which file it reads, where as_file() gives none because it is not always open.
+    [[nodiscard]] virtual bool identify(std::uint64_t& /*device*/, std::uint64_t& /*file_id*/) const noexcept {
+        return false;
+    }
+
     // The library's own sources that are put together from others answer these for each range by itself.
 
     /// The range where it lies in memory, or nothing; with `must_stay` only if what is looked at there twice is the

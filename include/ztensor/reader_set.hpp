@@ -33,8 +33,10 @@ namespace detail {
 struct opened_set;
 } // namespace detail
 
-/// Open files whose objects have names of their own, together. A handle like reader: copies are cheap, and what it
-/// hands out lives as long as any copy of it. Every member may be called from many threads at once.
+/// Open files whose objects have names of their own, together. There may be more of them than a process can hold open:
+/// beyond 32 they are opened when they are read, and are errc::file_changed if they are other files by then. A handle
+/// like reader: copies are cheap, and what it hands out lives as long as any copy of it. Every member may be called
+/// from many threads at once.
 class reader_set {
 public:
     /// Of no files, until an open set is assigned.

@@ -3,6 +3,7 @@
 // Sets of files: one namespace over shards, and everything that is wrong with them at once.
 #include "foreign/foreign_files.hpp"
 #include "support/catch.hpp"
+#include "support/few_handles.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
@@ -10,6 +11,7 @@
 #include <ztensor/reader_set.hpp>
 #include <ztensor/writer.hpp>
 
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -289,6 +291,50 @@ TEST_CASE("a model in Hugging Face's cache, a folder of links, opens as folder a
     REQUIRE(support::outcome(by_folder) == "ok");
     CHECK(by_folder->find("b")->read<float>().value() == std::vector<float>{3});
     CHECK(names_in(reader_set::open(snapshot / "model.safetensors.index.json").value()) == "ab");
+}
+
+TEST_CASE("sets of more files than a process may have open are opened and read, by index, folder and list") {
+    constexpr int count = 300;
+    const support::temp_dir folder;
+    std::string map;
+    std::vector<std::string> paths;
+    for (int i = 0; i < count; ++i) {
+        const std::string name = std::to_string(i);
+        paths.push_back((folder / (name + ".safetensors")).string());
+        support::write_file(paths.back(), support::safetensors_file({{name, {static_cast<float>(i)}}}));
+        map += (i == 0 ? "" : ", ") + ("\"" + name + "\": \"" + name + ".safetensors\"");
+    }
+    const support::few_handles limit(64);
+    const auto check = [&](const ztensor::result<reader_set>& set) {
+        REQUIRE(support::outcome(set) == "ok");
+        REQUIRE(set->size() == count);
+        std::vector<std::vector<float>> loaded(count, std::vector<float>(1));
+        ztensor::set_plan plan(*set);
+        std::vector<ztensor::bytes_view> views;
+        for (int i = 0; i < count; ++i) {
+            const std::string name = std::to_string(i);
+            CHECK(set->find(name)->read<float>().value() == std::vector<float>{static_cast<float>(i)});
+            plan.add(name, loaded[static_cast<std::size_t>(i)]);
+            views.push_back(set->find(name)->data()->bytes().value());
+        }
+        CHECK(support::outcome(plan.run(ztensor::load_options().threads(4))) == "ok");
+        for (int i = 0; i < count; ++i) {
+            CHECK(loaded[static_cast<std::size_t>(i)].front() == static_cast<float>(i));
+            float viewed = -1;
+            REQUIRE(views[static_cast<std::size_t>(i)].size() == sizeof viewed);
+            std::memcpy(&viewed, views[static_cast<std::size_t>(i)].data(), sizeof viewed);
+            CHECK(viewed == static_cast<float>(i));
+        }
+    };
+    check(reader_set::open(folder.path()));
+    check(reader_set::open(paths));
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    const auto relative = reader_set::open(".");
+    std::filesystem::current_path(before);
+    check(relative); // whatever becomes of the current directory
+    support::write_file(folder / "model.index.json", index_of(map));
+    check(reader_set::open(folder / "model.index.json"));
 }
 
 #if defined(__linux__)

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/faulty_os.hpp"
+#include "support/few_handles.hpp"
 #include "support/openings.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
@@ -16,11 +17,14 @@
 #include <ztensor/digest.hpp>
 #include <ztensor/ztensor.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -126,6 +130,18 @@ bytes data_shard(const bytes& blob) {
 }
 std::string sha256_of(const bytes& content) {
     return ztensor::digest_text(ztensor::digest::sha256, support::to_vector(content));
+}
+
+/// "root.zt" with objects "0", "1", ... of the texts "1000", "1001", ..., each in a shard of its own beside it.
+void write_shards(const support::temp_dir& folder, int count) {
+    file root;
+    for (int i = 0; i < count; ++i) {
+        const std::string name = std::to_string(i);
+        const bytes shard = data_shard(std::to_string(1000 + i));
+        root.shard(name, shard, sha256_of(shard)).add_in_shard(name, name, 4);
+        support::write_file(folder / ("root-" + name + ".zt"), shard);
+    }
+    support::write_file(folder / "root.zt", root.content());
 }
 
 } // namespace built_2
@@ -359,6 +375,89 @@ TEST_CASE("each file in the folder of shards is opened and read once, however ma
     CHECK(opens_of_more <= 80 * 4);
     CHECK(reads <= 20 * 5); // both ends, twice, and all of it
     CHECK(reads_of_more <= 80 * 5);
+}
+
+TEST_CASE("a model of more shards than a process may have files open is read, viewed and verified by several threads") {
+    using namespace built_2;
+    constexpr int count = 300;
+    const support::temp_dir folder;
+    write_shards(folder, count);
+    const support::few_handles limit(64);
+    for (const auto mode : {ztensor::io_mode::automatic, ztensor::io_mode::mapped, ztensor::io_mode::positional}) {
+        CAPTURE(static_cast<int>(mode));
+        const auto from = reader::open(folder / "root.zt", ztensor::read_options().mode(mode));
+        REQUIRE(outcome(from) == "ok");
+        std::vector<std::vector<std::uint8_t>> loaded(count, std::vector<std::uint8_t>(4));
+        ztensor::load_plan plan(*from);
+        for (int i = 0; i < count; ++i) {
+            plan.add(std::to_string(i), loaded[static_cast<std::size_t>(i)]);
+        }
+        CHECK(outcome(plan.run(ztensor::load_options().threads(4))) == "ok");
+        std::atomic<int> right{0};
+        const auto read_all = [&](int first) {
+            for (int i = 0; i < count; ++i) {
+                const int at = (first + i * 7) % count;
+                const auto read = from->read<std::uint8_t>(std::to_string(at));
+                right += read && std::string(read->begin(), read->end()) == std::to_string(1000 + at) ? 1 : 0;
+            }
+        };
+        std::vector<std::thread> threads;
+        for (const int first : {0, 100, 200}) {
+            threads.emplace_back(read_all, first);
+        }
+        for (std::thread& each : threads) {
+            each.join();
+        }
+        CHECK(right == 3 * count);
+        CHECK(outcome(from->verify(4)) == "ok");
+        std::vector<ztensor::span<const std::uint8_t>> views;
+        for (int i = 0; i < count; ++i) {
+            const std::vector<std::uint8_t>& each = loaded[static_cast<std::size_t>(i)];
+            CHECK(std::string(each.begin(), each.end()) == std::to_string(1000 + i));
+            if (from->is_mapped()) {
+                views.push_back(from->view<std::uint8_t>(std::to_string(i)).value());
+            }
+        }
+        for (std::size_t i = 0; i < views.size(); ++i) { // long after the handles are closed
+            CHECK(std::string(views[i].begin(), views[i].end()) == std::to_string(1000 + i));
+        }
+    }
+}
+
+TEST_CASE("shards that are changed or replaced while the model is open are not read where they are opened again") {
+    using namespace built_2;
+    constexpr int count = 60; // so that the last ones are not held open
+    const support::temp_dir folder;
+    write_shards(folder, count);
+    const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+    for (int i = 0; i < count; ++i) {
+        std::filesystem::last_write_time(folder / ("root-" + std::to_string(i) + ".zt"), long_ago);
+    }
+    const auto options = ztensor::read_options().mode(ztensor::io_mode::positional).verify_digests(false);
+    const reader from = reader::open(folder / "root.zt", options).value();
+    const auto read = [&](int i) { return from.read<std::uint8_t>(std::to_string(i)); };
+    const auto read_others = [&] { // so that the handles of these are closed
+        for (int i = 48; i < count; ++i) {
+            REQUIRE(outcome(read(i)) == "ok");
+        }
+    };
+    const std::filesystem::path shard = folder / "root-45.zt", elsewhere = folder / "elsewhere";
+    REQUIRE(outcome(read(45)) == "ok");
+    read_others();
+    std::filesystem::rename(shard, elsewhere);
+    CHECK(refusal(read(45)) == errc::file_changed); // it is not there
+    support::write_file(shard, data_shard("9999"));
+    std::filesystem::last_write_time(shard, long_ago);
+    CHECK(refusal(read(45)) == errc::file_changed); // another file of that size and time
+    std::filesystem::remove(shard);
+    std::filesystem::rename(elsewhere, shard);
+    CHECK(outcome(read(45)) == "ok"); // it is back
+    read_others();
+    support::write_file(shard, data_shard("9999")); // the same file, written to
+    CHECK(refusal(read(45)) == errc::file_changed);
+    support::write_file(folder / "root-44.zt", "");
+    CHECK(refusal(read(44)) == errc::file_changed);
+    CHECK(outcome(read(0)) == "ok");
 }
 
 TEST_CASE("a file of a shard's name and size that is none of version 2 is not the shard") {

@@ -181,13 +181,22 @@ join_unindexed(std::shared_ptr<opened_set> set, set_problems& problems) {
     return std::shared_ptr<const opened_set>(std::move(set));
 }
 
+[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+open_one_of_many(const native_path& path, const read_options& options) {
+    result<file> opened = file::open(path);
+    return opened ? source_of_sibling(*std::move(opened), options, path) : std::move(opened).error();
+}
+
 /// Files that the caller named.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>>
 open_named(const std::vector<native_path>& paths, const read_options& options) {
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& path : paths) {
-        take_shard(ztensor::open_any(file_path(path), options), *set, problems);
+        result<std::shared_ptr<const byte_source>> source = open_one_of_many(path, options);
+        take_shard(source ? open_any({*std::move(source), path, options})
+                          : std::move(source).error().in_file(path_text(path)),
+                   *set, problems);
     }
     return join_unindexed(std::move(set), problems);
 }

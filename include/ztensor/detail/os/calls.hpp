@@ -48,7 +48,8 @@ struct file_status {
     std::uint32_t group = 0;
     std::uint64_t device = 0; ///< with file_id what no other file has at the same time
     std::uint64_t file_id = 0;
-    std::uint64_t links = 1; ///< names; 0 of a file that has none any more
+    std::uint64_t links = 1;   ///< names; 0 of a file that has none any more
+    std::uint64_t written = 0; ///< when its content was written last, in the system's own units
 
     [[nodiscard]] bool is_same_file(const file_status& other) const noexcept {
         return device == other.device && file_id == other.file_id;
@@ -115,6 +116,8 @@ public:
                                            bool /*follows_links*/) {
         return {no_handle, std::make_error_code(std::errc::operation_not_supported)};
     }
+    /// The path from the root of the file system on, as long as the current directory is known; else as it is.
+    virtual native_path absolute(const native_path& path) { return path; }
     /// What the symbolic link of that name says. Fails for what is none.
     virtual os_answer<native_path> link_target(const os_directory& /*directory*/, const native_path& /*name*/) {
         return {{}, std::make_error_code(std::errc::operation_not_supported)};

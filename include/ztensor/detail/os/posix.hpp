@@ -162,11 +162,15 @@ template <class... Arguments>
     return directory.empty() || directory.back() == '/' ? directory + name : directory + '/' + name;
 }
 
+[[nodiscard]] inline std::uint64_t nanoseconds_of(const ::timespec& time) noexcept {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 /// A number that hardly any other call gives, here or in another process: the time, to the nanosecond.
 [[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
     struct ::timespec now = {};
     ::clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+    return nanoseconds_of(now);
 }
 
 /// Of a clock that nobody sets.
@@ -278,6 +282,11 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
 }
 
 [[nodiscard]] inline file_status portable_status(const posix_status& found) noexcept {
+#if defined(__APPLE__)
+    const ::timespec& written = found.st_mtimespec;
+#else
+    const ::timespec& written = found.st_mtim;
+#endif
     return {S_ISREG(found.st_mode) ? file_kind::regular : file_kind::other,
             static_cast<std::uint64_t>(found.st_size),
             static_cast<std::uint32_t>(found.st_mode) & permission_bits,
@@ -285,7 +294,8 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
             static_cast<std::uint32_t>(found.st_gid),
             static_cast<std::uint64_t>(found.st_dev),
             static_cast<std::uint64_t>(found.st_ino),
-            static_cast<std::uint64_t>(found.st_nlink)};
+            static_cast<std::uint64_t>(found.st_nlink),
+            nanoseconds_of(written)};
 }
 
 [[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {
@@ -398,6 +408,11 @@ public:
     ZTENSOR_COLD os_answer<os_handle> open_from(const os_directory& directory, const native_path& path,
                                                 bool follows_links) override {
         return open_handle_in(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | no_link_unless(follows_links));
+    }
+    ZTENSOR_COLD native_path absolute(const native_path& path) override {
+        std::array<char, 4096> current;
+        const bool is_known = !is_absolute(path) && ::getcwd(current.data(), current.size()) != nullptr;
+        return is_known ? joined_path(current.data(), path) : path;
     }
     ZTENSOR_COLD os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {
         return read_link(directory.handle, name);

@@ -198,6 +198,8 @@ inline void pause_thread(unsigned rounds) noexcept {
     status.device = found.dwVolumeSerialNumber;
     status.file_id = (static_cast<std::uint64_t>(found.nFileIndexHigh) << 32) | found.nFileIndexLow;
     status.links = found.nNumberOfLinks;
+    status.written =
+        (static_cast<std::uint64_t>(found.ftLastWriteTime.dwHighDateTime) << 32) | found.ftLastWriteTime.dwLowDateTime;
     return status;
 }
 
@@ -323,6 +325,11 @@ public:
         }
         ::CloseHandle(opened.value);
         return {no_handle, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+    }
+    native_path absolute(const native_path& path) override {
+        std::error_code unknown;
+        const std::filesystem::path found = std::filesystem::absolute(path, unknown);
+        return unknown ? path : found.native();
     }
     /// All of the way, not only what the first link says.
     os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {

@@ -65,7 +65,7 @@ public:
             return std::move(inside).error();
         }
         const result<std::uint64_t> at = add({0, length, offset, source.get(), nullptr});
-        if (at && std::find(sources_.begin(), sources_.end(), source) == sources_.end()) {
+        if (at && source != sources_.front() && source != sources_.back()) { // else it is held already
             sources_.push_back(std::move(source));
         }
         return at;

@@ -39,6 +39,11 @@ struct source_access {
     }
     /// The file that all bytes lie in, at the same offsets; null if there is none.
     [[nodiscard]] static const file* file_of(const byte_source& source) noexcept { return source.as_file(); }
+    /// Which file it is, if it is one that is not always open.
+    [[nodiscard]] static bool identify(const byte_source& source, std::uint64_t& device,
+                                       std::uint64_t& file_id) noexcept {
+        return source.identify(device, file_id);
+    }
     /// Read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
     /// Better read in one piece than in several.

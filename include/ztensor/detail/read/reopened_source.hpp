@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+//
+// Files that are open only while they are read, because there are more of them than a process may have open: models of
+// thousands of shards. A few handles stay open for all of a process; a mapping stays when its handle is closed.
+#ifndef ZTENSOR_DETAIL_READ_REOPENED_SOURCE_HPP
+#define ZTENSOR_DETAIL_READ_REOPENED_SOURCE_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A file that can be opened again, and is known to be the same one then.
+struct reopenable {
+    os_reading* os = nullptr;
+    native_path path;
+    file_status status;
+
+    [[nodiscard]] bool is_same(const file_status& found) const noexcept {
+        return found.is_same_file(status) && found.size_bytes == status.size_bytes && found.written == status.written;
+    }
+    /// Errors: file_changed if the path no longer leads to the same file as it was; what the system says.
+    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
+        result<file> opened = file::open(path, *os);
+        if (!opened) {
+            const bool is_gone = opened.error().code() == errc::file_not_found;
+            return is_gone ? fail(errc::file_changed, "the file is no longer where it was when it was opened")
+                           : std::move(opened).error();
+        }
+        const os_answer<file_status> found = os->status(opened->handle());
+        if (found.failure) {
+            return os_failure("can't find out whether the file is the same", found.failure);
+        }
+        if (!is_same(found.value)) {
+            return fail(errc::file_changed, "the file was changed or replaced since it was opened");
+        }
+        return std::make_shared<const file>(*std::move(opened));
+    }
+};
+
+/// The handles that were used last. One for all of a process, never destroyed.
+class handle_cache {
+public:
+    [[nodiscard]] static handle_cache& get() {
+        union storage {
+            handle_cache cache;
+
+            storage() : cache() {}
+            storage(const storage&) = delete;
+            storage& operator=(const storage&) = delete;
+            ~storage() {}
+        };
+        static storage all;
+        return all.cache;
+    }
+
+    /// The open file, which stays open as long as somebody holds it. Where the process has no handles left, those that
+    /// nobody uses are closed first.
+    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
+        if (std::shared_ptr<const file> known = find_open(wanted)) {
+            return known;
+        }
+        result<std::shared_ptr<const file>> opened = wanted.open();
+        if (!opened && is_out_of_handles(opened.error().os_error())) {
+            close_all();
+            opened = wanted.open();
+        }
+        if (opened) {
+            keep(wanted, *opened);
+        }
+        return opened;
+    }
+    /// Notes that the file is open.
+    void keep(const reopenable& wanted, std::shared_ptr<const file> opened) {
+        std::vector<entry> closed; // when nobody waits for the lock any more
+        const os_lock lock(mutex_);
+        entries_.insert(entries_.begin(), {&wanted, std::move(opened)});
+        while (entries_.size() > most_handles) {
+            closed.push_back(std::move(entries_.back()));
+            entries_.pop_back();
+        }
+    }
+    /// Has to be called before what `of` points to goes.
+    void forget(const reopenable& of) noexcept {
+        const os_lock lock(mutex_);
+        entries_.erase(
+            std::remove_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.of == &of; }),
+            entries_.end());
+    }
+
+private:
+    static constexpr std::size_t most_handles = 8;
+
+    struct entry {
+        const reopenable* of;
+        std::shared_ptr<const file> opened;
+    };
+
+    [[nodiscard]] static bool is_out_of_handles(std::error_code failure) noexcept {
+        return failure == std::errc::too_many_files_open || failure == std::errc::too_many_files_open_in_system;
+    }
+
+    [[nodiscard]] std::shared_ptr<const file> find_open(const reopenable& wanted) noexcept {
+        const os_lock lock(mutex_);
+        const auto found =
+            std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.of == &wanted; });
+        if (found == entries_.end()) {
+            return nullptr;
+        }
+        std::rotate(entries_.begin(), found, found + 1);
+        return entries_.front().opened;
+    }
+    void close_all() noexcept {
+        std::vector<entry> closed;
+        const os_lock lock(mutex_);
+        closed.swap(entries_);
+    }
+
+    os_mutex mutex_;
+    std::vector<entry> entries_; ///< from the one used last on
+};
+
+/// As file_source, of a file that is opened when it is needed.
+class reopened_source final : public byte_source {
+public:
+    /// `text` is the path for messages.
+    reopened_source(reopenable file, bool may_map, std::string text)
+        : file_(std::move(file)), path_(std::move(text)), mapped_(may_map ? nullptr : &nothing) {}
+    ~reopened_source() override {
+        handle_cache::get().forget(file_);
+        if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
+            const mapping unmapped(*file_.os, mapped != &nothing ? bytes_of(mapped) : bytes_view());
+        }
+    }
+
+    /// The file is open already.
+    void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return file_.status.size_bytes; }
+
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        result<void> read = check_range(offset, destination.size(), size());
+        if (read) {
+            const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
+            read = opened ? (*opened)->read_at(offset, destination) : opened.error();
+        }
+        return read ? read : std::move(read).error().in_file(path_);
+    }
+
+    [[nodiscard]] bytes_view mapped() const noexcept override {
+        const std::byte* mapped = mapped_.load(std::memory_order_acquire);
+        if (mapped == nullptr) {
+            static_cast<void>(map());
+            mapped = mapped_.load(std::memory_order_acquire);
+        }
+        return mapped != &nothing ? bytes_of(mapped) : bytes_view();
+    }
+
+    /// As file_source::map().
+    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
+        result<mapping> in_memory = guard_memory([&]() -> result<mapping> {
+            const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
+            return opened ? (*opened)->map() : opened.error();
+        });
+        const std::byte* before = nullptr;
+        const std::byte* const now = in_memory && !in_memory->bytes().empty() ? in_memory->bytes().data() : &nothing;
+        if (mapped_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
+            in_memory->release();
+        }
+        return in_memory ? result<void>() : std::move(in_memory).error();
+    }
+
+    /// Of a mapped file; others are looked at whenever they are read.
+    [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
+        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
+        if (mapped == nullptr || mapped == &nothing) {
+            return {};
+        }
+        const os_answer<file_status> now = file_.os->status(file_.path);
+        if (now.failure || now.value.size_bytes < size()) {
+            return fail(errc::file_changed, "the file was changed or replaced since it was opened").in_file(path_);
+        }
+        return {};
+    }
+
+    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
+        if (mapped != nullptr && mapped != &nothing) {
+            forget_pages(bytes_of(mapped), offset, length);
+        }
+    }
+
+private:
+    static constexpr std::byte nothing{}; ///< as in file_source
+
+    [[nodiscard]] bytes_view bytes_of(const std::byte* mapped) const noexcept {
+        return {mapped, static_cast<std::size_t>(size())};
+    }
+    [[nodiscard]] bool identify(std::uint64_t& device, std::uint64_t& file_id) const noexcept override {
+        device = file_.status.device;
+        file_id = file_.status.file_id;
+        return true;
+    }
+    [[nodiscard]] bool reads_files() const noexcept override { return true; }
+    /// What is mapped may be written to by others.
+    [[nodiscard]] std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
+                                                            bool must_stay) const noexcept override {
+        const bytes_view all = must_stay ? bytes_view() : mapped();
+        if (length > all.size() || offset > all.size() - length) {
+            return std::nullopt;
+        }
+        return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+    }
+
+    reopenable file_;
+    std::string path_;
+    mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
