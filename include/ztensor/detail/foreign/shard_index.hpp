@@ -38,6 +38,12 @@ struct shard_index {
     std::vector<shard_entry> entries;
 };
 
+/// A path of a file beside the index, or in a folder there.
+[[nodiscard]] inline bool is_file_below(std::string_view path) noexcept {
+    const std::string_view last = path.substr(path.find_last_of('/') + 1);
+    return is_path_below(path) && !last.empty() && last != ".";
+}
+
 class shard_index_listener final : public json_listener {
 public:
     /// What was read, checked. Errors: schema_missing, duplicate_key.
@@ -106,7 +112,7 @@ public:
         if (!is_in_map_) {
             return other("text");
         }
-        if (!is_path_below(value)) {
+        if (!is_file_below(value)) {
             why_ =
                 fail(errc::name_invalid, "the index says that {} is in {}, which is no plain path of a file beside it",
                      {in_quotes(name_), in_quotes(value)});

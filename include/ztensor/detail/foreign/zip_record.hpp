@@ -91,10 +91,9 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
     return true;
 }
 
-/// Likewise of a file, on every system: no drive of Windows, nor a stream of a file there.
+/// Likewise on every system: no drive of Windows, nor a stream of a file there.
 [[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
-    const std::string_view last = name.substr(name.find_last_of('/') + 1);
-    return is_plain_path(name) && !last.empty() && last != "." && name.find(':') == std::string_view::npos;
+    return is_plain_path(name) && name.find(':') == std::string_view::npos;
 }
 
 } // namespace detail
