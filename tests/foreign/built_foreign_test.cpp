@@ -496,6 +496,65 @@ TEST_CASE("of a set of files all that is wrong is told, as far as anyone will re
     CHECK(broken.error().path().find("x.safetensors") != std::string::npos);
 }
 
+TEST_CASE("many views of one deflated storage inflate it once, within the limit of one call") {
+    using namespace built_foreign;
+    constexpr std::size_t elements = 15000; // in 60,000 bytes
+    bytes storage(elements * 4, '\0');
+    storage[2] = '\x80'; // 1.0, first and last
+    storage[3] = '\x3f';
+    storage.replace(storage.size() - 4, 4, storage.substr(0, 4));
+    items views;
+    for (int i = 0; i < 200; ++i) { // the first element and the last
+        views.emplace_back(std::to_string(i), pickled_tensor("FloatStorage", "0", elements, {2}, {elements - 1}));
+    }
+    const bytes file = checkpoint(views, {deflated("x/data/0", storage)});
+    const auto read_with = [&](std::uint64_t limit, int count) {
+        const auto source = std::make_shared<support::watched_source>(file);
+        const auto from = ztensor::open_any(source, "x.pt", ztensor::read_options().max_decoded_bytes(limit)).value();
+        source->reads.clear();
+        std::string last = "nothing";
+        for (int i = 0; i < count; ++i) {
+            const auto read = from.read<float>(std::to_string(i));
+            last = outcome(read);
+            CHECK((!read || *read == std::vector<float>{1, 1}));
+        }
+        std::uint64_t bytes_read = 0;
+        for (const support::read_range& each : source->reads) {
+            bytes_read += each.length;
+        }
+        CHECK(bytes_read < storage.size() + 1000); // what was stored of it, once
+        return last;
+    };
+    CHECK(read_with(storage.size() + 8, 200) == "ok");
+    CHECK(read_with(storage.size() + 7, 1) == "limit_exceeded"); // of which 8 are the view's own
+}
+
+TEST_CASE("elements that lie far apart in a storage are read without what lies between") {
+    using namespace built_foreign;
+    constexpr std::size_t elements = 100000;
+    bytes storage(elements * 4, '\0');
+    storage[2] = '\x80';
+    storage[3] = '\x3f';
+    storage.replace(storage.size() - 4, 4, storage.substr(0, 4));
+    const bytes file = checkpoint({{"far", pickled_tensor("FloatStorage", "0", elements, {2, 2}, {0, elements - 1})},
+                                   {"near", pickled_tensor("FloatStorage", "0", elements, {elements / 8}, {8})}},
+                                  {{"x/data/0", storage}});
+    const auto source = std::make_shared<support::watched_source>(file);
+    const auto from = ztensor::open_any(source, "x.pt").value();
+    source->reads.clear();
+    CHECK(from.read<float>("far").value() == std::vector<float>{1, 1, 1, 1});
+    std::uint64_t bytes_read = 0;
+    for (const support::read_range& each : source->reads) {
+        bytes_read += each.length;
+    }
+    CHECK(bytes_read <= 4 * 4096);
+    source->reads.clear();
+    CHECK(from.read<float>("near").value().front() == 1);
+    CHECK(source->reads.size() < 10); // at once
+    source->first_failing_read = 0;
+    CHECK(refusal(from.read<float>("far")) == errc::io_error);
+}
+
 TEST_CASE("data beside a model is found where the model lies, if it is opened by its name alone") {
     using namespace built_foreign;
     const support::temp_dir folder;

@@ -200,3 +200,30 @@ TEST_CASE("of what is made and read in pieces the newest is kept, and no more th
     CHECK(asked_after(other) == 3);
     CHECK(asked_after(one) == 4);
 }
+
+TEST_CASE("a range too large to keep beside others is kept until another one is made, whatever is made of it") {
+    std::atomic<int> asked{0};
+    constexpr std::uint64_t large = (std::uint64_t{64} << 20) + 1;
+    assembled_source all(source_of("first"), large);
+    const std::uint64_t one = all.add(std::make_unique<letters>('a', asked), large).value();
+    const std::uint64_t other = all.add(std::make_unique<letters>('b', asked), large).value();
+    const std::uint64_t small = all.add(std::make_unique<letters>('c', asked), 100).value();
+    const auto lent = all.lend(one + 7, 3, large).value();
+    REQUIRE(lent);
+    CHECK(lent->bytes.size() == 3);
+    CHECK(static_cast<char>(lent->bytes[0]) == 'a');
+    CHECK(asked == 1);
+    CHECK(assembled_text(all, small, 10).value() == "cccccccccc"); // as what is gathered of it is, later
+    CHECK(assembled_text(all, one, 5).value() == "aaaaa");
+    CHECK(asked == 2);
+    CHECK(assembled_text(all, other, 5).value() == "bbbbb");
+    CHECK(asked == 3);
+    CHECK(assembled_text(all, one, 5).value() == "aaaaa");
+    CHECK(asked == 4);
+    CHECK(assembled_text(all, small, 100).value() == std::string(100, 'c')); // whole, but it is there
+    CHECK(asked == 4);
+    CHECK(static_cast<char>(lent->bytes[2]) == 'a');
+    CHECK(refusal(all.lend(one, 3, large - 1)) == errc::limit_exceeded);
+    CHECK_FALSE(all.lend(0, 3, large).value());
+    CHECK_FALSE(all.lend(small + 90, 20, large).value());
+}

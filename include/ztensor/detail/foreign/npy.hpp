@@ -84,7 +84,8 @@ template <class ReadStart>
     if (header.is_transposed()) {
         const auto width = static_cast<std::size_t>(header.type->element_bytes);
         const result<std::uint64_t> made =
-            all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width), data.length);
+            all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width, all.max_made_bytes()),
+                    data.length);
         if (!made) {
             return made.error();
         }

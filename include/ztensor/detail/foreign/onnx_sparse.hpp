@@ -34,7 +34,7 @@ public:
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
         byte_buffer indices;
-        if (length_ > max_bytes_) {
+        if (destination.size() > max_bytes_ || length_ > max_bytes_ - destination.size()) {
             return fail(errc::limit_exceeded, "the indices take {} bytes, more than the {} allowed",
                         {length_, max_bytes_});
         }

@@ -5,7 +5,6 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_STRIDED_HPP
 #define ZTENSOR_DETAIL_FOREIGN_STRIDED_HPP
 
-#include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
@@ -13,10 +12,13 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ztensor {
@@ -75,19 +77,33 @@ struct strided_shape {
 class gathered_elements final : public made_bytes {
 public:
     /// Checked before: from `offset` of `source` on lie shape.reach() elements, of which none is missing; there is at
-    /// least one, and their number fits 64 bits.
-    gathered_elements(const byte_source& source, std::uint64_t offset, strided_shape shape, std::size_t element_bytes,
-                      std::uint64_t max_bytes)
+    /// least one, and their number fits 64 bits. No more than `max_bytes` are held at once, `destination` included.
+    gathered_elements(const assembled_source& source, std::uint64_t offset, strided_shape shape,
+                      std::size_t element_bytes, std::uint64_t max_bytes)
         : source_(source), offset_(offset), shape_(std::move(shape)), element_bytes_(element_bytes),
           max_bytes_(max_bytes) {}
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
         const std::uint64_t reach = *shape_.reach() * element_bytes_;
+        if (destination.size() > max_bytes_) {
+            return too_much(destination.size());
+        }
+        const result<std::optional<assembled_source::lent_bytes>> lent =
+            source_.lend(offset_, reach, max_bytes_ - destination.size());
+        if (!lent) {
+            return lent.error();
+        }
+        if (*lent) {
+            return gather_from((*lent)->bytes, destination);
+        }
+        // Elements that lie close together are read at once, others in windows: the work is that of what is made.
+        constexpr std::uint64_t most_gaps = 16;
+        if (reach / most_gaps > destination.size()) {
+            return gather_by_windows(destination);
+        }
         byte_buffer storage;
-        if (reach > max_bytes_) {
-            return fail(errc::limit_exceeded,
-                        "the elements lie in {} bytes of storage, more than the {} of read_options::max_decoded_bytes",
-                        {reach, max_bytes_});
+        if (reach > max_bytes_ - destination.size()) {
+            return too_much(reach);
         }
         if (!fits_address_space(reach) || !storage.allocate(static_cast<std::size_t>(reach))) {
             return fail(errc::out_of_memory, "no memory for {} bytes of storage", {reach});
@@ -95,54 +111,89 @@ public:
         if (result<void> read = source_.read_at(offset_, storage.writable_bytes()); !read) {
             return read;
         }
-        switch (element_bytes_) {
-        case 1:
-            gather<1>(storage.data(), destination);
-            break;
-        case 2:
-            gather<2>(storage.data(), destination);
-            break;
-        case 4:
-            gather<4>(storage.data(), destination);
-            break;
-        case 8:
-            gather<8>(storage.data(), destination);
-            break;
-        default:
-            gather<16>(storage.data(), destination);
-        }
-        return {};
+        return gather_from(storage.bytes(), destination);
     }
 
 private:
-    /// Row after row of the last dimension; `index` counts through the others.
-    template <std::size_t Width>
-    void gather(const std::byte* storage, span<std::byte> destination) const {
+    [[nodiscard]] error too_much(std::uint64_t bytes) const {
+        return fail(errc::limit_exceeded,
+                    "the elements lie in {} bytes of storage, more than read_options::max_decoded_bytes, {}, leaves",
+                    {bytes, max_bytes_});
+    }
+
+    [[nodiscard]] result<void> gather_from(bytes_view storage, span<std::byte> destination) const {
+        const std::byte* const begin = storage.data();
+        static_cast<void>(
+            gather(destination, [begin](std::uint64_t at) { return begin + static_cast<std::size_t>(at); }));
+        return {};
+    }
+
+    [[nodiscard]] result<void> gather_by_windows(span<std::byte> destination) const {
+        const std::uint64_t reach = *shape_.reach() * element_bytes_;
+        std::array<std::byte, 4096> window;
+        std::uint64_t begin = 0;
+        std::uint64_t end = 0;
+        result<void> read;
+        const auto find = [&](std::uint64_t at) -> const std::byte* {
+            if (at < begin || at + element_bytes_ > end) {
+                begin = at;
+                end = at + (std::min<std::uint64_t>)(window.size(), reach - at);
+                read = source_.read_at(offset_ + begin, {window.data(), static_cast<std::size_t>(end - begin)});
+            }
+            return read ? window.data() + static_cast<std::size_t>(at - begin) : nullptr;
+        };
+        return gather(destination, find) ? result<void>() : std::move(read);
+    }
+
+    template <class Find>
+    [[nodiscard]] bool gather(span<std::byte> destination, const Find& find) const {
+        switch (element_bytes_) {
+        case 1:
+            return gather<1>(destination, find);
+        case 2:
+            return gather<2>(destination, find);
+        case 4:
+            return gather<4>(destination, find);
+        case 8:
+            return gather<8>(destination, find);
+        default:
+            return gather<16>(destination, find);
+        }
+    }
+
+    /// Row after row of the last dimension; `index` counts through the others. `find` gives the element that lies at a
+    /// byte of the storage; false if it gives none.
+    template <std::size_t Width, class Find>
+    [[nodiscard]] bool gather(span<std::byte> destination, const Find& find) const {
         const std::size_t others = shape_.sizes.size() - 1; // a scalar is contiguous, so there is a last one
         const auto row_elements = static_cast<std::size_t>(shape_.sizes[others]);
-        const auto step = static_cast<std::size_t>(shape_.strides[others]) * Width;
+        const std::uint64_t step = shape_.strides[others] * Width;
         std::vector<std::uint64_t> index(others);
         std::byte* to = destination.data();
         std::byte* const end = to + destination.size();
-        std::size_t row = 0; // where it starts in the storage
+        std::uint64_t row = 0; // where it starts in the storage
         while (to != end) {
-            const std::byte* from = storage + row;
             for (std::size_t i = 0; i < row_elements; ++i, to += Width) {
-                std::memcpy(to, from + i * step, Width);
+                const std::byte* const from = find(row + i * step);
+                if (from == nullptr) {
+                    return false;
+                }
+                std::memcpy(to, from, Width);
             }
             for (std::size_t i = others; i-- != 0;) {
-                const auto stride = static_cast<std::size_t>(shape_.strides[i]) * Width;
+                const std::uint64_t stride = shape_.strides[i] * Width;
                 if (++index[i] != shape_.sizes[i]) {
                     row += stride;
                     break;
                 }
-                row -= stride * static_cast<std::size_t>(index[i] - 1);
+                row -= stride * (index[i] - 1);
                 index[i] = 0;
             }
         }
+        return true;
     }
 
-    const byte_source& source_;
+    const assembled_source& source_;
     std::uint64_t offset_;
     strided_shape shape_;
     std::size_t element_bytes_;

@@ -27,11 +27,18 @@ public:
     /// They are at `offset` of `source`, each of 1, 2, 4, 8 or 16 bytes; their number was found to fit 64 bits, and
     /// none of the dimensions, of which there are at least two, is 0.
     transposed_elements(const byte_source& source, std::uint64_t offset, const shape& dimensions,
-                        std::size_t element_bytes)
-        : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes) {}
+                        std::size_t element_bytes, std::uint64_t max_bytes)
+        : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes),
+          max_bytes_(max_bytes) {}
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
         byte_buffer stored;
+        if (destination.size() > max_bytes_ / 2) { // once as they lie, once as they are wanted
+            return fail(
+                errc::limit_exceeded,
+                "to transpose {} bytes takes twice as many, more than the {} of read_options::max_decoded_bytes",
+                {destination.size(), max_bytes_});
+        }
         if (!stored.allocate(destination.size())) {
             return fail(errc::out_of_memory, "no memory to transpose {} bytes", {destination.size()});
         }
@@ -103,6 +110,7 @@ private:
     std::uint64_t offset_;
     shape dimensions_;
     std::size_t element_bytes_;
+    std::uint64_t max_bytes_;
 };
 
 } // namespace detail

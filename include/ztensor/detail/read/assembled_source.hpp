@@ -83,6 +83,31 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
+    [[nodiscard]] std::uint64_t max_made_bytes() const noexcept { return max_made_bytes_; }
+
+    /// Bytes that stay as long as this.
+    struct lent_bytes {
+        std::shared_ptr<const byte_buffer> of;
+        bytes_view bytes;
+    };
+    /// A range that is made, in memory that whoever asks next for some of the same part gets, too: many views of one
+    /// storage make it once. Nothing where the range is not made. Errors: limit_exceeded, if the whole part takes more
+    /// than `most_bytes`; out_of_memory; those of making it.
+    [[nodiscard]] ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
+                                                                      std::uint64_t most_bytes) const {
+        const part* const from = part_of(offset, length);
+        if (from == nullptr || from->source != nullptr) {
+            return std::optional<lent_bytes>();
+        }
+        result<std::shared_ptr<const byte_buffer>> whole = make(*from, most_bytes);
+        if (!whole) {
+            return std::move(whole).error();
+        }
+        const bytes_view bytes =
+            (*whole)->bytes().subspan(static_cast<std::size_t>(offset - from->begin), static_cast<std::size_t>(length));
+        return std::optional<lent_bytes>(lent_bytes{*std::move(whole), bytes});
+    }
+
     [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         if (result<void> inside = check_range(offset, destination.size(), size_); !inside) {
             return inside;
@@ -144,7 +169,7 @@ private:
         const made_bytes* of;
         std::shared_ptr<const byte_buffer> bytes;
     };
-    static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< but one range may be larger
+    static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< besides, one range that is larger
 
     [[nodiscard]] result<std::uint64_t> add(part added) {
         const std::optional<std::uint64_t> begin = checked_align(size_, shard_alignment);
@@ -175,10 +200,10 @@ private:
         if (from.source != nullptr) {
             return from.source->read_at(from.offset + at, destination);
         }
-        if (destination.size() == from.length) { // straight into its place
+        if (destination.size() == from.length && find_kept(from.made) == nullptr) { // straight into its place
             return from.made->make(destination);
         }
-        const result<std::shared_ptr<const byte_buffer>> whole = make(from);
+        const result<std::shared_ptr<const byte_buffer>> whole = make(from, max_made_bytes_);
         if (!whole) {
             return whole.error();
         }
@@ -187,14 +212,14 @@ private:
     }
 
     /// All of a part. Threads that meet here make it each.
-    [[nodiscard]] result<std::shared_ptr<const byte_buffer>> make(const part& from) const {
-        if (std::shared_ptr<const byte_buffer> before = find_kept(from.made)) {
-            return before;
-        }
-        if (from.length > max_made_bytes_) {
+    [[nodiscard]] result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
+        if (from.length > most_bytes) {
             return fail(errc::limit_exceeded,
                         "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
                         {from.length, max_made_bytes_});
+        }
+        if (std::shared_ptr<const byte_buffer> before = find_kept(from.made)) {
+            return before;
         }
         auto bytes = std::make_shared<byte_buffer>();
         if (!fits_address_space(from.length) || !bytes->allocate(static_cast<std::size_t>(from.length))) {
@@ -217,16 +242,23 @@ private:
         return nullptr;
     }
 
-    /// The newest stay.
+    /// The newest stay; and so does the newest of those that are too large for that, since what is gathered of such a
+    /// range is kept after it.
     void keep(const made_bytes* of, std::shared_ptr<const byte_buffer> bytes) const {
         const os_lock lock(mutex_);
         kept_.insert(kept_.begin(), {of, std::move(bytes)});
-        std::uint64_t sum = 0;
-        std::size_t count = 0;
-        while (count < kept_.size() && (count == 0 || sum + kept_[count].bytes->size() <= most_kept_bytes)) {
-            sum += kept_[count++].bytes->size();
-        }
-        kept_.resize(count);
+        std::uint64_t left = most_kept_bytes;
+        bool has_large = false;
+        const auto goes = [&](const kept& each) {
+            const std::uint64_t size = each.bytes->size();
+            if (size > most_kept_bytes) {
+                return std::exchange(has_large, true);
+            }
+            const bool fits_in = size <= left;
+            left = fits_in ? left - size : 0;
+            return !fits_in;
+        };
+        kept_.erase(std::remove_if(kept_.begin(), kept_.end(), goes), kept_.end());
     }
 
     [[nodiscard]] std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
