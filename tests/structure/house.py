@@ -389,6 +389,20 @@ def check_portable(project):
     return problems
 
 
+# Calls that cut offsets, sizes or inode numbers to 32 bits where _FILE_OFFSET_BITS says so.
+NARROW_CALLS = re.compile(r"::(creat|fallocate|fstat|fstatat|fstatvfs|ftruncate|glob|lockf|lseek|lstat|mkstemp|mmap|open|openat"
+                          r"|posix_fadvise|posix_fallocate|pread|preadv|pwrite|pwritev|readdir|scandir|sendfile|stat|statvfs"
+                          r"|truncate)\(|(::off64_t)")
+WIDE_CALLS = re.compile(r"// Offsets have 64 bits on every host\..*?static_assert\(sizeof\(posix_offset\) == 8", re.DOTALL)
+
+
+def check_offsets(project):
+    """Wherever off_t may have 32 bits, the calls are made by names that do not depend on it."""
+    return [f"{header} calls {call or word}: posix.hpp has a posix_ function for it, of 64 bits on every host"
+            for header, text in read_headers(project).items() if header.startswith("detail/os/posix")
+            for call, word in NARROW_CALLS.findall(without_comments_and_strings(WIDE_CALLS.sub("", text)))]
+
+
 RULES = {
     "ranks": check_ranks,
     "wings": check_wings,
@@ -404,6 +418,7 @@ RULES = {
     "memory": check_memory,
     "portable": check_portable,
     "catch": check_catch,
+    "offsets": check_offsets,
 }
 
 

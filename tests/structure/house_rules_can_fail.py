@@ -91,6 +91,13 @@ class RulesCanFail(unittest.TestCase):
     def test_catch(self):
         for body in ("#include <catch2/catch_all.hpp>\n", 'CHECK_THAT(text, Catch::Matchers::Contains("x"));\n'):
             self.assertTrue(self.problems("catch", test=body), body)
+    def test_offsets(self):
+        wide = ("// Offsets have 64 bits on every host.\nint a = ::stat(p, q);\n"
+                "static_assert(sizeof(posix_offset) == 8);\n")
+        self.assertFalse(self.problems("offsets", {"detail/os/posix.hpp": wide}))
+        for body in ("::readdir(entries);\n", "static_cast<::off64_t>(a);\n", "::posix_fadvise(a, b, c, d);\n"):
+            self.assertTrue(self.problems("offsets", {"detail/os/posix.hpp": wide + body}), body)
+            self.assertTrue(self.problems("offsets", {"detail/os/posix_writing.hpp": body}), body)
 
     def test_wings(self):
         for headers in (

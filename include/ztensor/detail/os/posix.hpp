@@ -25,9 +25,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#if !defined(__wasi__)
+#include <sys/mman.h>
+#endif
 #if defined(__linux__)
 #include <signal.h>
 #include <sys/vfs.h>
@@ -62,6 +64,13 @@ inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset o
 inline void* posix_map(int file, std::size_t size) {
     return ::mmap64(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
 }
+inline void posix_advise(int file, posix_offset offset, posix_offset size, int advice) {
+    static_cast<void>(::posix_fadvise64(file, offset, size, advice));
+}
+inline const char* posix_next_name(::DIR* directory) {
+    const struct ::dirent64* const entry = ::readdir64(directory);
+    return entry != nullptr ? entry->d_name : nullptr;
+}
 inline int posix_truncate(int file, posix_offset size) {
     return ::ftruncate64(file, size);
 }
@@ -89,8 +98,19 @@ inline int posix_stat(const char* path, posix_status& status) {
 inline ::ssize_t posix_read(int file, void* to, std::size_t size, posix_offset offset) {
     return ::pread(file, to, size, offset);
 }
+#if !defined(__wasi__)
 inline void* posix_map(int file, std::size_t size) {
     return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+}
+#endif
+#if defined(POSIX_FADV_WILLNEED)
+inline void posix_advise(int file, posix_offset offset, posix_offset size, int advice) {
+    static_cast<void>(::posix_fadvise(file, offset, size, advice));
+}
+#endif
+inline const char* posix_next_name(::DIR* directory) {
+    const struct ::dirent* const entry = ::readdir(directory);
+    return entry != nullptr ? entry->d_name : nullptr;
 }
 inline int posix_truncate(int file, posix_offset size) {
     return ::ftruncate(file, size);
@@ -105,8 +125,6 @@ inline posix_offset posix_seek(int file, posix_offset offset) {
     return ::lseek(file, offset, SEEK_SET);
 }
 #endif
-static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
-
 #if defined(FALLOC_FL_KEEP_SIZE)
 inline int posix_reserve(int file, posix_offset offset, posix_offset size) {
 #if defined(__GLIBC__) || defined(__ANDROID__)
@@ -116,6 +134,7 @@ inline int posix_reserve(int file, posix_offset offset, posix_offset size) {
 #endif
 }
 #endif
+static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
 
 /// The answer where a system lacks the call.
 template <class... Arguments>
@@ -180,8 +199,13 @@ template <class... Arguments>
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+/// 0 where there are no processes.
 [[nodiscard]] inline std::uint64_t process_id() noexcept {
+#if defined(__wasi__)
+    return 0;
+#else
     return static_cast<std::uint64_t>(::getpid());
+#endif
 }
 
 /// A name can be given to another file while the one that had it is open.
@@ -338,6 +362,14 @@ public:
 
     std::error_code close(os_handle file) override { return failed_if(::close(file) != 0); }
 
+#if defined(__wasi__) // maps nothing
+    os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
+        return {{}, not_supported(file, size_bytes)};
+    }
+
+    void unmap(bytes_view) noexcept override {
+    }
+#else
     os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override {
         void* const address = posix_map(file, size_bytes);
         if (address == MAP_FAILED) {
@@ -346,13 +378,16 @@ public:
         return {bytes_view(static_cast<const std::byte*>(address), size_bytes), {}};
     }
 
-    void unmap(bytes_view mapped) noexcept override { ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size()); }
+    void unmap(bytes_view mapped) noexcept override {
+        ::munmap(const_cast<std::byte*>(mapped.data()), mapped.size());
+    }
+#endif
 
 #if defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
     ZTENSOR_COLD void advise(os_handle file, std::uint64_t offset, std::uint64_t length,
                              bool is_wanted) noexcept override {
-        static_cast<void>(::posix_fadvise(file, static_cast<::off_t>(offset), static_cast<::off_t>(length),
-                                          is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED));
+        posix_advise(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(length),
+                     is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
     }
 #endif
 

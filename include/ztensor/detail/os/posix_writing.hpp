@@ -72,12 +72,12 @@ public:
         os_answer<std::vector<native_path>> names;
         for (;;) {
             errno = 0;
-            const ::dirent* const entry = ::readdir(entries);
-            if (entry == nullptr) {
+            const char* const next = posix_next_name(entries);
+            if (next == nullptr) {
                 names.failure = failed_if(errno != 0);
                 return names;
             }
-            const std::string_view name = entry->d_name;
+            const std::string_view name = next;
             if (name != "." && name != "..") {
                 names.value.emplace_back(name);
             }
@@ -136,8 +136,12 @@ public:
     }
 
     os_answer<os_handle> duplicate(os_handle file) override {
+#if defined(F_DUPFD_CLOEXEC)
         const os_handle second = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
         return {second, failed_if(second < 0)};
+#else
+        return {no_handle, not_supported(file)};
+#endif
     }
 
     std::error_code seek(os_handle file, std::uint64_t offset) override {
@@ -153,7 +157,12 @@ public:
     }
 
     std::error_code set_owner(os_handle file, std::uint32_t owner, std::uint32_t group) override {
+#if defined(__wasi__) // where files have no owners
+        static_cast<void>(file), static_cast<void>(owner), static_cast<void>(group);
+        return {};
+#else
         return failed_if(::fchown(file, static_cast<::uid_t>(owner), static_cast<::gid_t>(group)) != 0);
+#endif
     }
 
     ZTENSOR_COLD os_answer<std::string> access_list_in(const os_directory& directory,
@@ -182,8 +191,8 @@ public:
         ::close(file);
         char* const text = list != nullptr ? ::acl_to_text(list, nullptr) : nullptr;
         const std::string copy = text != nullptr ? text : "";
-        ::acl_free(text);
-        ::acl_free(list);
+        free_unless_null(text);
+        free_unless_null(list);
         return {copy, {}};
 #else
         static_cast<void>(directory), static_cast<void>(name);
@@ -202,7 +211,7 @@ public:
         const ::acl_t made = list.empty() ? ::acl_init(1) : ::acl_from_text(list.c_str());
         const std::error_code failure =
             failed_if(made == nullptr || ::acl_set_fd_np(file, made, ACL_TYPE_EXTENDED) != 0);
-        ::acl_free(made);
+        free_unless_null(made);
         return list.empty() && failure == std::errc::not_supported ? std::error_code() : failure;
 #else
         return list.empty() ? std::error_code() : not_supported(file, list);
@@ -226,9 +235,9 @@ public:
     }
 
     std::error_code begin_sync(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
-#if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
-        return failed_if(::sync_file_range(file, static_cast<::off64_t>(offset), static_cast<::off64_t>(size_bytes),
-                                           SYNC_FILE_RANGE_WRITE) != 0);
+#if defined(SYNC_FILE_RANGE_WRITE) && (!defined(__ANDROID_API__) || __ANDROID_API__ >= 26) // which has it since then
+        return failed_if(::sync_file_range(file, static_cast<posix_offset>(offset),
+                                           static_cast<posix_offset>(size_bytes), SYNC_FILE_RANGE_WRITE) != 0);
 #else
         return not_supported(file, offset, size_bytes);
 #endif
@@ -247,7 +256,7 @@ public:
 
     os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override {
 #if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE) && defined(__GLIBC__)
-        auto place = static_cast<::off64_t>(offset);
+        auto place = static_cast<posix_offset>(offset);
         return bytes_moved(::copy_file_range(from, &place, to, nullptr, size_bytes, 0));
 #else
         return {0, not_supported(from, offset, to, size_bytes)};
@@ -304,6 +313,15 @@ private:
 #if defined(__linux__)
     static constexpr const char* access_list_name = "system.posix_acl_access";
     static constexpr std::size_t most_list_bytes = std::size_t{1} << 20;
+#endif
+
+#if defined(__APPLE__)
+    /// Lists, and their texts, of which a null pointer is none.
+    static void free_unless_null(void* list) noexcept {
+        if (list != nullptr) {
+            ::acl_free(list);
+        }
+    }
 #endif
 
     /// A path that means the open file, where /proc is mounted.
