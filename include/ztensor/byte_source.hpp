@@ -45,7 +45,8 @@ public:
 
     /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
     /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
-    /// (Of its own mapped files it does so only under a lease, for they can change. Views look at the mapping, too.)
+    /// (Of its own mapped files it does so only with read_options::stable_file(), because others can change them; views
+    /// always look at the mapping.)
     [[nodiscard]] virtual bytes_view mapped() const noexcept { return {}; }
 
     /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if they are fewer than size() by
@@ -71,24 +72,21 @@ private:
         return false;
     }
 
+    /// What mapped() gives stays as it is. False of the library's own mapped file, unless the caller promised it.
+    [[nodiscard]] virtual bool is_stable() const noexcept { return true; }
+
     // The library's own sources that are put together from others answer these for each range by itself.
 
     /// The range where it lies in memory, or nothing; with `must_stay` only if what is looked at there twice is the
-    /// same both times, which nobody can say of a file.
+    /// same both times.
     [[nodiscard]] virtual std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
                                                                     bool must_stay) const noexcept {
-        const bytes_view all = must_stay && as_file() != nullptr ? bytes_view() : mapped();
+        const bytes_view all = must_stay && !is_stable() ? bytes_view() : mapped();
         if (length > all.size() || offset > all.size() - length) {
             return std::nullopt;
         }
         return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
     }
-    /// The range where it lies in memory, if it stays as it is until let_go(offset), which is called once for each of
-    /// them; else nothing.
-    [[nodiscard]] virtual std::optional<bytes_view> hold(std::uint64_t offset, std::uint64_t length) const noexcept {
-        return range_in_memory(offset, length, true);
-    }
-    virtual void let_go(std::uint64_t /*offset*/) const noexcept {}
     /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
     /// The range is made when it is asked for, and reading it piece by piece may mean to make it anew each time.

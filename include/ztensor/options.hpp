@@ -22,20 +22,16 @@ struct strict_check; // in lint.hpp
 struct ways_of_2;    // in write/
 } // namespace detail
 
-/// How a file's bytes are reached. What reads, decodes or verifies does so by positional reads into memory of its own,
-/// in every mode: a file that becomes shorter meanwhile is errc::file_changed, one that is rewritten is read as it is
-/// then (digest_mismatch, where it has digests and they are checked), and one that grows is read as before. Views look
-/// at a mapping, and so do slices of raw data in runs below 4 KiB, after a look at the file's length.
-///
-/// On Linux, large tensors of a mapped file are copied, converted and decoded from the mapping where the system has all
-/// of them in its memory and grants a lease: whoever wants to write to the file or cut it off then waits until the call
-/// is done with so much (some milliseconds, a second at most). Where it grants none, because the file is somebody
-/// else's, is open for writing, or lies on a file system without leases, the reads are positional.
+/// How a file's bytes are reached. Views look at a mapping of the file. Everything that copies, decodes, verifies,
+/// converts or unpacks reads positionally into memory of its own or of the caller, in every mode, unless the caller
+/// promises that the file does not change: read_options::stable_file(). So a file that becomes shorter meanwhile is
+/// errc::file_changed, one that is rewritten is read as it is then (digest_mismatch, where it has digests and they are
+/// checked), one that grows or is replaced by rename is read as before, and a disk that fails is errc::io_error.
 enum class io_mode : std::uint8_t {
     /// Mapped where the system can, else positional reads; reader::is_mapped() says which.
     automatic,
     /// Mapped, or errc::unmappable. Of a file that others change, views show the change, and touching bytes of a view
-    /// that the file has lost ends the process (SIGBUS, or an access violation).
+    /// that the file has lost, or that the disk fails to give, ends the process (SIGBUS, or an access violation).
     mapped,
     /// Positional reads only: no views, and nothing that others do to the file is more than an error.
     positional,
@@ -66,9 +62,19 @@ struct read_options {
     bool allow_unclaimed_bytes_ = false;
     bool follow_links_ = false;
     shard_lookup shards_ = shard_lookup::beside;
+    bool stable_file_ = false;
     result<void> (*strict_)(const detail::opened_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
+    /// The caller's promise that nobody changes the file while it is open: large tensors of a mapped file are then
+    /// copied, converted, verified and decoded where they lie in the mapping, which takes less time. It holds for all
+    /// files that are opened with these options, shards included; io_mode::positional and other byte sources stay as
+    /// they are. Where the promise is broken: touching bytes that the file has lost ends the process, unless that is
+    /// noticed before (errc::file_changed); of a file that is rewritten any mixture of old and new bytes may be used,
+    /// also of bytes whose digest matched; one that grows or is replaced by rename is read as before. Where the disk
+    /// fails, the process ends as well (SIGBUS), because there is no read that could report it. The index, and the
+    /// indices of sparse objects, are read into memory before they are checked all the same.
+    read_options& stable_file(bool value = true) noexcept { return stable_file_ = value, *this; }
     /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
     /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at

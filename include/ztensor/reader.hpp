@@ -205,8 +205,7 @@ public:
     }
 
     /// Checks every digest of the file, reading every byte that has one, on `threads` threads (0: as many as the host
-    /// runs at once). A mismatch is an answer, not an error. Of a mapped file the mapping is hashed, each time after a
-    /// look at the file's length: a file cut off in between ends the process. Errors: what the source says.
+    /// runs at once). A mismatch is an answer, not an error. Errors: what the source says.
     /// Of version 2, whose digests are of decoded bytes, all parts are decoded, those without a digest too, and every
     /// rule is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
     /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as

@@ -100,13 +100,13 @@ void report(const char* title, const std::vector<std::byte>& file, std::size_t r
         return copy;
     }();
     std::vector<double> ours, ours_with_find, theirs;
-    std::size_t allocations = 0, held_bytes = 0, objects = 0;
+    std::size_t allocations = 0, kept_bytes = 0, objects = 0;
     for (std::size_t round = 0; round < rounds; ++round) {
         ours.push_back(microseconds([&] {
             const std::size_t allocations_before = allocation_count, bytes_before = live_bytes;
             const auto model = ztensor::reader::from_bytes(file).value();
             allocations = allocation_count - allocations_before;
-            held_bytes = live_bytes - bytes_before;
+            kept_bytes = live_bytes - bytes_before;
             objects = model.size();
         }));
         ours_with_find.push_back(microseconds([&] {
@@ -131,7 +131,7 @@ void report(const char* title, const std::vector<std::byte>& file, std::size_t r
                 bench::median(theirs) * 1e3 / n);
     std::printf("  ours is %.1f times as fast; memory held is %.2f x the index; %zu allocations\n\n",
                 bench::median(theirs) / bench::median(ours),
-                static_cast<double>(held_bytes) / static_cast<double>(index_bytes), allocations);
+                static_cast<double>(kept_bytes) / static_cast<double>(index_bytes), allocations);
 }
 
 /// Indices are to cost no more than twice what a plain one of that size does. Beside each, a bare walk of the same

@@ -205,10 +205,14 @@ TEST_CASE("A16: where the system fails, its error is passed on") {
     support::write_file(directory / "file.zt", sample().file());
     support::faulty_os os;
     os.failing_name = "map";
-    CHECK(ztensor::detail::open_source(directory / "file.zt", ztensor::io_mode::mapped, os).error().code() ==
-          errc::unmappable);
+    CHECK(
+        ztensor::detail::open_source(directory / "file.zt", ztensor::read_options().mode(ztensor::io_mode::mapped), os)
+            .error()
+            .code() == errc::unmappable);
     os.failing_name = "read";
-    const auto source = ztensor::detail::open_source(directory / "file.zt", ztensor::io_mode::positional, os).value();
+    const auto source = ztensor::detail::open_source(directory / "file.zt",
+                                                     ztensor::read_options().mode(ztensor::io_mode::positional), os)
+                            .value();
     const result<reader> opened = reader::from_source(source);
     REQUIRE(!opened);
     CHECK(opened.error().code() == errc::io_error);

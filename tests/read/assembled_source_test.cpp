@@ -96,7 +96,7 @@ TEST_CASE("a range is viewed where it lies, if one source holds it") {
     std::atomic<int> asked{0};
     const support::temp_dir folder;
     support::write_file(folder / "file", "of a file");
-    const auto file = ztensor::detail::open_source(folder / "file", ztensor::io_mode::automatic).value();
+    const auto file = ztensor::detail::open_source(folder / "file", ztensor::read_options()).value();
     assembled_source all(file, 1000);
     const std::uint64_t memory = all.add(source_of("memory"), 0, 6).value();
     const std::uint64_t made = all.add(std::make_unique<letters>('x', asked), 3).value();

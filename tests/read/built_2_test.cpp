@@ -358,7 +358,9 @@ TEST_CASE("each file in the folder of shards is opened and read once, however ma
         support::write_file(folder / "root.zt", root.content());
         ztensor::detail::opened_file opened;
         opened.options.shards(ztensor::shard_lookup::by_digest);
-        opened.source = ztensor::detail::open_source(folder / "root.zt", ztensor::io_mode::positional).value();
+        opened.source =
+            ztensor::detail::open_source(folder / "root.zt", ztensor::read_options().mode(ztensor::io_mode::positional))
+                .value();
         opened.file_bytes = opened.source->size();
         REQUIRE(ztensor::detail::open_container(opened));
         support::faulty_os os;

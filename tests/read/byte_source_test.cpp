@@ -61,7 +61,7 @@ TEST_CASE("a file reads the same in every mode") {
     write_file(directory / "f", "0123456789");
     for (const io_mode mode : {io_mode::automatic, io_mode::mapped, io_mode::positional}) {
         CAPTURE(static_cast<int>(mode));
-        const shared_source source = open_source(directory / "f", mode).value();
+        const shared_source source = open_source(directory / "f", ztensor::read_options().mode(mode)).value();
         CHECK(source->size() == 10);
         CHECK(text_at(*source, 2, 5).value() == "23456");
         CHECK(text_at(*source, 0, 10).value() == "0123456789");
@@ -74,7 +74,7 @@ TEST_CASE("a file reads the same in every mode") {
 TEST_CASE("reads outside a file are out of bounds") {
     const temp_dir directory;
     write_file(directory / "f", "0123456789");
-    const shared_source source = open_source(directory / "f", io_mode::automatic).value();
+    const shared_source source = open_source(directory / "f", ztensor::read_options()).value();
     for (const auto& [offset, length] : std::vector<std::pair<std::uint64_t, std::size_t>>{
              {10, 1}, {11, 0}, {0, 11}, {9, 2}, {std::numeric_limits<std::uint64_t>::max(), 2}}) {
         CAPTURE(offset, length);
@@ -90,7 +90,7 @@ TEST_CASE("an empty file opens in every mode and has nothing to map") {
     const temp_dir directory;
     write_file(directory / "f", "");
     for (const io_mode mode : {io_mode::automatic, io_mode::mapped, io_mode::positional}) {
-        const shared_source source = open_source(directory / "f", mode).value();
+        const shared_source source = open_source(directory / "f", ztensor::read_options().mode(mode)).value();
         CHECK(source->size() == 0);
         CHECK(source->mapped().empty());
     }
@@ -98,14 +98,14 @@ TEST_CASE("an empty file opens in every mode and has nothing to map") {
 
 TEST_CASE("what can't be opened says why and names its path") {
     const temp_dir directory;
-    const result<shared_source> absent = open_source(directory / "nothing", io_mode::automatic);
+    const result<shared_source> absent = open_source(directory / "nothing", ztensor::read_options());
     REQUIRE(!absent);
     CHECK(absent.error().code() == errc::file_not_found);
     CHECK(absent.error().path() == ztensor::detail::path_text((directory / "nothing").native()));
-    CHECK(open_source(directory.path(), io_mode::automatic).error().code() == errc::not_regular_file);
+    CHECK(open_source(directory.path(), ztensor::read_options()).error().code() == errc::not_regular_file);
 #if !defined(_WIN32)
     REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
-    CHECK(open_source(directory / "fifo", io_mode::automatic).error().code() == errc::not_regular_file);
+    CHECK(open_source(directory / "fifo", ztensor::read_options()).error().code() == errc::not_regular_file);
 #endif
 }
 
@@ -118,11 +118,12 @@ TEST_CASE("where the system can't map, automatic reads and mapped refuses") {
         os.failing_name = "map";
         os.failure = std::make_error_code(reason);
         {
-            const shared_source source = open_source(directory / "f", io_mode::automatic, os).value();
+            const shared_source source = open_source(directory / "f", ztensor::read_options(), os).value();
             CHECK(source->mapped().empty());
             CHECK(text_at(*source, 3, 4).value() == "3456");
         }
-        const result<shared_source> mapped = open_source(directory / "f", io_mode::mapped, os);
+        const result<shared_source> mapped =
+            open_source(directory / "f", ztensor::read_options().mode(io_mode::mapped), os);
         REQUIRE(!mapped);
         CHECK(mapped.error().code() == errc::unmappable);
         CHECK(mapped.error().os_error() == reason);
@@ -135,7 +136,7 @@ TEST_CASE("positional mode never maps") {
     const temp_dir directory;
     write_file(directory / "f", "abc");
     faulty_os os;
-    CHECK(open_source(directory / "f", io_mode::positional, os).has_value());
+    CHECK(open_source(directory / "f", ztensor::read_options().mode(io_mode::positional), os).has_value());
     CHECK(os.count("map") == 0);
 }
 
@@ -144,7 +145,8 @@ TEST_CASE("a source gives back its handle and its mapping") {
     write_file(directory / "f", "abc");
     faulty_os os;
     {
-        const shared_source source = open_source(directory / "f", io_mode::mapped, os).value();
+        const shared_source source =
+            open_source(directory / "f", ztensor::read_options().mode(io_mode::mapped), os).value();
         CHECK(os.open_handles == 1);
         CHECK(os.open_mappings == 1);
     }
@@ -160,7 +162,7 @@ TEST_CASE("a file cut below its reader is an error and not the end of the proces
             continue;
         }
         write_file(directory / "f", content);
-        const shared_source source = open_source(directory / "f", mode).value();
+        const shared_source source = open_source(directory / "f", ztensor::read_options().mode(mode)).value();
         std::filesystem::resize_file(directory / "f", 10);
         CHECK(text_at(*source, 0, 10).value() == "xxxxxxxxxx");
         const result<std::string> read = text_at(*source, 0, content.size());
@@ -180,7 +182,7 @@ TEST_CASE("a file replaced by rename stays whole for those who opened it before"
     for (const io_mode mode : {io_mode::mapped, io_mode::positional}) {
         write_file(directory / "f", "old content");
         write_file(directory / "g", "new");
-        const shared_source source = open_source(directory / "f", mode).value();
+        const shared_source source = open_source(directory / "f", ztensor::read_options().mode(mode)).value();
         std::error_code refused;
         std::filesystem::rename(directory / "g", directory / "f", refused);
         CHECK((support::is_windows || !refused)); // which may refuse it as long as the file is open
@@ -196,7 +198,8 @@ TEST_CASE("many threads read one file at once") {
         content += static_cast<char>(i * 7 + i / 256);
     }
     write_file(directory / "f", content);
-    const shared_source source = open_source(directory / "f", io_mode::positional).value();
+    const shared_source source =
+        open_source(directory / "f", ztensor::read_options().mode(io_mode::positional)).value();
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (std::size_t thread = 0; thread < 4; ++thread) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Files that are cut off, rewritten and appended to under an open reader. What reads gives a value or an error, in
-// every mode; views look at the mapping, and what reads does so only where the system makes others wait.
+// every mode; views alone look at the mapping, unless the caller promised that the file does not change.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/openings.hpp"
@@ -11,12 +11,19 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/array.hpp>
+#include <ztensor/copy.hpp>
+#include <ztensor/export.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/pieces.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +31,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,8 +76,18 @@ support::bytes content(bool has_digests) {
         const std::vector<std::uint32_t> words(rows, 0x76543210);
         const std::vector<float> groups(rows, 1.0F);
         to.add_quantized("weights", {rows, 8}, {4, 8, "8_per_u32"}, words, groups, groups).value();
+        to.add_coo("bools", {rows}, std::vector<bool>(rows, true), coords, how(false)).value();
     });
     return support::as_string(ztensor::bytes_view(written));
+}
+
+ztensor::result<ztensor::bytes_view> in_pieces(const ztensor::component_view& component) {
+    auto pieces = ztensor::component_pieces::open(component).value();
+    auto piece = pieces.next();
+    while (piece && !piece->empty()) {
+        piece = pieces.next();
+    }
+    return piece;
 }
 
 /// What every way to read "all" comes to. No view is looked at.
@@ -91,6 +109,7 @@ std::vector<std::pair<std::string, std::string>> read_everything(const reader& f
         plan.add(name, into);
         plan.add_as(name, wide);
         note("plan", plan.run());
+        note("pieces", in_pieces(file.find(name)->data().value()));
     }
     const auto csr = ztensor::csr_view<float>::read(*file.find("csr"));
     note("csr", csr);
@@ -98,6 +117,16 @@ std::vector<std::pair<std::string, std::string>> read_everything(const reader& f
     note("coo", ztensor::coo_view<float>::read(*file.find("coo")));
     // Borrowed values are a view: whoever looks at them looks at the mapping. Checking indices does not.
     note("csr from", ztensor::csr_view<float>::from(*file.find("csr")));
+    note("coo from", ztensor::coo_view<bool>::from(*file.find("bools"))); // which are never borrowed
+    note("bools", ztensor::coo_view<bool>::read(*file.find("bools")));
+    ztensor::writer to = ztensor::writer::to_memory().value();
+    note("copy", ztensor::copy(file, to));
+    const support::temp_dir exports;
+    const auto dense = ztensor::export_options().sync(ztensor::sync_level::none).select([](const auto& object) {
+        return object.format() == "dense";
+    });
+    note("export", ztensor::export_safetensors(file, exports / "f.safetensors", dense));
+    note("export npz", ztensor::export_npz(file, exports / "f.npz", dense));
     note("unpack",
          ztensor::quantized_view::from(*file.find("weights")).and_then([](const auto& view) { return view.unpack(); }));
     note("dequantize", ztensor::quantized_view::from(*file.find("weights")).and_then([](const auto& view) {
@@ -114,23 +143,26 @@ void overwrite(const std::filesystem::path& path, std::size_t from, const suppor
     REQUIRE(file.good());
 }
 
-const std::vector<io_mode> every_mode = {io_mode::mapped, io_mode::positional};
+using ztensor::read_options;
+const read_options mapped = read_options().mode(io_mode::mapped);
+const read_options positional = read_options().mode(io_mode::positional);
+const std::vector<read_options> every_mode = {mapped, positional};
 
 /// In which files can be cut off.
-const std::vector<io_mode> modes_of_cuts =
-    support::cuts_mapped_files ? every_mode : std::vector<io_mode>{io_mode::positional};
+const std::vector<read_options> modes_of_cuts =
+    support::cuts_mapped_files ? every_mode : std::vector<read_options>{positional};
 
 /// For a file in those modes, with and without digests: `change(path, content)` while it is open, then `check`.
 template <class Change, class Check>
-void in_modes(const std::vector<io_mode>& modes, Change&& change, Check&& check) {
+void in_modes(const std::vector<read_options>& modes, Change&& change, Check&& check) {
     const support::temp_dir directory;
     const std::filesystem::path path = directory / "f.zt";
     for (const bool has_digests : {false, true}) {
         const support::bytes original = content(has_digests);
-        for (const io_mode mode : modes) {
-            CAPTURE(has_digests, mode == io_mode::mapped);
+        for (const read_options& mode : modes) {
+            CAPTURE(has_digests, mode.mode_ == io_mode::mapped, mode.stable_file_);
             support::write_file(path, original);
-            const reader file = reader::open(path, ztensor::read_options().mode(mode)).value();
+            const reader file = reader::open(path, mode).value();
             for (const auto& [what, answer] : read_everything(file)) {
                 CAPTURE(what);
                 REQUIRE(answer == "ok"); // whatever is kept for the next time is kept now
@@ -164,6 +196,23 @@ TEST_CASE("of a file that is cut off under its reader everything that reads says
                 }
             });
     }
+}
+
+TEST_CASE("where it was promised that a file does not change, a cut that is there before a call is an error, too") {
+    if (!support::cuts_mapped_files) {
+        return;
+    }
+    changing::in_modes(
+        {changing::read_options(changing::mapped).stable_file(),
+         changing::read_options(changing::positional).stable_file()},
+        [](const auto& path, const support::bytes&) { std::filesystem::resize_file(path, 64); },
+        [](const ztensor::reader& file, bool has_digests) {
+            for (const auto& [what, answer] : changing::read_everything(file)) {
+                CAPTURE(what);
+                const bool reads_nothing = what.find("verify") == 0 && !has_digests;
+                CHECK(answer == (reads_nothing ? "ok" : "file_changed"));
+            }
+        });
 }
 
 TEST_CASE("what still lies before the cut is still read") {
@@ -206,8 +255,8 @@ TEST_CASE("a file that is rewritten in place gives values or refusals, and wrong
             },
             [](const ztensor::reader& file, bool has_digests) {
                 const std::set<std::string> refusals = {
-                    "ok",          "decode_failed",   "decode_size",   "sparse_indptr", "sparse_index",
-                    "sparse_size", "digest_mismatch", "size_mismatch", "limit_exceeded"};
+                    "ok",          "decode_failed",   "decode_size",   "sparse_indptr",  "sparse_index",
+                    "sparse_size", "digest_mismatch", "size_mismatch", "limit_exceeded", "bad_bool"};
                 for (const auto& [what, answer] : changing::read_everything(file)) {
                     CAPTURE(what, answer);
                     CHECK(refusals.count(answer) == 1);
@@ -252,11 +301,64 @@ TEST_CASE("a file replaced by rename is read as it was") {
         });
 }
 
+TEST_CASE("files that are cut off and written while they are read give values or errors") {
+    if (!support::cuts_mapped_files) {
+        return;
+    }
+    constexpr std::size_t elements = std::size_t{3} << 20;
+    const std::vector<float> floats(elements, 1.5F);
+    const std::vector<ztensor::bfloat16> narrow(elements, ztensor::bfloat16(1.5F));
+    const auto written = support::written(ztensor::write_options(), [&](ztensor::writer& to) {
+        to.add("raw", {elements / 4, 4}, floats).value();
+        to.add("narrow", {elements}, narrow).value();
+        to.add("zstd", {elements}, floats, ztensor::store().zstd()).value();
+        to.add("checked", {elements}, floats, ztensor::store().digest(ztensor::digest::crc32c)).value();
+    });
+    const support::bytes content = support::as_string(ztensor::bytes_view(written));
+    const support::temp_dir directory;
+    support::write_file(directory / "f.zt", content);
+    const auto file = ztensor::reader::open(directory / "f.zt", changing::mapped);
+    REQUIRE(file.has_value());
+
+    std::atomic<bool> is_over{false};
+    std::thread vandal([&] {
+        for (std::size_t i = 0; !is_over; ++i) {
+            std::filesystem::resize_file(directory / "f.zt", (i * 7919) % content.size());
+            support::write_file(directory / "f.zt", content);
+            std::this_thread::sleep_for(std::chrono::milliseconds(i % 5)); // somebody may be in the middle of it then
+        }
+    });
+    const std::set<std::string> expected = {"ok", "file_changed", "decode_failed", "decode_size"};
+    std::vector<float> into(elements);
+    std::size_t whole = 0;
+    for (int i = 0; i < 5000 && whole < 100; ++i) {
+        ztensor::load_plan plan(*file);
+        plan.add("raw", into);
+        const std::string outcomes[] = {support::outcome(file->read_into("raw", into)),
+                                        support::outcome(file->read_as_into("narrow", into)),
+                                        support::outcome(file->read_into("zstd", into)),
+                                        support::outcome(file->read_slice<float>("raw", {{0, elements / 4}, {1, 2}})),
+                                        support::outcome(file->verify(2)),
+                                        support::outcome(plan.run(ztensor::load_options().threads(2)))};
+        for (const std::string& each : outcomes) {
+            CHECK(expected.count(each) == 1);
+            whole += each == "ok" ? 1 : 0;
+        }
+    }
+    is_over = true;
+    vandal.join();
+    for (const char* const name : {"raw", "zstd"}) { // now that nobody writes
+        std::fill(into.begin(), into.end(), 0.0F);
+        REQUIRE(file->read_into(name, into).has_value());
+        CHECK(into == floats);
+    }
+}
+
 #if defined(_WIN32)
 
 TEST_CASE("a file that is mapped can't be cut off") {
     changing::in_modes(
-        {ztensor::io_mode::mapped},
+        {changing::mapped},
         [](const auto& path, const support::bytes& original) {
             std::error_code refused;
             std::filesystem::resize_file(path, 64, refused);

@@ -243,16 +243,16 @@ TEST_CASE("damaged components end with the error of the rule that they break") {
 }
 
 TEST_CASE("frames may end just before the stored bytes that are held do") {
-    constexpr std::size_t held_bytes = std::size_t{256} << 10;
-    const support::bytes content = support::counting(held_bytes + 1000);
+    constexpr std::size_t kept_bytes = std::size_t{256} << 10;
+    const support::bytes content = support::counting(kept_bytes + 1000);
     for (const std::size_t left : {1U, 2U, 3U, 4U}) { // of the second frame, in what is read first
         support::bytes blocks;
-        const std::size_t first_bytes = held_bytes - left - 6 - 3 * 3;
+        const std::size_t first_bytes = kept_bytes - left - 6 - 3 * 3;
         blocks +=
             zstd::raw_block(content.substr(0, 100000), false) + zstd::raw_block(content.substr(100000, 100000), false);
         blocks += zstd::raw_block(content.substr(200000, first_bytes - 200000));
         const support::bytes first = zstd::frame(blocks);
-        REQUIRE(first.size() == held_bytes - left);
+        REQUIRE(first.size() == kept_bytes - left);
         const support::bytes all = content.substr(0, first_bytes) + "behind";
         sample file;
         file.dtype("u8").shape({all.size()}).zstd_blob(first + zstd::frame_of("behind"), all.size());

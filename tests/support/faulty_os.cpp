@@ -53,31 +53,12 @@ faulty_os::os_answer<ztensor::bytes_view> faulty_os::map(os_handle file, std::si
     }
     const os_answer<bytes_view> answer = real().map(file, size_bytes);
     open_mappings += answer.failure ? 0 : 1;
-    mapped_last_ = answer.value.data();
     return answer;
 }
 
 void faulty_os::unmap(bytes_view mapped) noexcept {
     real().unmap(mapped);
     --open_mappings;
-}
-
-bool faulty_os::is_cached(bytes_view mapped) noexcept {
-    const auto offset = static_cast<std::uint64_t>(mapped.data() - mapped_last_);
-    return offset <= cached_bytes && mapped.size() <= cached_bytes - offset;
-}
-
-bool faulty_os::take_lease(os_handle) noexcept {
-    open_leases += grants_leases ? 1 : 0;
-    return grants_leases;
-}
-
-bool faulty_os::has_lease(os_handle) noexcept {
-    return open_leases != 0 && !is_lease_awaited;
-}
-
-void faulty_os::end_lease(os_handle) noexcept {
-    --open_leases;
 }
 
 faulty_os::os_answer<faulty_os::os_directory> faulty_os::find_directory(const os_directory* from,

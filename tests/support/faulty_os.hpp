@@ -40,18 +40,12 @@ public:
     std::size_t most_moved = never; ///< no read or write moves more bytes; 0 makes them stand still
     std::size_t room_bytes = never; ///< the disk is full after that many
 
-    /// What is told of mapped files; no lease is taken from the real system.
-    bool grants_leases = false;
-    bool is_lease_awaited = false;      ///< somebody waits for its end
-    std::uint64_t cached_bytes = never; ///< of the file mapped last, so many from its beginning on are in memory
-
     bool syncs = true; ///< else nothing waits for the disk, which thousands of runs do not need
 
     // What was seen.
     std::vector<std::string> calls;
     int open_handles = 0;
     int open_mappings = 0;
-    int open_leases = 0;
     std::size_t largest_transfer_asked = 0;
     std::vector<std::size_t> write_sizes; ///< as moved
     std::size_t bytes_copied = 0;         ///< from file to file, by the system
@@ -65,10 +59,6 @@ public:
     std::error_code close(os_handle file) override;
     os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override;
     void unmap(bytes_view mapped) noexcept override;
-    bool is_cached(bytes_view mapped) noexcept override;
-    bool take_lease(os_handle file) noexcept override;
-    bool has_lease(os_handle file) noexcept override;
-    void end_lease(os_handle file) noexcept override;
     os_answer<os_directory> find_directory(const os_directory* from, const native_path& path,
                                            bool follows_links) override;
     void leave_directory(const os_directory& directory) noexcept override;
@@ -109,7 +99,6 @@ private:
     os_answer<os_handle> opened(const os_answer<os_handle>& answer);
 
     std::size_t failed_by_name_ = 0;
-    const std::byte* mapped_last_ = nullptr;
 };
 
 } // namespace support

@@ -561,7 +561,8 @@ TEST_CASE("two sinks on one target don't mix") {
 TEST_CASE("a file can be replaced while it is mapped, and made from its own old bytes") {
     const temp_dir directory;
     write_file(directory / "f", old_content);
-    const auto source = ztensor::detail::open_source(directory / "f", ztensor::io_mode::mapped).value();
+    const auto source =
+        ztensor::detail::open_source(directory / "f", ztensor::read_options().mode(ztensor::io_mode::mapped)).value();
     const sink_pointer sink = create_sink(directory / "f", {}).value();
     REQUIRE(sink->write(bytes_of("copied: ")));
     REQUIRE(sink->write(source->mapped()));

@@ -121,7 +121,9 @@ bytes file_of_a_lying_digest(std::size_t size) {
 /// A file by these calls.
 reader open_by(const std::filesystem::path& path, detail::os_calls& os) {
     auto file = detail::file::open(path.native(), os).value();
-    return reader::from_source(std::make_shared<detail::file_source>(std::move(file), false, path.string())).value();
+    const auto positional = ztensor::read_options().mode(ztensor::io_mode::positional);
+    return reader::from_source(std::make_shared<detail::file_source>(std::move(file), positional, path.string()))
+        .value();
 }
 
 writer write_by(const std::filesystem::path& path, const write_options& options, detail::os_calls& os) {

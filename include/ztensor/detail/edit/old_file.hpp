@@ -195,7 +195,8 @@ hold_old_file(const native_path& path, bool must_write, bool will_sync, os_calls
         return std::move(content).error();
     }
     auto old = std::make_unique<old_file>(*std::move(place), *std::move(lock));
-    old->opened.source = std::make_shared<file_source>(*std::move(content), false, path_text(path));
+    const read_options positional = read_options().mode(io_mode::positional);
+    old->opened.source = std::make_shared<file_source>(*std::move(content), positional, path_text(path));
     old->opened.path = path_text(path);
     old->opened.file_bytes = old->source().size();
     return old;

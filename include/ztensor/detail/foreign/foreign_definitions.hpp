@@ -83,7 +83,7 @@ namespace detail {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader> {
-        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options.mode_);
+        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options);
         if (!source) {
             return std::move(source).error();
         }

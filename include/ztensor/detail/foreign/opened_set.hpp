@@ -163,7 +163,8 @@ open_indexed(const byte_source& source, const beneath_folder& folder, const read
 /// An index that the caller named.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>> open_index(const native_path& path,
                                                                                        const read_options& options) {
-    const result<std::shared_ptr<const byte_source>> source = open_source(file_path(path), io_mode::positional);
+    const result<std::shared_ptr<const byte_source>> source =
+        open_source(file_path(path), read_options().mode(io_mode::positional));
     if (!source) {
         return source.error();
     }

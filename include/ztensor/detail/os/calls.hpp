@@ -86,16 +86,6 @@ public:
     /// A hint: bytes of the file, of which at least one, will be read soon, or not soon again.
     virtual void advise(os_handle /*file*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
                         bool /*is_wanted*/) noexcept {}
-    /// These bytes of a mapped file are in the system's memory: looking at them needs no disk now. False where it
-    /// doesn't say.
-    virtual bool is_cached(bytes_view /*mapped*/) noexcept { return false; }
-    /// From now on nobody can open the file for writing, or cut it off: who tries waits until end_lease(), for 45 s at
-    /// most. False where somebody has it open for writing, it is somebody else's file, or there are no leases. A handle
-    /// has one at most.
-    virtual bool take_lease(os_handle /*file*/) noexcept { return false; }
-    /// The handle has a lease, and nobody waits for its end.
-    virtual bool has_lease(os_handle /*file*/) noexcept { return false; }
-    virtual void end_lease(os_handle /*file*/) noexcept {}
 
     // What beneath_folder asks, which opens files by names that other files give. Unless `follows_links` is set, a path
     // is one name, and a symbolic link of that name is a failure.

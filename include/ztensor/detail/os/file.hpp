@@ -141,12 +141,6 @@ public:
         return {};
     }
 
-    /// As check_size(), without words.
-    [[nodiscard]] bool is_whole() const noexcept {
-        const auto [now, failure] = os_->status(handle_);
-        return !failure && now.size_bytes >= size_bytes_;
-    }
-
     /// Fills `destination` with what lies at `offset`. May be called from many threads at once.
     /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
     /// then unspecified.

@@ -8,7 +8,6 @@
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -31,7 +30,6 @@
 #include <sys/mman.h>
 #endif
 #if defined(__linux__)
-#include <signal.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #elif defined(__APPLE__)
@@ -388,37 +386,6 @@ public:
                              bool is_wanted) noexcept override {
         posix_advise(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(length),
                      is_wanted ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
-    }
-#endif
-
-#if defined(F_SETLEASE) && defined(F_SETSIG)
-    ZTENSOR_COLD bool is_cached(bytes_view mapped) noexcept override {
-        const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-        const auto before = static_cast<std::size_t>(address_of(mapped.data()) % page_bytes);
-        auto* next = const_cast<std::byte*>(mapped.data()) - before;
-        std::size_t pages = (before + mapped.size() + page_bytes - 1) / page_bytes;
-        while (pages != 0) {
-            std::array<unsigned char, 4096> is_there;
-            const std::size_t some = (std::min)(pages, is_there.size());
-            if (::mincore(next, some * page_bytes, is_there.data()) != 0 ||
-                !std::all_of(is_there.data(), is_there.data() + some, [](unsigned char page) { return page & 1; })) {
-                return false;
-            }
-            next += some * page_bytes;
-            pages -= some;
-        }
-        return true;
-    }
-    // Who waits for the lease is announced by a signal: not by SIGIO, which would end the process, but by one that is
-    // ignored unless the program wants it.
-    ZTENSOR_COLD bool take_lease(os_handle file) noexcept override {
-        return ::fcntl(file, F_SETSIG, SIGURG) == 0 && ::fcntl(file, F_SETLEASE, F_RDLCK) == 0;
-    }
-    ZTENSOR_COLD bool has_lease(os_handle file) noexcept override {
-        return ::fcntl(file, F_GETLEASE) == F_RDLCK;
-    }
-    ZTENSOR_COLD void end_lease(os_handle file) noexcept override {
-        static_cast<void>(::fcntl(file, F_SETLEASE, F_UNLCK));
     }
 #endif
 

@@ -20,8 +20,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// No link, no terminal, and without waiting on what is no file. Of a file that somebody reads under a lease
-/// (os_reading::take_lease) it waits until they are done, which takes moments.
+/// No link, no terminal, and without waiting on what is no file. It waits for a program that keeps others from opening
+/// the file for the moment.
 [[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
                                                          int access) {
     constexpr int with_care = O_NOFOLLOW | O_NOCTTY;

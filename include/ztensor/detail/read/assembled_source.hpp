@@ -270,16 +270,6 @@ private:
         return must_stay ? source_access::stable_range(*from->source, from->there(offset), length)
                          : source_access::mapped_range(*from->source, from->there(offset), length);
     }
-    [[nodiscard]] std::optional<bytes_view> hold(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        const part* const from = part_of(offset, length);
-        return from != nullptr && from->source != nullptr
-                   ? source_access::hold(*from->source, from->there(offset), length)
-                   : std::nullopt;
-    }
-    void let_go(std::uint64_t offset) const noexcept override {
-        const part& from = parts_[part_at(offset)];
-        source_access::let_go(*from.source, from.there(offset));
-    }
     [[nodiscard]] bool reads_files() const noexcept override {
         return std::any_of(sources_.begin(), sources_.end(),
                            [](const auto& each) { return source_access::is_file(*each); });

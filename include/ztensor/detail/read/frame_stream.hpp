@@ -12,7 +12,6 @@
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/threads.hpp>
-#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -319,8 +318,11 @@ private:
         return allowed;
     }
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
-    const held_bytes held(*file.source, component.offset, component.length);
-    frame_stream stream(file, component, destination, ~std::uint64_t{0}, held.range());
+    const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
+    if (!stable) {
+        return stable.error();
+    }
+    frame_stream stream(file, component, destination, ~std::uint64_t{0}, *stable);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {
         }

@@ -42,7 +42,7 @@ struct hash_task {
     result<void> outcome;
 };
 
-/// What a thread reads into, of a source that is not mapped, or not any more: so much that calls cost nothing, so
+/// What a thread reads into, of a source whose bytes do not stay where they lie: so much that calls cost nothing, so
 /// little that it stays in the processor's cache.
 inline constexpr std::size_t hash_buffer_bytes = std::size_t{1} << 18;
 inline constexpr std::size_t most_hash_streams = 8;
@@ -76,7 +76,7 @@ private:
 
     void work() {
         byte_buffer buffer;
-        if (!source_access::is_mapped(source_) || source_access::is_file(source_)) { // which may become shorter
+        if (source_access::is_file(source_) || !source_access::is_mapped(source_)) {
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
         while (hash_task* const task = take(next_crc32c_, digest::crc32c)) {
@@ -105,16 +105,9 @@ private:
     /// The bytes of the task from `done` on: all of them where they lie in memory, else as many as the buffer holds.
     [[nodiscard]] result<bytes_view> load(const hash_task& task, std::uint64_t done, span<std::byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
-            // Straight from the mapping, which is three times as fast as reading: what others write meanwhile gives a
-            // wrong digest and no more. Of a file that is shorter now what is left can still be read.
-            if (const auto mapped = source_access::mapped_range(source_, task.offset, task.length)) {
-                result<void> unchanged = source_.check_unchanged();
-                if (unchanged) {
-                    return *mapped;
-                }
-                if (!source_access::is_file(source_)) {
-                    return std::move(unchanged).error();
-                }
+            const auto stable = source_access::find_stable_range(source_, task.offset, task.length);
+            if (!stable || *stable) {
+                return stable ? result<bytes_view>(**stable) : stable.error();
             }
             if (buffer.empty()) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {hash_buffer_bytes});

@@ -8,9 +8,9 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/read/bulk.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
-#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -38,7 +38,8 @@ namespace detail {
 struct shared_blob {
     shared_blob(const opened_file& file, const load_target& of, span<std::byte> decoded, std::uint64_t most_frame_bytes)
         : target(of), elements(decoded),
-          frames(file, *of.component, decoded, most_frame_bytes, stable_blob(file, *of.component)) {}
+          frames(file, *of.component, decoded, most_frame_bytes,
+                 source_access::stable_range(*file.source, of.component->offset, of.component->length)) {}
 
     const load_target& target;
     span<std::byte> elements; ///< as they are stored: the destination, or its end

@@ -18,7 +18,6 @@
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
-#include <ztensor/detail/read/held_bytes.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -108,14 +107,15 @@ public:
     /// elements give; `check` takes in what they are made of.
     [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check,
                                            number_store store) const {
-        const std::size_t count = numbers.size() / converted_bytes();
-        for (std::size_t done = 0; done < count; done += most_at_once()) {
-            const stretch all = hold(first + done, (std::min)(count - done, most_at_once()), check);
-            const span<std::byte> place = numbers.subspan(done * converted_bytes(), all.elements * converted_bytes());
-            if (result<void> converted = convert_part(all, 0, place, check, store); !converted) {
-                return converted;
-            }
+        const result<std::optional<bytes_view>> stable =
+            find_stable_elements(first, numbers.size() / converted_bytes(), check);
+        if (!stable) {
+            return stable.error();
         }
+        if (!*stable) {
+            return convert_in_blocks(first, numbers, check, store);
+        }
+        convert(**stable, numbers, store);
         return {};
     }
 
@@ -197,21 +197,23 @@ public:
         reserve_large(numbers, total, number_bytes_);
         blob_check check(file_, component_);
         const std::size_t elements = total / numbers_per_element_;
-        for (std::size_t begin = 0; begin < elements; begin += most_at_once()) {
-            const stretch all = hold(begin, (std::min)(elements - begin, most_at_once()), check);
-            // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place,
-            // which is 0.93 of the time. What has to be read is read in longer pieces.
-            constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
-            const std::size_t piece = (all.held ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
-            for (std::size_t done = 0; done < all.elements; done += piece) {
-                const std::size_t more = (std::min)(piece, all.elements - done);
-                const span<std::byte> memory =
-                    numbers.resize(numbers.owner, (begin + done + more) * numbers_per_element_);
-                result<void> read = convert_part(all, done, memory.last(more * converted_bytes()), check,
-                                                 number_store::cached); // where zeros have just been written
-                if (!read) {
-                    return read;
-                }
+        const result<std::optional<bytes_view>> stable = find_stable_elements(0, elements, check);
+        if (!stable) {
+            return stable.error();
+        }
+        // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place, which is
+        // 0.93 of the time. What has to be read is read in longer pieces.
+        constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
+        const std::size_t piece = (*stable ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
+        for (std::size_t done = 0; done < elements; done += piece) {
+            const std::size_t more = (std::min)(piece, elements - done);
+            const span<std::byte> memory = numbers.resize(numbers.owner, (done + more) * numbers_per_element_);
+            const span<std::byte> place = memory.last(more * converted_bytes());
+            if (*stable) { // numbers go to the cache, where zeros have just been written
+                convert((*stable)->subspan(done * stored_.size_bytes, more * stored_.size_bytes), place,
+                        number_store::cached);
+            } else if (result<void> read = convert_in_blocks(done, place, check, number_store::cached); !read) {
+                return read;
             }
         }
         return check.finish();
@@ -243,38 +245,19 @@ private:
         return !is_swapped && !check.is_wanted() && !holds_bools(component_);
     }
 
-    /// Stored elements, as many as a file may be held for.
-    struct stretch {
-        std::uint64_t first;
-        std::size_t elements;
-        held_bytes held; ///< if they can be converted where they lie
-    };
-    [[nodiscard]] std::size_t most_at_once() const noexcept {
-        constexpr std::size_t most_bytes = std::size_t{64} << 20;
-        return most_bytes / stored_.size_bytes;
-    }
-    [[nodiscard]] stretch hold(std::uint64_t first, std::size_t elements, const blob_check& check) const noexcept {
-        const std::uint64_t offset = component_.offset + first * stored_.size_bytes;
-        return {first, elements,
-                converts_in_place(check) ? held_bytes(*file_.source, offset, elements * stored_.size_bytes)
-                                         : held_bytes()};
+    /// Stored elements where they lie, if they stay as they are and can be converted there; few of a file are read in
+    /// less time than it takes to look at a mapping. Errors: what the source says.
+    [[nodiscard]] result<std::optional<bytes_view>> find_stable_elements(std::uint64_t first, std::size_t elements,
+                                                                         const blob_check& check) const {
+        constexpr std::size_t few_bytes = std::size_t{256} << 10;
+        const std::size_t bytes = elements * stored_.size_bytes;
+        if (!converts_in_place(check) || (bytes < few_bytes && source_access::is_file(*file_.source))) {
+            return std::optional<bytes_view>();
+        }
+        return source_access::find_stable_range(*file_.source, component_.offset + first * stored_.size_bytes, bytes);
     }
 
-    /// As convert_raw(), of those in a stretch from `skipped` on.
-    [[nodiscard]] result<void> convert_part(const stretch& all, std::size_t skipped, span<std::byte> numbers,
-                                            blob_check& check, number_store store) const {
-        if (!all.held) {
-            return convert_in_blocks(all.first + skipped, numbers, check, store);
-        }
-        if (result<void> unchanged = skipped == 0 ? file_.source->check_unchanged() : result<void>(); !unchanged) {
-            return unchanged;
-        }
-        const std::size_t bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
-        convert((*all.held).subspan(skipped * stored_.size_bytes, bytes), numbers, store);
-        return {};
-    }
-
-    /// The same, read into memory of our own in blocks.
+    /// As convert_raw(), read into memory of our own in blocks.
     [[nodiscard]] result<void> convert_in_blocks(std::uint64_t first, span<std::byte> numbers, blob_check& check,
                                                  number_store store) const {
         const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;

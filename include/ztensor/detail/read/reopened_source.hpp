@@ -8,10 +8,12 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -20,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -62,16 +63,8 @@ struct reopenable {
 class handle_cache {
 public:
     [[nodiscard]] static handle_cache& get() {
-        union storage {
-            handle_cache cache;
-
-            storage() : cache() {}
-            storage(const storage&) = delete;
-            storage& operator=(const storage&) = delete;
-            ~storage() {}
-        };
-        static storage all;
-        return all.cache;
+        static never_destroyed<handle_cache> all;
+        return all.get();
     }
 
     /// The open file, which stays open as long as somebody holds it. Where the process has no handles left, those that
@@ -144,8 +137,9 @@ private:
 class reopened_source final : public byte_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(reopenable file, bool may_map, std::string text)
-        : file_(std::move(file)), path_(std::move(text)), mapped_(may_map ? nullptr : &nothing) {}
+    reopened_source(reopenable file, const read_options& options, std::string text)
+        : file_(std::move(file)), path_(std::move(text)), is_stable_(options.stable_file_),
+          mapped_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
     ~reopened_source() override {
         handle_cache::get().forget(file_);
         if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
@@ -222,18 +216,11 @@ private:
         return true;
     }
     [[nodiscard]] bool reads_files() const noexcept override { return true; }
-    /// What is mapped may be written to by others.
-    [[nodiscard]] std::optional<bytes_view> range_in_memory(std::uint64_t offset, std::uint64_t length,
-                                                            bool must_stay) const noexcept override {
-        const bytes_view all = must_stay ? bytes_view() : mapped();
-        if (length > all.size() || offset > all.size() - length) {
-            return std::nullopt;
-        }
-        return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
-    }
+    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     reopenable file_;
     std::string path_;
+    bool is_stable_;                               ///< read_options::stable_file()
     mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
 };
 

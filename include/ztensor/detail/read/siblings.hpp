@@ -61,7 +61,7 @@ private:
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 source_of_sibling(file content, const read_options& options, const native_path& path) {
     if (const auto held = std::make_shared<held_source>(); held->is_held) {
-        result<std::shared_ptr<const byte_source>> source = source_of_file(std::move(content), options.mode_, path);
+        result<std::shared_ptr<const byte_source>> source = source_of_file(std::move(content), options, path);
         if (!source) {
             return source;
         }
@@ -73,8 +73,8 @@ source_of_sibling(file content, const read_options& options, const native_path& 
     if (status.failure) {
         return os_failure("can't find out which file it is", status.failure);
     }
-    const auto source = std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value},
-                                                          options.mode_ != io_mode::positional, path_text(path));
+    const auto source =
+        std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options, path_text(path));
     source->keep(std::move(content));
     if (options.mode_ == io_mode::mapped) {
         if (result<void> mapped = source->map(); !mapped) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Which bytes of a source stay as they are: one room for the difference between memory that somebody lent for reading,
-// and a mapped file, which others may write to and cut off.
+// Which bytes of a source stay as they are: the one place for the difference between memory that was lent for reading,
+// or a file of which the caller promised it, and another mapped file, which others may write to and cut off.
 #ifndef ZTENSOR_DETAIL_READ_SOURCE_ACCESS_HPP
 #define ZTENSOR_DETAIL_READ_SOURCE_ACCESS_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -22,17 +24,20 @@ struct source_access {
                                                                 std::uint64_t length) noexcept {
         return source.range_in_memory(offset, length, true);
     }
+    /// The same, if the source says that all of it is still there. Errors: those of byte_source::check_unchanged().
+    [[nodiscard]] static result<std::optional<bytes_view>>
+    find_stable_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
+        const std::optional<bytes_view> range = stable_range(source, offset, length);
+        if (result<void> unchanged = range ? source.check_unchanged() : result<void>(); !unchanged) {
+            return std::move(unchanged).error();
+        }
+        return range;
+    }
     /// The range where it lies, which may be a mapped file.
     [[nodiscard]] static std::optional<bytes_view> mapped_range(const byte_source& source, std::uint64_t offset,
                                                                 std::uint64_t length) noexcept {
         return source.range_in_memory(offset, length, false);
     }
-    /// The range where it lies, if nobody changes it or takes it away before let_go(); else nothing. See held_bytes.
-    [[nodiscard]] static std::optional<bytes_view> hold(const byte_source& source, std::uint64_t offset,
-                                                        std::uint64_t length) noexcept {
-        return source.hold(offset, length);
-    }
-    static void let_go(const byte_source& source, std::uint64_t offset) noexcept { source.let_go(offset); }
     /// Something of it can be viewed.
     [[nodiscard]] static bool is_mapped(const byte_source& source) noexcept {
         return source.size() != 0 && mapped_range(source, 0, 1);

@@ -10,7 +10,6 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/shared_lease.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -46,8 +45,9 @@ class file_source final : public byte_source {
 public:
     /// `path` is for messages only. Nothing is mapped before somebody asks: mapping and unmapping a file takes longer
     /// than opening one of 300 tensors.
-    file_source(file content, bool may_map, std::string path)
-        : file_(std::move(content)), path_(std::move(path)), mapped_(may_map ? nullptr : &nothing) {}
+    file_source(file content, const read_options& options, std::string path)
+        : file_(std::move(content)), path_(std::move(path)), is_stable_(options.stable_file_),
+          mapped_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
     ~file_source() override {
         if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
             mapping unmapped(file_.os(), mapped != &nothing ? bytes_of(mapped) : bytes_view());
@@ -107,36 +107,12 @@ private:
         return {mapped, static_cast<std::size_t>(file_.size_bytes())};
     }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
-
-    /// Under a lease, and if it is in the system's memory: a disk that fails is an error of read_at(), where looking at
-    /// the mapping would end the process.
-    [[nodiscard]] ZTENSOR_COLD std::optional<bytes_view> hold(std::uint64_t offset,
-                                                              std::uint64_t length) const noexcept override {
-        constexpr std::uint64_t few_bytes = std::uint64_t{256} << 10;  // which are read in less time than a lease takes
-        constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20; // by then others may wait for a second
-        // Where addresses are scarce, views alone are worth those of the whole file.
-        const bool may_map = sizeof(void*) > 4 || mapped_.load(std::memory_order_acquire) != nullptr;
-        if (length < few_bytes || length > most_bytes || !may_map) {
-            return std::nullopt;
-        }
-        const std::optional<bytes_view> range = source_access::mapped_range(*this, offset, length);
-        if (!range || !lease_.take(file_.os(), file_.handle())) {
-            return std::nullopt;
-        }
-        if (file_.is_whole() && file_.os().is_cached(*range)) {
-            return range;
-        }
-        let_go(offset);
-        return std::nullopt;
-    }
-    ZTENSOR_COLD void let_go(std::uint64_t /*offset*/) const noexcept override {
-        lease_.give_back(file_.os(), file_.handle());
-    }
+    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     file file_;
     std::string path_;
+    bool is_stable_;                               ///< read_options::stable_file()
     mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
-    mutable shared_lease lease_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
@@ -163,11 +139,11 @@ private:
     bytes_view bytes_;
 };
 
-/// An open file, reached as `mode` says. Errors: unmappable.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, io_mode mode,
-                                                                                            const native_path& path) {
-    auto source = std::make_shared<file_source>(std::move(content), mode != io_mode::positional, path_text(path));
-    if (mode == io_mode::mapped) {
+/// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
+[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+source_of_file(file content, const read_options& options, const native_path& path) {
+    auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
+    if (options.mode_ == io_mode::mapped) {
         if (result<void> mapped = source->map(); !mapped) {
             return std::move(mapped).error();
         }
@@ -176,20 +152,21 @@ private:
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-open_file_source(const native_path& path, io_mode mode, os_reading& os) {
+open_file_source(const native_path& path, const read_options& options, os_reading& os) {
     result<file> opened = file::open(path, os);
-    return opened ? source_of_file(*std::move(opened), mode, path) : std::move(opened).error();
+    return opened ? source_of_file(*std::move(opened), options, path) : std::move(opened).error();
 }
 
-/// The file at `path`, reached as `mode` says. io_mode::automatic falls back to positional reads for any reason that
-/// keeps the system from mapping: no support in the file system, no room in the address space.
+/// The file at `path`, reached as mode() and stable_file() of the options say. io_mode::automatic falls back to
+/// positional reads for any reason that keeps the system from mapping: no support in the file system, no room in the
+/// address space.
 ///
 /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::unmappable where
 /// io_mode::mapped can't be had.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-open_source(const file_path& path, io_mode mode, os_reading& os = operating_system_for_reading()) {
+open_source(const file_path& path, const read_options& options, os_reading& os = operating_system_for_reading()) {
     const native_path native = path.native();
-    result<std::shared_ptr<const byte_source>> source = open_file_source(native, mode, os);
+    result<std::shared_ptr<const byte_source>> source = open_file_source(native, options, os);
     return source ? std::move(source) : std::move(source).error().in_file(path_text(native));
 }
 

@@ -113,7 +113,7 @@ private:
 
     [[nodiscard]] result<sparse_parts> load_one_blob() const {
         const result<shared_bytes> blob =
-            load_elements(file_, blob_, element_request(), of_indices(file_, how_), budget_);
+            load_elements(file_, blob_, element_request(), of_checked(file_, how_), budget_);
         if (!blob) {
             return blob.error();
         }

@@ -46,8 +46,8 @@ class sparse_loader {
 public:
     sparse_loader(const object_view& object, loading how, const element_request& value, dtype index,
                   call_budget& budget) noexcept
-        : file_(object_access::file_of(object)), object_(object_access::record_of(object)), how_(how), value_(value),
-          index_(index), budget_(budget) {}
+        : file_(object_access::file_of(object)), object_(object_access::record_of(object)),
+          how_(value.is_bool ? of_checked(file_, how) : how), value_(value), index_(index), budget_(budget) {}
 
     [[nodiscard]] result<sparse_parts> load(format layout) const {
         if (result<void> valid = check_format(file_, object_, layout); !valid) {

@@ -144,8 +144,9 @@ private:
         .in_component(role_name(file.index, component));
 }
 
-/// Indices are borrowed only where nobody can change them once they were checked, whatever views may be had.
-[[nodiscard]] inline loading of_indices(const opened_file& file, loading how) noexcept {
+/// What is checked is borrowed only where nobody can change it afterwards, or take it away meanwhile: never from a
+/// file, whatever views may be had.
+[[nodiscard]] inline loading of_checked(const opened_file& file, loading how) noexcept {
     return source_access::is_file(*file.source) ? loading::reads : how;
 }
 
@@ -159,7 +160,7 @@ private:
     const bool is_as_asked = !component.dtype || component.dtype == index;
     const element_request stored =
         is_as_asked ? request_of(index, width_bytes(index)) : request_of(*component.dtype, 1);
-    const result<shared_bytes> indices = load_elements(file, component, stored, of_indices(file, how), budget);
+    const result<shared_bytes> indices = load_elements(file, component, stored, of_checked(file, how), budget);
     if (!indices || is_as_asked) {
         return indices;
     }

@@ -12,7 +12,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/pages_ahead.hpp>
-#include <ztensor/detail/read/held_bytes.hpp>
+#include <ztensor/detail/read/bulk.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
@@ -46,10 +46,10 @@ namespace detail {
 }
 
 /// The blob where it lies, if what is looked at there twice is the same both times: it can be checked, hashed and
-/// decoded in place. Else nothing: it has to be read into memory of our own.
-[[nodiscard]] inline std::optional<bytes_view> stable_blob(const opened_file& file,
-                                                           const component_record& component) noexcept {
-    return source_access::stable_range(*file.source, component.offset, component.length);
+/// decoded in place. Else nothing: it has to be read into memory of our own. Errors: what the source says.
+[[nodiscard]] inline result<std::optional<bytes_view>> find_stable_blob(const opened_file& file,
+                                                                        const component_record& component) {
+    return source_access::find_stable_range(*file.source, component.offset, component.length);
 }
 
 /// The blob where it lies in memory, or nothing if the source is not mapped. For views alone: others may change the
@@ -71,12 +71,18 @@ namespace detail {
     return {};
 }
 
-/// The blob in memory of our own: what is hashed, checked and decoded there is one state of the bytes, whatever happens
-/// to the file meanwhile.
+/// The blob in memory of our own, or where it lies in a file that stays as it is: what is hashed, checked and decoded
+/// there is one state of the bytes, whatever happens to the source meanwhile.
 [[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
 load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
     if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
         return std::move(allowed).error();
+    }
+    if (source_access::is_file(*file.source)) {
+        const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
+        if (!stable || *stable) {
+            return stable ? result<bytes_view>(**stable) : stable.error();
+        }
     }
     const auto size = static_cast<std::size_t>(component.length);
     if (!memory.reserve(size)) {
@@ -131,11 +137,12 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     }
     digester hash(expected.algorithm);
     const digest_cover cover = cover_of(file, component);
-    if (const auto blob = source_access::stable_range(*file.source, cover.offset, cover.length)) {
-        if (result<void> unchanged = file.source->check_unchanged(); !unchanged) {
-            return std::move(unchanged).error();
-        }
-        hash.update(*blob);
+    const auto stable = source_access::find_stable_range(*file.source, cover.offset, cover.length);
+    if (!stable) {
+        return stable.error();
+    }
+    if (*stable) {
+        hash.update(**stable);
         return compare_digest(expected, hash);
     }
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
@@ -233,18 +240,28 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
 [[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
                                                std::uint64_t from, span<std::byte> destination, blob_check& check) {
-    const std::size_t piece_bytes = check.is_wanted() ? cached_piece_bytes : destination.size();
+    const bool goes_past_cache = destination.size() >= past_cache_bytes && !is_untouched(destination);
     const pages_ahead ahead(destination, threads_for_pages(file));
-    for (std::size_t at = 0; at < destination.size(); at += piece_bytes) {
-        const span<std::byte> piece = destination.subspan(at, (std::min)(piece_bytes, destination.size() - at));
-        result<void> read = check.is_wanted() ? file.source->read_at(component.offset + from + at, piece)
-                                              : read_bulk(*file.source, component.offset + from + at, piece);
-        if (!read) {
+    const std::uint64_t begin = component.offset + from;
+    if (!check.is_wanted()) {
+        return read_bulk(*file.source, begin, destination);
+    }
+    const result<std::optional<bytes_view>> stable = find_stable_bulk(*file.source, begin, destination.size());
+    if (!stable) {
+        return stable.error();
+    }
+    for (std::size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
+        const span<std::byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
+        if (*stable) {
+            const bytes_view stored = (*stable)->subspan(at, piece.size());
+            check.take(stored);
+            copy_much(stored, piece, goes_past_cache);
+            continue;
+        }
+        if (result<void> read = file.source->read_at(begin + at, piece); !read) {
             return read;
         }
-        if (check.is_wanted()) {
-            check.take(piece);
-        }
+        check.take(piece);
     }
     return {};
 }
