@@ -238,8 +238,9 @@ TEST_CASE("large reads are right wherever their target lies, and say where the f
     const detail::file source = detail::file::open(directory / "f", os).value();
     constexpr std::size_t guard_bytes = 64;
     alignas(4096) static std::array<char, most_bytes + 2 * guard_bytes> memory;
+    detail::cpu_features cpu;
     const auto read_behind = [&](std::size_t place, std::uint64_t offset, std::size_t size) {
-        return source.read_at(offset, detail::as_writable_bytes(ztensor::span<char>(memory)).subspan(place, size));
+        return source.read_at(offset, detail::as_writable_bytes(ztensor::span<char>(memory)).subspan(place, size), cpu);
     };
     const std::string guard(guard_bytes, '#');
     for (const std::size_t most_moved : {faulty_os::never, std::size_t{100000}}) {
@@ -260,8 +261,17 @@ TEST_CASE("large reads are right wherever their target lies, and say where the f
             }
         }
     }
+    os.most_moved = faulty_os::never;
+    for (const bool copies_evenly : {false, true}) { // where it does not, one read would be slow
+        cpu.copies_evenly = copies_evenly;
+        const std::size_t reads_before = os.count("read");
+        REQUIRE(read_behind(16, 0, most_bytes).has_value());
+        CHECK((os.count("read") - reads_before == 1) == copies_evenly);
+        CHECK((std::string_view(memory.data() + 16, most_bytes) == std::string_view(content).substr(0, most_bytes)));
+    }
     std::filesystem::resize_file(directory / "f", 700001);
     for (const std::size_t place : {std::size_t{1}, std::size_t{16}}) {
+        cpu.copies_evenly = place == 1;
         const result<void> read = read_behind(place, 1, most_bytes);
         REQUIRE(!read);
         CHECK(read.error().code() == errc::file_changed);

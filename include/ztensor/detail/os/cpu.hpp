@@ -28,6 +28,7 @@ struct cpu_features {
     bool avx2_bmi2 = false;      ///< and BMI1
     bool avx512_vpclmul = false; ///< AVX-512 F, and VPCLMULQDQ of 512 bits
     bool sha = false;
+    bool copies_evenly = false; ///< `rep movsb` takes as long wherever its target lies relative to its source
     bool arm_crc32 = false;
     bool arm_sha2 = false;
 };
@@ -57,9 +58,9 @@ struct cpuid_answer {
     const auto has = [](std::uint32_t word, int bit) { return (word >> bit & 1) != 0; };
     constexpr std::uint32_t of_avx = 0x06;
     constexpr std::uint32_t of_avx512 = 0xe6;
-    const std::uint32_t last_leaf = ask_cpuid(0).a;
+    const cpuid_answer maker = ask_cpuid(0);
     const cpuid_answer basic = ask_cpuid(1);
-    const cpuid_answer extended = last_leaf >= 7 ? ask_cpuid(7) : cpuid_answer{0, 0, 0, 0};
+    const cpuid_answer extended = maker.a >= 7 ? ask_cpuid(7) : cpuid_answer{0, 0, 0, 0};
     const std::uint32_t saved = has(basic.c, 27) ? saved_registers() : 0;
     const bool avx = has(basic.c, 28) && (saved & of_avx) == of_avx;
 #if defined(_WIN32) && !defined(__clang__)
@@ -78,6 +79,11 @@ struct cpuid_answer {
     found.avx2_bmi2 = found.avx2 && has(extended.b, 3) && has(extended.b, 8);
     found.avx512_vpclmul = has_aligned_stack && avx512 && has(extended.b, 16) && has(extended.c, 10);
     found.sha = has(basic.c, 19) && has(extended.b, 29); // its kernel uses SSE4.1, too
+
+    constexpr std::uint32_t amd = 0x68747541; // "Auth"
+    constexpr std::uint32_t family_of_zen_5 = 0x1a;
+    const std::uint32_t family = (basic.a >> 8 & 0xf) + (basic.a >> 20 & 0xff);
+    found.copies_evenly = maker.b == amd && family >= family_of_zen_5;
     return found;
 }
 

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
@@ -144,8 +145,10 @@ public:
     /// Fills `destination` with what lies at `offset`. May be called from many threads at once.
     /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
     /// then unspecified.
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const {
-        if (const std::size_t shift = shift_to_read_fast(offset, destination); shift != 0) {
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination,
+                                       const cpu_features& cpu = host_cpu()) const {
+        const std::size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
+        if (shift != 0) {
             if (result<void> read = read_shifted(offset, destination, shift); !read) {
                 return read;
             }
@@ -183,7 +186,7 @@ private:
     /// The system copies by an instruction (rep movsb) that loads what it seems to have just stored if the target lies
     /// up to 31 bytes behind the source, modulo a page: on Zen 4 it then takes 2 (16 bytes behind) to 10 times as long.
     /// That is what a page-aligned tensor meets in a std::vector. Beyond the caches it minds any difference modulo 32:
-    /// 256 MiB take 31 to 33 ms instead of 22 to 25, and 26 to 28 if they are moved.
+    /// 256 MiB take 31 to 33 ms instead of 22 to 25, and 26 to 28 if they are moved. (Zen 5 does not mind.)
     [[nodiscard]] static std::size_t shift_to_read_fast(std::uint64_t offset, span<std::byte> destination) noexcept {
         constexpr std::uint64_t page_bytes = 4096, block_bytes = 32;
         constexpr std::size_t few_bytes = std::size_t{8} << 10, cached_bytes = std::size_t{16} << 20;
