@@ -5,8 +5,8 @@
 // opening, reading, verifying, writing, converting, compressing, copying; without any, all.
 //
 // Files are read from the page cache, where they are after having been written by this library (1 MiB writes at whole
-// MiB). Written files are new ones each time, and of those before nothing waits for the disk. Data are the same normal
-// distribution for all.
+// MiB), by default and with the promise of stable_file(). Written files are new ones each time, and of those before
+// nothing waits for the disk. Data are the same normal distribution for all.
 #include "table.hpp"
 #include "walk.hpp"
 
@@ -49,6 +49,9 @@ using bench::medians;
 using bench::print_row;
 using bench::walk;
 using bench::work;
+
+const ztensor::read_options by_default;
+const ztensor::read_options stable = ztensor::read_options().stable_file();
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 std::filesystem::path folder;
@@ -162,7 +165,8 @@ void reading(const std::vector<float>& data) {
         }
         out.finish().value();
     }
-    const auto model = ztensor::reader::open(path).value();
+    const auto model = ztensor::reader::open(path, by_default).value();
+    const auto promised = ztensor::reader::open(path, stable).value();
     const int handle = ::open(path.c_str(), O_RDONLY);
     std::vector<float> into(data.size(), 1.0F);
     const auto destination = [&](std::size_t i) { return ztensor::span<float>(into.data() + i * each, each); };
@@ -172,7 +176,17 @@ void reading(const std::vector<float>& data) {
         return static_cast<std::size_t>((*model.find("t" + std::to_string(i))->begin()).offset());
     };
     const auto view = [&](std::size_t i) { return model.view<float>("t" + std::to_string(i)).value(); };
-    const auto by_pread = [&](std::size_t i) { pread_all(handle, raw + i * bytes, bytes, offset(i), 8 * mebibyte); };
+    const auto offsets = [&] {
+        std::vector<std::size_t> all;
+        for (std::size_t i = 0; i < tensors; ++i) {
+            all.push_back(offset(i));
+        }
+        return all;
+    }();
+    const auto by_pieces_of = [&](std::size_t piece) {
+        return [&, piece](std::size_t i) { pread_all(handle, raw + i * bytes, bytes, offsets[i], piece); };
+    };
+    const auto by_pread = by_pieces_of(8 * mebibyte), by_small_pread = by_pieces_of(mebibyte);
     const auto by_memcpy = [&](std::size_t i) { std::memcpy(raw + i * bytes, view(i).data(), bytes); };
     const auto all = [&](const auto& one) {
         return [&one] {
@@ -194,50 +208,68 @@ void reading(const std::vector<float>& data) {
             other.join();
         };
     };
-    const auto ours = [&](std::size_t i) { model.read_into("t" + std::to_string(i), destination(i)).value(); };
-    const auto plan = [&] {
-        ztensor::load_plan wanted(model);
-        for (std::size_t i = 0; i < tensors; ++i) {
-            wanted.add("t" + std::to_string(i), destination(i));
-        }
-        wanted.run(ztensor::load_options().threads(2)).value();
+    const auto reads = [&](const ztensor::reader& from) {
+        return [&](std::size_t i) { from.read_into("t" + std::to_string(i), destination(i)).value(); };
     };
+    const auto plans = [&](const ztensor::reader& from) {
+        return [&] {
+            ztensor::load_plan wanted(from);
+            for (std::size_t i = 0; i < tensors; ++i) {
+                wanted.add("t" + std::to_string(i), destination(i));
+            }
+            wanted.run(ztensor::load_options().threads(2)).value();
+        };
+    };
+    const auto ours = reads(model), promised_ours = reads(promised);
     const auto times =
-        medians(rounds, {all(ours), all(by_pread), all(by_memcpy), plan, halves(by_pread), halves(by_memcpy)});
-    print_row("read_into, 1 thread", "pread of 8 MiB or memcpy", times[0], bench::faster(times[1], times[2]), 0.97);
-    print_row("load_plan, 2 threads", "the same on 2 threads", times[3], bench::faster(times[4], times[5]), 0.95);
+        medians(rounds, {all(ours), all(promised_ours), all(by_pread), all(by_small_pread), all(by_memcpy),
+                         plans(model), plans(promised), halves(by_pread), halves(by_small_pread), halves(by_memcpy)});
+    const auto best_pread = bench::faster(times[2], times[3]), best_of_two = bench::faster(times[7], times[8]);
+    print_row("read_into, 1 thread", "pread of 1 or 8 MiB", times[0], best_pread, 0.95);
+    print_row("the same, stable_file()", "or memcpy", times[1], bench::faster(best_pread, times[4]), 0.97);
+    print_row("load_plan, 2 threads", "the same on 2 threads", times[5], best_of_two, 0.95);
+    print_row("the same, stable_file()", "or memcpy", times[6], bench::faster(best_of_two, times[9]), 0.95);
 
-    const auto owned = medians(
-        rounds,
-        {[&] {
-             std::vector<ztensor::array<float>> kept;
-             for (std::size_t i = 0; i < tensors; ++i) {
-                 kept.push_back(model.load<float>("t" + std::to_string(i)).value());
-             }
-         },
-         [&] {
-             std::vector<std::vector<float>> kept;
-             for (std::size_t i = 0; i < tensors; ++i) {
-                 kept.push_back(model.read<float>("t" + std::to_string(i)).value());
-             }
-         },
-         [&] {
-             std::vector<std::unique_ptr<float[]>> kept;
-             for (std::size_t i = 0; i < tensors; ++i) {
-                 kept.emplace_back(new float[each]);
-                 model.read_into("t" + std::to_string(i), ztensor::span<float>(kept.back().get(), each)).value();
-             }
-         },
-         [&] {
-             std::vector<std::unique_ptr<void, decltype(&std::free)>> kept;
-             for (std::size_t i = 0; i < tensors; ++i) {
-                 kept.emplace_back(std::malloc(bytes), &std::free);
-                 pread_all(handle, static_cast<std::byte*>(kept.back().get()), bytes, offset(i), bytes);
-             }
-         }});
-    print_row("load<T>, all kept", "malloc + pread", owned[0], owned[3], 1.7);
-    print_row("read<T>, all kept", "malloc + pread", owned[1], owned[3], 0.95);
-    print_row("read_into new memory, all kept", "malloc + pread", owned[2], owned[3], 0.97);
+    const auto loads = [&](const ztensor::reader& from) {
+        return [&] {
+            std::vector<ztensor::array<float>> kept;
+            for (std::size_t i = 0; i < tensors; ++i) {
+                kept.push_back(from.load<float>("t" + std::to_string(i)).value());
+            }
+        };
+    };
+    const auto reads_all = [&](const ztensor::reader& from) {
+        return [&] {
+            std::vector<std::vector<float>> kept;
+            for (std::size_t i = 0; i < tensors; ++i) {
+                kept.push_back(from.read<float>("t" + std::to_string(i)).value());
+            }
+        };
+    };
+    const auto reads_into_new = [&](const ztensor::reader& from) {
+        return [&] {
+            std::vector<std::unique_ptr<float[]>> kept;
+            for (std::size_t i = 0; i < tensors; ++i) {
+                kept.emplace_back(new float[each]);
+                from.read_into("t" + std::to_string(i), ztensor::span<float>(kept.back().get(), each)).value();
+            }
+        };
+    };
+    const work malloc_and_pread = [&] {
+        std::vector<std::unique_ptr<void, decltype(&std::free)>> kept;
+        for (std::size_t i = 0; i < tensors; ++i) {
+            kept.emplace_back(std::malloc(bytes), &std::free);
+            pread_all(handle, static_cast<std::byte*>(kept.back().get()), bytes, offsets[i], bytes);
+        }
+    };
+    const auto owned = medians(rounds, {loads(model), loads(promised), reads_all(model), reads_all(promised),
+                                        reads_into_new(model), reads_into_new(promised), malloc_and_pread});
+    print_row("load<T>, all kept", "malloc + pread", owned[0], owned[6], 1.7);
+    print_row("the same, stable_file()", "malloc + pread", owned[1], owned[6], 1.7);
+    print_row("read<T>, all kept", "malloc + pread", owned[2], owned[6], 0.95);
+    print_row("the same, stable_file()", "malloc + pread", owned[3], owned[6], 0.95);
+    print_row("read_into new memory, all kept", "malloc + pread", owned[4], owned[6], 0.97);
+    print_row("the same, stable_file()", "malloc + pread", owned[5], owned[6], 0.97);
     ::close(handle);
 }
 
@@ -254,7 +286,8 @@ void converting(const char* label, const char* owned_label, const std::vector<fl
         out.add("w", {narrow.size()}, narrow).value();
         out.finish().value();
     }
-    const auto model = ztensor::reader::open(path).value();
+    const auto model = ztensor::reader::open(path, by_default).value();
+    const auto promised = ztensor::reader::open(path, stable).value();
     std::vector<float> into(data.size(), 1.0F);
     // memcpy reads and writes as many bytes in all: what is read and what is written, halved.
     const std::size_t traffic = data.size() * (sizeof(T) + sizeof(float)) / 2;
@@ -264,11 +297,51 @@ void converting(const char* label, const char* owned_label, const std::vector<fl
                                             std::memcpy(into.data(), from.data(), traffic);
                                             keep(static_cast<std::size_t>(into[traffic / 8] != 0));
                                         },
-                                        [&] { keep(model.read_as<float>("w").value().size()); }});
+                                        [&] { keep(model.read_as<float>("w").value().size()); },
+                                        [&] { promised.read_as_into("w", ztensor::span<float>(into)).value(); },
+                                        [&] { keep(promised.read_as<float>("w").value().size()); }});
     print_row(label, "memcpy of that traffic", times[0], times[1], goal);
+    print_row("the same, stable_file()", "memcpy of that traffic", times[3], times[1], goal);
     if (owned_label != nullptr) {
         print_row(owned_label, "memcpy of that traffic", times[2], times[1], 0.5);
+        print_row("the same, stable_file()", "memcpy of that traffic", times[4], times[1], 0.5);
     }
+}
+
+/// Those ranges of a file, read in pieces that the cache keeps.
+void digest_by_pread([[maybe_unused]] int handle,
+                     [[maybe_unused]] const std::vector<std::pair<std::size_t, std::size_t>>& blobs,
+                     [[maybe_unused]] bool is_crc) {
+    [[maybe_unused]] const auto for_each_piece = [&](std::size_t begin, std::size_t size, const auto& take) {
+        static std::vector<unsigned char> piece(mebibyte / 4, 1);
+        for (std::size_t at = 0; at < size; at += piece.size()) {
+            const std::size_t some = std::min(piece.size(), size - at);
+            check(::pread(handle, piece.data(), some, static_cast<off_t>(begin + at)) == static_cast<ssize_t>(some));
+            take(piece.data(), some);
+        }
+    };
+#if ZTENSOR_BENCH_HAS_ISAL
+    for (std::size_t i = 0; is_crc && i < blobs.size(); ++i) {
+        unsigned sum = 0;
+        for_each_piece(blobs[i].first, blobs[i].second, [&](unsigned char* bytes, std::size_t size) {
+            sum = crc32_iscsi(bytes, static_cast<int>(size), sum);
+        });
+        keep(sum);
+        ztensor::detail::zero_upper_halves(ztensor::detail::host_cpu());
+    }
+#endif
+#if ZTENSOR_BENCH_HAS_OPENSSL
+    for (std::size_t i = 0; !is_crc && i < blobs.size(); ++i) {
+        const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+        unsigned char digest[32];
+        check(EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1);
+        for_each_piece(blobs[i].first, blobs[i].second, [&](unsigned char* bytes, std::size_t size) {
+            check(EVP_DigestUpdate(hash.get(), bytes, size) == 1);
+        });
+        check(EVP_DigestFinal_ex(hash.get(), digest, nullptr) == 1);
+        keep(digest[0]);
+    }
+#endif
 }
 
 void verifying(const std::vector<float>& data) {
@@ -286,7 +359,8 @@ void verifying(const std::vector<float>& data) {
             }
             out.finish().value();
         }
-        const auto model = ztensor::reader::open(path).value();
+        const auto model = ztensor::reader::open(path, by_default).value();
+        const auto promised = ztensor::reader::open(path, stable).value();
         const work rival = [&] {
             for (std::size_t i = 0; i < tensors; ++i) {
                 const auto view = model.view<float>("t" + std::to_string(i)).value();
@@ -311,14 +385,27 @@ void verifying(const std::vector<float>& data) {
 #endif
             }
         };
+        const int handle = ::open(path.c_str(), O_RDONLY);
+        std::vector<std::pair<std::size_t, std::size_t>> blobs;
+        for (const auto object : model) {
+            const auto blob = *object.begin();
+            blobs.emplace_back(static_cast<std::size_t>(blob.offset()), static_cast<std::size_t>(blob.stored_bytes()));
+        }
+        const work reading_rival = [&] { digest_by_pread(handle, blobs, is_crc); };
         const auto times = medians(rounds, {[&] { keep(model.verify(1).value().verified); },
-                                            [&] { keep(model.verify(2).value().verified); }, rival});
+                                            [&] { keep(model.verify(2).value().verified); },
+                                            [&] { keep(promised.verify(1).value().verified); },
+                                            [&] { keep(promised.verify(2).value().verified); }, rival, reading_rival});
+        ::close(handle);
         if (is_crc ? ZTENSOR_BENCH_HAS_ISAL : ZTENSOR_BENCH_HAS_OPENSSL) {
-            print_row(is_crc ? "verify crc32c, 1 thread" : "verify sha256, 1 thread", is_crc ? "isa-l" : "OpenSSL",
-                      times[0], times[2], is_crc ? 0.95 : 0.97);
+            print_row(is_crc ? "verify crc32c, 1 thread" : "verify sha256, 1 thread",
+                      is_crc ? "pread + isa-l" : "pread + OpenSSL", times[0], times[5], is_crc ? 0.95 : 0.97);
+            print_row("the same, stable_file()", is_crc ? "isa-l" : "OpenSSL", times[2], times[4],
+                      is_crc ? 0.95 : 0.97);
         }
         print_row(is_crc ? "verify crc32c, 2 threads" : "verify sha256, 2 threads", "1 thread", times[1], times[0],
                   1.8);
+        print_row("the same, stable_file()", "1 thread", times[3], times[2], 1.8);
     }
 }
 
@@ -408,6 +495,8 @@ void compressing(const std::vector<float>& data) {
     std::vector<float> into(data.size(), 1.0F);
     const auto by_two = ztensor::reader::open(path, ztensor::read_options().threads(2)).value();
     const auto by_one = ztensor::reader::open(path, ztensor::read_options().threads(1)).value();
+    const auto promised_two = ztensor::reader::open(path, ztensor::read_options(stable).threads(2)).value();
+    const auto promised_one = ztensor::reader::open(path, ztensor::read_options(stable).threads(1)).value();
     const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
     const int handle = ::open(path.c_str(), O_RDONLY);
     const auto blob = *by_one.find("w")->begin();
@@ -417,16 +506,20 @@ void compressing(const std::vector<float>& data) {
         keep(ZSTD_decompressDCtx(context.get(), into.data(), bytes, from, size));
     };
     const auto read = medians(
-        rounds, {[&] { by_two.read_into("w", into).value(); }, [&] { by_one.read_into("w", into).value(); },
-                 [&] { decode(packed.data(), packed_bytes); },
-                 [&] {
-                     pread_all(handle, stored.data(), blob_bytes, static_cast<std::size_t>(blob.offset()), mebibyte);
-                     decode(stored.data(), blob_bytes);
-                 }});
+        rounds,
+        {[&] { by_two.read_into("w", into).value(); }, [&] { by_one.read_into("w", into).value(); },
+         [&] { decode(packed.data(), packed_bytes); },
+         [&] {
+             pread_all(handle, stored.data(), blob_bytes, static_cast<std::size_t>(blob.offset()), mebibyte);
+             decode(stored.data(), blob_bytes);
+         },
+         [&] { promised_two.read_into("w", into).value(); }, [&] { promised_one.read_into("w", into).value(); }});
     ::close(handle);
     print_row("read zstd, 2 threads", "ZSTD_decompressDCtx, 1 thread", read[0], read[2], 1.85);
     print_row("read zstd, 1 thread", "ZSTD_decompressDCtx", read[1], read[2], 0.97);
     print_row("read zstd, 1 thread", "pread + ZSTD_decompressDCtx", read[1], read[3], 0.97);
+    print_row("read zstd, stable_file(), 2 threads", "ZSTD_decompressDCtx, 1 thread", read[4], read[2], 1.85);
+    print_row("read zstd, stable_file(), 1 thread", "ZSTD_decompressDCtx", read[5], read[2], 0.97);
 
     constexpr std::size_t tiny = 256, count = 20000;
     const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> encoder(ZSTD_createCCtx(), &ZSTD_freeCCtx);
