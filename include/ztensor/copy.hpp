@@ -61,7 +61,10 @@ struct copy_options {
 /// big-endian data and bools of 0.1, sparse tensors between 0.1 (one blob) and later versions (parts), narrow indices
 /// of 1.1 in 1.2. Those are decoded, verified and stored anew with the same encoding and digest algorithm; a digest of
 /// an unknown algorithm is left out then. A blob that several components share stays one, where it is copied as it is.
-/// Bytes that are copied as they are stored are not looked at: bools among them may hold other bytes than 0 and 1.
+///
+/// What has a digest is compared with it before it is copied, in whatever way, unless `from` was opened with
+/// read_options::verify_digests(false); then what is copied as it is stored keeps its bytes and its digest, even if
+/// they do not match. Nothing else of such bytes is looked at: bools among them may hold other bytes than 0 and 1.
 ///
 /// In version 2 the names of what `to` has come before those that are copied, unless write_options::any_order().
 /// Between version 2 and the versions before it digests are computed anew, since there they are of the decoded bytes:
@@ -71,10 +74,10 @@ struct copy_options {
 /// and encodings that only one side knows, layouts of one's own without a name such as "vendor.layout/1" in version 2,
 /// CBOR tags there, and sparse tensors whose columns don't rise or whose coordinates repeat.
 ///
-/// Errors: not_expressible, before anything of the object is written; cancelled; those of reading and of
-/// writer::add_object. After an error the objects before it are in `to`, which goes on; unless it came while a blob was
-/// being copied, from the source (io_error, file_changed) or the sink: then `to` is closed, as after any failure to
-/// write, and nothing of it will be seen.
+/// Errors: not_expressible and digest_mismatch, before anything of the object is written; cancelled; those of reading
+/// and of writer::add_object. After an error the objects before it are in `to`, which goes on; unless it came while a
+/// blob was being copied, from the source (io_error, file_changed) or the sink: then `to` is closed, as after any
+/// failure to write, and nothing of it will be seen.
 [[nodiscard]] result<void> copy(const reader& from, writer& to, const copy_options& options = {});
 
 } // namespace ZTENSOR_MODE

@@ -96,8 +96,9 @@ public:
     /// otherwise.
     object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {});
 
-    /// A component of an open file, copied as it is stored: compression, digest and types stay what they are. The
-    /// reader must live until the object is written. `decoded_bytes` is needed only where only decoding tells it.
+    /// A component of an open file, copied as it is stored: compression, digest and types stay what they are. Its bytes
+    /// must match its digest, unless the reader is to check none (read_options::verify_digests). The reader must live
+    /// until the object is written. `decoded_bytes` is needed only where only decoding tells it.
     object_draft& component_stored(std::string_view role, const component_view& stored,
                                    std::optional<std::uint64_t> decoded_bytes = std::nullopt) {
         return add_stored(role, detail::describe_stored(stored), decoded_bytes);

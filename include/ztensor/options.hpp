@@ -75,7 +75,8 @@ struct read_options {
     /// fails, the process ends as well (SIGBUS), because there is no read that could report it. The index, and the
     /// indices of sparse objects, are read into memory before they are checked all the same.
     read_options& stable_file(bool value = true) noexcept { return stable_file_ = value, *this; }
-    /// Whether read() checks the digest of what it reads, where there is one. verify() always does.
+    /// Whether reading, copying and exporting check the digest of the bytes that they hand on, where there is one.
+    /// verify() always does; views never do.
     read_options& verify_digests(bool value) noexcept { return verify_digests_ = value, *this; }
     /// Threads that one call may read and decode a tensor on, the caller's included; 0, as many as the host runs at
     /// once. Only compressed data of half a MiB or more takes more than one, and what is read as it is into new memory

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_CORE_STORED_COMPONENT_HPP
 #define ZTENSOR_DETAIL_CORE_STORED_COMPONENT_HPP
 
+#include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstdint>
@@ -17,6 +18,10 @@ class byte_source;
 class component_view;
 
 namespace detail {
+
+struct opened_file;
+struct object_record;
+struct component_record;
 
 /// Borrowed from the reader, like the component. Words are those of 1.2; unknown ones pass through.
 struct stored_component {
@@ -35,6 +40,13 @@ struct stored_component {
     bool has_digest = false;
     bool is_raw = false;
     bool is_big_endian = false;
+
+    /// Whether the bytes match their digest. Null: there is none, or the reader is to check none. Errors:
+    /// digest_mismatch, and what the source says.
+    result<void> (*check_digest)(const stored_component& stored) = nullptr;
+    const opened_file* file = nullptr; ///< for that
+    const detail::object_record* object_record = nullptr;
+    const detail::component_record* component_record = nullptr;
 
     std::string_view path; ///< of the file, for messages; and where in it the component is
     std::string_view object;

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
+#include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/numbers.hpp>
@@ -42,6 +43,23 @@ struct component_access {
     }
 };
 
+/// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
+    const component_view component(*stored.file, *stored.object_record, *stored.component_record);
+    const result<digest_state> state = component.verify();
+    if (!state) {
+        const errc code = state.error().code();
+        return code == errc::bad_bool || code == errc::bad_padding ? result<void>() : state.error();
+    }
+    if (*state != digest_state::mismatch) {
+        return {};
+    }
+    return component_access::located(
+        component, fail(errc::digest_mismatch, "the {} bytes are not those of the digest {}",
+                        {stored.generation == generation::v2 ? "decoded" : "stored", in_quotes(stored.digest)})
+                       .at(stored.offset));
+}
+
 ZTENSOR_INLINE stored_component describe_stored(const component_view& component) noexcept {
     const opened_file& file = component_access::file_of(component);
     stored_component stored;
@@ -59,6 +77,12 @@ ZTENSOR_INLINE stored_component describe_stored(const component_view& component)
     stored.generation = component.generation();
     stored.is_raw = component.encoding() == encoding::raw;
     stored.is_big_endian = component.is_big_endian();
+    if (component.has_digest() && file.options.verify_digests_) {
+        stored.check_digest = check_stored;
+        stored.file = &file;
+        stored.object_record = &component_access::object_record_of(component);
+        stored.component_record = &component_access::record_of(component);
+    }
     stored.path = file.path;
     stored.object = component_access::object_of(component);
     stored.role = component.role();

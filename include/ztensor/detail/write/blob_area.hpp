@@ -105,6 +105,14 @@ public:
         return copied;
     }
 
+    /// Whether the blob is what its digest says, of a file that is copied once. Errors: digest_mismatch, and what the
+    /// source says.
+    [[nodiscard]] ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
+        const bool is_new =
+            copied_blobs_ == nullptr || stored.check_digest == nullptr || copied_blobs_->begin_check(stored);
+        return is_new && stored.check_digest != nullptr ? stored.check_digest(stored) : result<void>();
+    }
+
     /// A range of bytes as they are, where the last one ended.
     [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
                                                        std::uint64_t length) {

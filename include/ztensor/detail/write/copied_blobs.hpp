@@ -15,7 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -46,6 +49,14 @@ public:
         table_.add(key_of{this});
     }
 
+    /// Notes that a blob is compared with its digest; false if it has been before.
+    [[nodiscard]] ZTENSOR_COLD bool begin_check(const stored_component& stored) {
+        const blob_place place = {address_of(stored.source), stored.offset, stored.length};
+        std::string checked(key(place));
+        checked.append(stored.encoding).append(1, ' ').append(stored.digest);
+        return checked_.insert(std::move(checked)).second;
+    }
+
 private:
     [[nodiscard]] static std::string_view key(const blob_place& place) noexcept {
         return as_text(as_bytes(span<const blob_place>(&place, 1)));
@@ -54,6 +65,7 @@ private:
     record_array<blob_place> places_;
     record_array<blob_position> new_places_;
     growing_name_table table_;
+    std::set<std::string> checked_; ///< a place, and what is said of the bytes there
 };
 
 /// What a file of version 2 says of a raw blob, if it says it.

@@ -110,7 +110,9 @@ public:
         for (const component_source& source : draft.components()) {
             result<void> valid = check_store(source.how);
             valid = valid ? manifest_.check_form_of_name(source.role) : std::move(valid);
-            if (valid && !source.stored) {
+            if (valid && source.stored) {
+                valid = file_.check_digest(*source.stored);
+            } else if (valid) {
                 const bool is_dense = object.format == ztensor::name(format::dense);
                 valid = check_values(options_.version_, source.storage, source.type, source.bytes,
                                      is_dense ? draft.shape().element_count() : std::nullopt);
