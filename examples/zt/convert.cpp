@@ -16,6 +16,8 @@ namespace {
 struct convert_options {
     std::string in;
     std::string out;
+    std::string version;
+    input_options input;
     selection selected;
     rewriting how;
     bool drops_attributes = false;
@@ -26,8 +28,8 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 
 exit_code export_file(const ztensor::reader& from, const convert_options& options) {
-    if (options.how.zstd_level || !options.how.digest.empty()) {
-        throw usage_error("--zstd and --digest are for .zt files");
+    if (options.how.zstd_level || !options.how.digest.empty() || !options.version.empty()) {
+        throw usage_error("--zstd, --digest and --version are for .zt files");
     }
     progress_line progress;
     auto how = ztensor::export_options()
@@ -51,7 +53,7 @@ exit_code convert_file(convert_options& options) {
     if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz")) {
         throw usage_error("OUT ends with .zt, .safetensors or .npz, not as \"" + printable(options.out) + "\" does");
     }
-    const std::vector<ztensor::reader> files = open_inputs(options.in);
+    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
     options.selected.check(files);
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
@@ -62,7 +64,14 @@ exit_code convert_file(convert_options& options) {
     if (options.drops_attributes) {
         throw usage_error("--drop-attributes is for files that have no place for them: a .zt file has");
     }
-    auto to = ztensor::writer::create(options.out).value();
+    ztensor::write_options how;
+    if (!options.version.empty()) {
+        how.version(versions().at(options.version));
+    }
+    if (files.size() > 1 || options.how.changes_blobs()) { // version 2 has names in their order unless told otherwise
+        how.any_order();
+    }
+    auto to = ztensor::writer::create(options.out, how).value();
     for (const ztensor::reader& from : files) {
         add_objects(from, to, options.selected, options.how);
     }
@@ -80,8 +89,10 @@ void add_convert(tool& to) {
     command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
         ->required();
     command->add_option("OUT", options->out, "The file to write: .zt, .safetensors or .npz")->required();
+    add_version_option(*command, options->version);
     options->how.add_options(*command);
     options->selected.add_options(*command);
+    options->input.add_options(*command);
     options->selected.add_rename_option(*command);
     command->add_flag("--drop-attributes", options->drops_attributes,
                       "Leave out the attributes that the new format has no place for, and all others");

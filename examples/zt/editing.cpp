@@ -17,6 +17,7 @@ namespace {
 struct edit_options {
     std::string path;
     std::vector<std::string> words;
+    input_options input;
     selection selected;
     bool is_in_place = false;
 };
@@ -24,7 +25,7 @@ struct edit_options {
 exit_code append_files(edit_options& options) {
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.words) {
-        const std::vector<ztensor::reader> opened = open_inputs(path);
+        const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
         files.insert(files.end(), opened.begin(), opened.end());
     }
     options.selected.check(files);
@@ -92,6 +93,7 @@ void add_append(tool& to) {
         ->required();
     options->selected.add_options(*command);
     options->selected.add_rename_option(*command);
+    options->input.add_options(*command);
     command->add_flag("--in-place", options->is_in_place, "Extend the file itself instead of a copy of it");
 }
 

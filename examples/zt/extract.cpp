@@ -15,10 +15,11 @@ struct extract_options {
     std::string name;
     std::string out;
     std::string dtype;
+    input_options input;
 };
 
 exit_code extract_tensor(const extract_options& options) {
-    const ztensor::reader file = open_input(options.path);
+    const ztensor::reader file = open_input(options.path, options.input);
     ztensor::export_options how;
     if (!options.dtype.empty()) {
         how.floats_as(*ztensor::find_dtype(options.dtype));
@@ -41,6 +42,7 @@ void add_extract(tool& to) {
     command->add_option("--dtype", options->dtype, "Turn floats into f64, f32 or f16: NumPy has no bf16")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"f64", "f32", "f16"}));
+    options->input.add_options(*command);
 }
 
 } // namespace zt

@@ -3,12 +3,17 @@
 
 namespace zt {
 
-ztensor::reader open_input(const std::string& path) {
-    return ztensor::open_any(path).value();
+void input_options::add_options(CLI::App& command) {
+    command.add_flag("--damaged", takes_damaged, "Take what does not match its digest, too, instead of refusing it");
 }
 
-std::vector<ztensor::reader> open_inputs(const std::string& path) {
-    const auto set = ztensor::reader_set::open(path).value();
+ztensor::reader open_input(const std::string& path, const input_options& options) {
+    return ztensor::open_any(path, ztensor::read_options().verify_digests(!options.takes_damaged)).value();
+}
+
+std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
+    const auto how = ztensor::read_options().verify_digests(!options.takes_damaged);
+    const auto set = ztensor::reader_set::open(path, how).value();
     return {set.shards().begin(), set.shards().end()};
 }
 

@@ -6,6 +6,8 @@
 
 #include <ztensor/ztensor.hpp>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,11 +15,18 @@
 
 namespace zt {
 
+/// How what is to be handed on is read. What does not match its digest is refused unless told otherwise.
+struct input_options {
+    bool takes_damaged = false;
+
+    void add_options(CLI::App& command);
+};
+
 /// The one place where files are opened for reading. Throws ztensor::exception.
-ztensor::reader open_input(const std::string& path);
+ztensor::reader open_input(const std::string& path, const input_options& options = {});
 
 /// The same of what may be several files: the shards of a model, by their folder or index, or one file.
-std::vector<ztensor::reader> open_inputs(const std::string& path);
+std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
 /// Objects in files of which each name is in one.
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);

@@ -19,21 +19,24 @@ ztensor::digest algorithm_of(const std::string& name) {
     return known.at(name);
 }
 
+/// That of the same kind which files of the version have.
+ztensor::digest digest_like(std::string_view old_digest, ztensor::format_version version) {
+    if (old_digest.substr(0, 7) == "sha256:") {
+        return ztensor::digest::sha256;
+    }
+    const bool is_light = old_digest.substr(0, 7) == "crc32c:" || old_digest.substr(0, 5) == "xxh3:";
+    return is_light && version != ztensor::format_version::v2 ? ztensor::digest::crc32c : ztensor::digest::none;
+}
+
 /// As asked for, and for the rest as it was.
-ztensor::store store_for(const ztensor::component_view& part, const rewriting& how) {
+ztensor::store store_for(const ztensor::component_view& part, const rewriting& how, ztensor::format_version version) {
     ztensor::store store;
     if (how.zstd_level) {
         store.zstd_if_smaller(*how.zstd_level);
     } else if (part.encoding() != ztensor::encoding::raw) {
         store.zstd();
     }
-    const std::string_view old_digest = part.digest();
-    const bool had_sha256 = old_digest.substr(0, 7) == "sha256:";
-    const bool had_crc32c = old_digest.substr(0, 7) == "crc32c:";
-    store.digest(!how.digest.empty() ? algorithm_of(how.digest)
-                 : had_sha256        ? ztensor::digest::sha256
-                 : had_crc32c        ? ztensor::digest::crc32c
-                                     : ztensor::digest::none);
+    store.digest(how.digest.empty() ? digest_like(part.digest(), version) : algorithm_of(how.digest));
     return store;
 }
 
@@ -120,7 +123,8 @@ private:
         }
         for (const ztensor::component_view part : object) {
             memory.push_back(part.read_little_endian().value());
-            draft.component_bytes(part.role(), *part.dtype(), memory.back(), store_for(part, how_).type(part.type()));
+            draft.component_bytes(part.role(), *part.dtype(), memory.back(),
+                                  store_for(part, how_, to_.version()).type(part.type()));
         }
         to_.add_object(selected_.name_for(object.name()), draft).value();
         progress_.show(done_bytes_, total_bytes_, object.name());
@@ -131,7 +135,7 @@ private:
         const bool converts = floats_as_ && is_floating(data);
         auto pieces = converts ? ztensor::component_pieces::open_as(data, *floats_as_).value()
                                : ztensor::component_pieces::open(data).value();
-        ztensor::store store = store_for(data, how_);
+        ztensor::store store = store_for(data, how_, to_.version());
         if (!converts && data.has_type()) {
             store.type(data.type());
         }
@@ -194,6 +198,20 @@ private:
 };
 
 } // namespace
+
+const std::map<std::string, ztensor::format_version>& versions() {
+    static const std::map<std::string, ztensor::format_version> all = {{"0.1", ztensor::format_version::v0_1},
+                                                                       {"1.1", ztensor::format_version::v1_1},
+                                                                       {"1.2", ztensor::format_version::v1_2},
+                                                                       {"2", ztensor::format_version::v2}};
+    return all;
+}
+
+void add_version_option(CLI::App& command, std::string& version) {
+    command.add_option("--version", version, "The version of the format: 0.1, 1.1, 1.2, which is the default, or 2")
+        ->type_name("VERSION")
+        ->check(CLI::IsMember(versions()));
+}
 
 void rewriting::add_options(CLI::App& command) {
     command

@@ -10,10 +10,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
 
 namespace zt {
+
+/// The versions of the format that can be written, as --version calls them.
+const std::map<std::string, ztensor::format_version>& versions();
+void add_version_option(CLI::App& command, std::string& version);
 
 /// How objects are stored in the new file. What is not asked for stays as it was.
 struct rewriting {

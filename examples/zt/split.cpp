@@ -24,6 +24,7 @@ struct split_options {
     std::string in;
     std::string folder;
     std::string size = "5GB";
+    input_options input;
 };
 
 /// For each object, in the order of the file, the number of its shard from 0 on; and how many shards there are.
@@ -54,7 +55,7 @@ exit_code split_file(const split_options& options) {
     if (most_bytes == 0) {
         throw usage_error("--size must be more than 0");
     }
-    const ztensor::reader from = open_input(options.in);
+    const ztensor::reader from = open_input(options.in, options.input);
     const std::filesystem::path folder = options.folder;
     const std::string stem = std::filesystem::path(options.in).stem().string();
     const auto [shards, count] = assign_shards(from, most_bytes);
@@ -116,6 +117,7 @@ void add_split(tool& to) {
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")
         ->type_name("SIZE");
+    options->input.add_options(*command);
 }
 
 } // namespace zt

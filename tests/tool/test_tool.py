@@ -266,8 +266,12 @@ class ToolTest(unittest.TestCase):
 
     def test_bench_measures(self):
         out = run("bench", self.small())
-        for what in ("open", "load every dense tensor", "load on one thread", "verify digests"):
+        for what in ("open", "load every dense tensor", "load on one thread"):
             self.assertRegex(out, rf"(?m)^{what} +[\d.]+ (us|ms|s) ")
+        self.assertRegex(out, r"(?m)^verify digests \(there are none\) +- +- +-$")
+        run("convert", "--digest", "--only", "a.weight", self.small(), self.dir / "d.zt")
+        run("append", self.dir / "d.zt", "--only", "steps", self.small())
+        self.assertRegex(run("bench", self.dir / "d.zt"), r"(?m)^verify digests +[\d.]+ (us|ms|s) +16 B +\S+ .+/s$")
 
     # -- converting
 
@@ -309,6 +313,17 @@ class ToolTest(unittest.TestCase):
                 self.assertEqual(run("diff", "--tolerance", "0", start, self.dir / out), "")
         run("convert", "--drop-attributes", "--dtype", "bf16", start, self.dir / "x.npz", code=BAD)
         self.assertIn("bf16", run.errors)
+
+    def test_convert_writes_the_version_asked_for(self):
+        for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
+            for words in ([], ["--zstd"], ["--digest"]):
+                run("convert", "--version", version, *words, MODEL, self.dir / "x.zt")
+                self.assertIn(f"; {version}, ", run("info", self.dir / "x.zt"))
+                self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / "x.zt"), "")
+        run("convert", MODEL, self.dir / "x.zt")
+        self.assertIn("; 1.2, ", run("info", self.dir / "x.zt"))
+        run("convert", "--version", "2", self.small(), self.dir / "x.safetensors", code=USAGE)
+        run("convert", "--version", "3", self.small(), self.dir / "x.zt", code=USAGE)
 
     def test_convert_selects_and_renames(self):
         start = self.small()
@@ -416,6 +431,31 @@ class ToolTest(unittest.TestCase):
         run("convert", "--dtype", "bf16", start, self.dir / "x.zt")
         run("extract", self.dir / "x.zt", "a.weight", self.dir / "y.npy", code=BAD)
         self.assertFalse((self.dir / "y.npy").exists())
+
+    def test_what_does_not_match_its_digest_is_handed_on_only_if_told_so(self):
+        run("convert", "--digest", self.small(), self.dir / "small.zt")
+        bad = damaged(self.dir / "small.zt", self.dir / "bad.zt")
+        name = self.first_damaged(bad)
+        target = self.dir / "target.zt"
+        for number, words in enumerate([
+                ["convert", bad, "x.zt"], ["convert", "--zstd", bad, "x.zt"], ["convert", "--dtype=bf16", bad, "x.zt"],
+                ["convert", "--drop-attributes", bad, "x.safetensors"], ["copy", bad, "x.zt"],
+                ["migrate", "--version", "1.1", bad, "x.zt"], ["merge", "x.zt", bad], ["split", bad, "x.zt"],
+                ["extract", bad, name, "x.zt"], ["append", target, bad]]):
+            run("convert", self.file("b.npy", npy([1])), target)
+            words = [self.dir / word if str(word).startswith("x.") else word for word in words]
+            run(*words, code=BAD)
+            self.assertRegex(run.errors, r'^zt: .*bad\.zt.*: object ".*", component "data": the .* digest', words)
+            if words[0] not in ("split", "append"):
+                self.assertEqual(list(self.dir.glob("x.*")), [], words)
+            run(words[0], "--damaged", *words[1:])
+            for path in self.dir.glob("x.*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        run("copy", "--exclude", name, bad, self.dir / "good.zt")
+
+    def first_damaged(self, path):
+        run("verify", path, code=BAD)
+        return re.search(r'object "(.*?)"', run.errors).group(1)
 
     # -- changing
 
