@@ -22,6 +22,7 @@ skip() { # WORDS...
 enter() { # FOLDER RELEASE USER UNTRACED COMMAND...: runs the commands in the folder
     local root=$1 release=$2 user=$3 untraced=$4 command home=/root place=/root/ztensor
     local variables=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C)
+    mount --rbind "$root" "$root" # so that more can be mounted within it
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
     mount --make-rslave "$root/dev"

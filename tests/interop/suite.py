@@ -38,7 +38,8 @@ def run_or_skip(what: str, command: list[str]) -> None:
     if result.returncode != 0:
         print(result.stdout)
         lines = result.stdout.strip().splitlines() or ["no output"]
-        skip(f"{what} failed: {lines[-1]}")
+        reasons = [line.strip() for line in lines if line.lower().lstrip().startswith("error")] or lines[-1:]
+        skip(f"{what} failed: {reasons[0]}")
 
 
 def environment(folder: Path) -> str:
