@@ -49,7 +49,7 @@ def environment(folder: Path) -> str:
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     run_or_skip("making a Python virtual environment", [sys.executable, "-m", "venv", str(folder)])
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    install += ["--retries", "2", "--timeout", "20"]
+    install += ["--retries", "2", "--timeout", "20", "--only-binary", "ztensor"]  # whose build downloads a compiler
     version_2 = (HERE / "version_2.txt").read_text(encoding="utf-8").splitlines()
     reference = [line for line in version_2 if line.startswith("ztensor")]
     others = [line for line in version_2 if line and not line.startswith(("ztensor", "#"))]
