@@ -208,6 +208,8 @@ def filtered(lines):
                 continue
             meaning = "@overload" if name == documented else comment_for(name, whole, owners[indent])
             yield f"/** {meaning} */ {line}" if meaning else line
+        elif not in_comment and re.match(r"[\w:]+ \w+_;$", text):  # within a union
+            yield f"/** @private */ {line}"
         elif text.startswith("///") and not text.startswith("///     "):
             yield without_html(line)
         elif opens and not in_comment and (opens.group(2) in CLASSES or "element_traits<" in line):
