@@ -12,7 +12,7 @@ target_compile_features(ztensor_compiled PUBLIC cxx_std_17)
 target_compile_definitions(ztensor_compiled PUBLIC ZTENSOR_COMPILED)
 target_include_directories(ztensor_compiled ${ztensor_system_include}
                            PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-target_link_libraries(ztensor_compiled PRIVATE ${ztensor_zstd} ztensor::xxhash Threads::Threads)
+target_link_libraries(ztensor_compiled PRIVATE ${ztensor_zstd} ztensor::xxhash Threads::Threads ${CMAKE_DL_LIBS})
 if(ztensor_has_json) # for building what reads the headers of other formats; json.hpp is header-only in both modes
     target_link_libraries(ztensor_compiled PUBLIC ztensor::json)
 else()

@@ -61,7 +61,7 @@ HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread":
 FOREIGN_HEADERS = {
     r"detail/codec/zstd(_\w+)?\.hpp": r"zstd(_errors)?\.h",
     r"detail/codec/xxh3\.hpp": r"xxhash\.h",
-    r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
+    r"detail/os/posix(_threads)?\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
     r"detail/os/x86_intrinsics\.hpp": r"immintrin\.h",

@@ -75,6 +75,11 @@ template <class T>
     return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+/// Where code lies; for the system's functions that ask for the module of an address.
+[[nodiscard]] inline const void* address_of_code(void (*code)(void* context)) noexcept {
+    return reinterpret_cast<const void*>(code);
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

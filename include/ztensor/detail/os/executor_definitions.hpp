@@ -54,11 +54,13 @@ private:
 
     /// True if there is a thread that will come to the next task, if perhaps not at once.
     [[nodiscard]] bool start_one() noexcept {
-        helper_thread started;
-        if (started_ < most_threads && start_thread(
-                                           started, [](void* self) { serve(self); }, this)) {
-            detach_thread(started);
-            ++started_;
+        if (started_ < most_threads) {
+            const auto run = [](void* self) { serve(self); };
+            pin_module(run); // which no thread ever leaves
+            if (helper_thread started; start_thread(started, run, this)) {
+                detach_thread(started);
+                ++started_;
+            }
         }
         return started_ != 0;
     }

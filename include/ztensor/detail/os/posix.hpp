@@ -13,15 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -209,82 +206,57 @@ template <class... Arguments>
 /// A name can be given to another file while the one that had it is open.
 inline constexpr bool always_replaces_open_files = true;
 
-// -- threads
-
-using helper_thread = ::pthread_t;
-
-/// What a thread is to do, handed over on the heap.
-struct thread_start {
-    void (*run)(void* context);
-    void* context;
-};
-
-/// False where the system has no more threads.
-[[nodiscard]] inline bool start_thread(helper_thread& thread, void (*run)(void* context), void* context) noexcept {
-    auto* const start = new (std::nothrow) thread_start{run, context};
-    if (start == nullptr) {
-        return false;
-    }
-    const auto enter = [](void* handed_over) -> void* {
-        const thread_start mine = *static_cast<thread_start*>(handed_over);
-        delete static_cast<thread_start*>(handed_over);
-        mine.run(mine.context);
-        return nullptr;
-    };
-    if (::pthread_create(&thread, nullptr, enter, start) != 0) {
-        delete start;
-        return false;
-    }
-    return true;
-}
-
-inline void join_thread(helper_thread thread) noexcept {
-    ::pthread_join(thread, nullptr);
-}
-
-/// For a thread that nobody will join.
-inline void detach_thread(helper_thread thread) noexcept {
-    ::pthread_detach(thread);
-}
-
-/// As many threads as the host runs at once; at least 1.
-[[nodiscard]] inline unsigned processor_count() noexcept {
-    const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1u : static_cast<unsigned>(count);
-}
-
-/// Lets others run, for a thread that waits for one of them; sleeps a little once it has waited for many `rounds`.
-inline void pause_thread(unsigned rounds) noexcept {
-    constexpr unsigned most_yields = 64;
-    if (rounds < most_yields) {
-        ::sched_yield();
-        return;
-    }
-    const ::timespec nap = {0, 50'000};
-    ::nanosleep(&nap, nullptr);
-}
-
 inline constexpr std::uint32_t permission_bits = 0777;
+
+/// The same open file by a handle that no program takes for a standard stream: where those were closed, the system
+/// gives their numbers to the next file that is opened, and printf() would write into it.
+[[nodiscard]] inline os_answer<os_handle> beyond_standard_streams(os_handle file) noexcept {
+    constexpr os_handle first_other = 3;
+    if (file < 0 || file >= first_other) {
+        return {file, failed_if(file < 0)};
+    }
+#if defined(F_DUPFD_CLOEXEC)
+    const os_handle moved = ::fcntl(file, F_DUPFD_CLOEXEC, first_other);
+    const std::error_code failure = failed_if(moved < 0);
+    ::close(file);
+    return {moved, failure};
+#else
+    return {file, {}};
+#endif
+}
+
+/// Every handle of the library is made here, by `open(flags) -> handle`. With O_NONBLOCK a file that somebody has under
+/// a lease (Samba, for its clients) refuses at first, while its holder is told; after at most 45 s the system ends the
+/// lease. That is waited for without giving up O_NONBLOCK, because another file may have the name by then, such as a
+/// FIFO that nobody writes to.
+template <class Open>
+[[nodiscard]] os_answer<os_handle> make_handle(int flags, Open&& open) {
+    constexpr double most_seconds = 60;
+    const double begin = steady_seconds();
+    for (unsigned rounds = 0;; ++rounds) {
+        const os_answer<os_handle> made = beyond_standard_streams(open(flags | O_CLOEXEC));
+        const bool must_wait = made.failure == std::errc::operation_would_block && (flags & O_NONBLOCK) != 0 &&
+                               steady_seconds() - begin < most_seconds;
+        if (must_wait) {
+            const ::timespec nap = {0, rounds < 10 ? 1'000'000 : 20'000'000};
+            ::nanosleep(&nap, nullptr);
+        } else if (made.failure != std::errc::interrupted) {
+            return made;
+        }
+    }
+}
 
 [[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, int flags,
                                                       std::uint32_t permissions = 0) {
-    os_answer<os_handle> answer;
-    do {
-        answer.value = posix_open(path.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
-        answer.failure = failed_if(answer.value < 0);
-    } while (answer.failure == std::errc::interrupted);
-    return answer;
+    return make_handle(
+        flags, [&](int all_flags) { return posix_open(path.c_str(), all_flags, static_cast<::mode_t>(permissions)); });
 }
 
 [[nodiscard]] ZTENSOR_COLD inline os_answer<os_handle>
 open_handle_in(const os_directory& directory, const native_path& name, int flags, std::uint32_t permissions = 0) {
-    os_answer<os_handle> answer;
-    do {
-        answer.value =
-            posix_open_at(directory.handle, name.c_str(), flags | O_CLOEXEC, static_cast<::mode_t>(permissions));
-        answer.failure = failed_if(answer.value < 0);
-    } while (answer.failure == std::errc::interrupted);
-    return answer;
+    return make_handle(flags, [&](int all_flags) {
+        return posix_open_at(directory.handle, name.c_str(), all_flags, static_cast<::mode_t>(permissions));
+    });
 }
 
 /// What a symbolic link says; invalid_argument for what is none.

@@ -20,14 +20,10 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// No link, no terminal, and without waiting on what is no file. It waits for a program that keeps others from opening
-/// the file for the moment.
+/// No link, no terminal, and without waiting on what is no file.
 [[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
                                                          int access) {
-    constexpr int with_care = O_NOFOLLOW | O_NOCTTY;
-    const os_answer<os_handle> opened = open_handle_in(directory, name, access | with_care | O_NONBLOCK);
-    return opened.failure == std::errc::operation_would_block ? open_handle_in(directory, name, access | with_care)
-                                                              : opened;
+    return open_handle_in(directory, name, access | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 }
 
 /// The real calls.
@@ -137,8 +133,7 @@ public:
 
     os_answer<os_handle> duplicate(os_handle file) override {
 #if defined(F_DUPFD_CLOEXEC)
-        const os_handle second = ::fcntl(file, F_DUPFD_CLOEXEC, 0);
-        return {second, failed_if(second < 0)};
+        return make_handle(0, [&](int) { return ::fcntl(file, F_DUPFD_CLOEXEC, 0); });
 #else
         return {no_handle, not_supported(file)};
 #endif

@@ -7,6 +7,7 @@
 #if defined(_WIN32)
 #include <ztensor/detail/os/windows_writing.hpp>
 #else
+#include <ztensor/detail/os/posix_threads.hpp>
 #include <ztensor/detail/os/posix_writing.hpp>
 #endif
 

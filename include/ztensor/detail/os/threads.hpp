@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_OS_THREADS_HPP
 
 #include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/executor.hpp>
 
@@ -38,7 +39,8 @@ public:
             const os_lock lock(mutex_);
             ++references_;
         }
-        if (threads.submit([](void* self) { static_cast<crew*>(self)->join(); }, this)) {
+        if (submit_task<crew>(
+                threads, [](void* self) { static_cast<crew*>(self)->join(); }, this)) {
             return true;
         }
         const os_lock lock(mutex_);

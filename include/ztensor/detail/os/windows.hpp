@@ -19,6 +19,7 @@
 #pragma pop_macro("WIN32_LEAN_AND_MEAN")
 #pragma pop_macro("NOMINMAX")
 
+#include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
@@ -131,6 +132,13 @@ struct thread_start {
     void (*run)(void* context);
     void* context;
 };
+
+/// The module that holds this code stays loaded until the process ends: threads may come to the code at any time.
+ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
+    HMODULE module = nullptr;
+    static_cast<void>(::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                                           static_cast<const wchar_t*>(address_of_code(code)), &module));
+}
 
 /// False where the system has no more threads.
 [[nodiscard]] inline bool start_thread(helper_thread& thread, void (*run)(void* context), void* context) noexcept {

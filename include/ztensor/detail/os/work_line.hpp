@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/executor.hpp>
 
 #include <cstddef>
@@ -66,7 +67,7 @@ private:
             is_asked_ = is_asked_ || must_ask;
             mutex_.unlock();
             const auto come = [](void* self) { static_cast<shared_line*>(self)->come(); };
-            if (must_ask && !current_executor().submit(come, this)) {
+            if (must_ask && !submit_task<shared_line>(current_executor(), come, this)) {
                 const os_lock lock(mutex_);
                 is_asked_ = false;
             }

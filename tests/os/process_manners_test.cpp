@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+//
+// How the library behaves in a process that is not its own: whose signals its threads take, which numbers its handles
+// have, and how it waits for others that use a file.
+#include "support/catch.hpp"
+#include "support/child_process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <ztensor/append.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/recover.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#if !defined(_WIN32)
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+using support::temp_dir;
+using ztensor::errc;
+using ztensor::io_mode;
+using ztensor::read_options;
+using ztensor::reader;
+using ztensor::result;
+using ztensor::write_options;
+using ztensor::writer;
+
+const std::vector<float> some_floats = {1, 2, 3};
+
+void write_model(const std::filesystem::path& path) {
+    writer out = writer::create(path, write_options().sync(false)).value();
+    out.add("a", {3}, some_floats).value();
+    out.finish().value();
+}
+
+// -- signals
+
+constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+/// A signal that somebody sends to the process while it has one of the library's threads comes to a thread that blocks
+/// nothing, or waits until somebody asks: 0 if it does.
+int waits_for_its_reader() {
+    ztensor::detail::helper_thread thread;
+    if (!ztensor::detail::start_thread(
+            thread, [](void*) { ::pause(); }, nullptr)) {
+        return 2;
+    }
+    ::sigset_t asked_for;
+    sigemptyset(&asked_for);
+    sigaddset(&asked_for, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &asked_for, nullptr);
+    ::kill(::getpid(), SIGTERM); // which would end the process
+    int found = 0;
+    return ::sigwait(&asked_for, &found) == 0 && found == SIGTERM ? 0 : 1;
+}
+
+// -- handles
+
+bool is_free(int handle) {
+    return ::fcntl(handle, F_GETFD) == -1;
+}
+
+/// Whether the standard streams are still closed, and nothing that is open would be inherited, but what was open
+/// before.
+bool is_well_mannered(const std::vector<bool>& before) {
+    for (int handle = 0; handle < static_cast<int>(before.size()); ++handle) {
+        const int flags = ::fcntl(handle, F_GETFD);
+        const bool is_new = flags != -1 && !before[static_cast<std::size_t>(handle)];
+        if (is_new && (handle < 3 || (flags & FD_CLOEXEC) == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool works_without_standard_streams(const std::filesystem::path& folder) {
+    for (int stream = 0; stream < 3; ++stream) {
+        ::close(stream);
+    }
+    std::vector<bool> before;
+    for (int handle = 0; handle < 64; ++handle) {
+        before.push_back(!is_free(handle));
+    }
+    const std::filesystem::path path = folder / "model.zt";
+    std::vector<reader> readers;
+    for (const io_mode mode : {io_mode::automatic, io_mode::mapped, io_mode::positional}) {
+        readers.push_back(reader::open(path, read_options().mode(mode)).value());
+        if (!is_well_mannered(before)) {
+            return false;
+        }
+    }
+    const auto in_place = write_options().sync(false).publish(ztensor::publish_mode::in_place);
+    writer added = writer::append(path, in_place).value();
+    writer made = writer::create(folder / "new.zt", write_options().sync(false)).value();
+    if (!made.add("a", {3}, some_floats) || !added.add("b", {3}, some_floats) || !is_well_mannered(before) ||
+        !added.finish() || !made.finish() || ztensor::remove_abandoned(folder).value() != 0) {
+        return false;
+    }
+    ztensor::editor edited = ztensor::edit(path, in_place).value();
+    return edited.replace("a", {3}, some_floats) && is_well_mannered(before) && edited.finish() &&
+           is_well_mannered(before) && readers.back().read<float>("a").value() == some_floats;
+}
+
+#if defined(F_SETLEASE)
+
+/// Holds a write lease on the file, as Samba does for its clients; says so through `ready`, and ends it a while after
+/// somebody wants the file. 0 if somebody did.
+int hold_lease(const std::filesystem::path& path, int ready) {
+    ::sigset_t asked_for;
+    sigemptyset(&asked_for);
+    sigaddset(&asked_for, SIGIO);
+    ::pthread_sigmask(SIG_BLOCK, &asked_for, nullptr);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const char has_lease = file >= 0 && ::fcntl(file, F_SETLEASE, F_WRLCK) == 0 ? 1 : 0;
+    if (::write(ready, &has_lease, 1) != 1 || has_lease == 0) {
+        return 1;
+    }
+    const ::timespec most = {20, 0};
+    if (::sigtimedwait(&asked_for, nullptr, &most) != SIGIO) {
+        return 2;
+    }
+    const ::timespec nap = {0, 100'000'000};
+    ::nanosleep(&nap, nullptr);
+    return ::fcntl(file, F_SETLEASE, F_UNLCK) == 0 ? 0 : 3;
+}
+
+/// Opens the file while another process has a lease on it.
+template <class Open>
+void check_waits_for_lease(const std::filesystem::path& path, const Open& open) {
+    int ready[2];
+    REQUIRE(::pipe(ready) == 0);
+    const ::pid_t holder = ::fork();
+    REQUIRE(holder >= 0);
+    if (holder == 0) {
+        ::_exit(hold_lease(path, ready[1]));
+    }
+    ::close(ready[1]);
+    char has_lease = 0;
+    const bool has_said = ::read(ready[0], &has_lease, 1) == 1;
+    ::close(ready[0]);
+    if (has_said && has_lease == 1) {
+        CHECK(open());
+    } else {
+        WARN("skipped: there are no leases here");
+    }
+    int status = 0;
+    REQUIRE(::waitpid(holder, &status, 0) == holder);
+    CHECK((has_lease == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0)));
+}
+
+#endif
+
+} // namespace
+
+TEST_CASE("threads of the library take no signals of the process") {
+    CHECK(support::exit_code_of(waits_for_its_reader) == 0);
+}
+
+TEST_CASE("threads of the library block all signals but those of faults, and their maker's stay as they were") {
+    static ::sigset_t blocked;
+    ::sigset_t before;
+    ::sigset_t after;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    ztensor::detail::helper_thread thread;
+    REQUIRE(ztensor::detail::start_thread(
+        thread, [](void*) { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); }, nullptr));
+    ztensor::detail::join_thread(thread);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    for (int signal = 1; signal < 32; ++signal) {
+        CAPTURE(signal);
+        const bool is_fault = std::find(std::begin(faults), std::end(faults), signal) != std::end(faults);
+        if (signal != SIGKILL && signal != SIGSTOP) {
+            CHECK((sigismember(&blocked, signal) == 1) == !is_fault);
+        }
+        CHECK(sigismember(&before, signal) == sigismember(&after, signal));
+    }
+}
+
+TEST_CASE("no handle of the library's is a standard stream or inherited") {
+    const temp_dir directory;
+    write_model(directory / "model.zt");
+    CHECK(support::exit_code_of([&] { return works_without_standard_streams(directory.path()) ? 0 : 1; }) == 0);
+}
+
+TEST_CASE("a FIFO is refused at once, whoever writes to it or not") {
+    const temp_dir directory;
+    const std::filesystem::path path = directory / "fifo";
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const auto opened = reader::open(path);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code() == errc::not_regular_file);
+}
+
+#if defined(F_SETLEASE)
+TEST_CASE("a file that another process has under a lease is opened once that is over") {
+    const temp_dir directory;
+    const std::filesystem::path path = directory / "model.zt";
+    write_model(path);
+    for (const io_mode mode : {io_mode::automatic, io_mode::positional}) {
+        check_waits_for_lease(path, [&] { return reader::open(path, read_options().mode(mode)).has_value(); });
+    }
+    check_waits_for_lease(path, [&] {
+        result<writer> out = writer::append(path, write_options().sync(false));
+        return out && out->add("b", {3}, some_floats) && out->finish();
+    });
+}
+#endif
+
+#endif
