@@ -96,6 +96,7 @@ support::bytes content(format_version version) {
 struct verb {
     const char* name;
     std::function<std::string(const reader&)> run;
+    bool converts = false; ///< what is stored in another byte order than the host's is turned around first, in a copy
 };
 
 /// Those that use bytes where they lie, if they may.
@@ -104,8 +105,8 @@ std::vector<verb> verbs_in_place() {
     return {
         {"read_into", [=](const reader& file) { return outcome(file.read_into("raw", *floats)); }},
         {"load", [](const reader& file) { return outcome(file.load<float>("raw")); }},
-        {"read_as_into", [=](const reader& file) { return outcome(file.read_as_into("narrow", *floats)); }},
-        {"read_as", [](const reader& file) { return outcome(file.read_as<float>("narrow")); }},
+        {"read_as_into", [=](const reader& file) { return outcome(file.read_as_into("narrow", *floats)); }, true},
+        {"read_as", [](const reader& file) { return outcome(file.read_as<float>("narrow")); }, true},
         {"read_into of zstd", [=](const reader& file) { return outcome(file.read_into("zstd", *floats)); }},
         {"read_slice of short runs",
          [](const reader& file) {
@@ -123,7 +124,8 @@ std::vector<verb> verbs_in_place() {
              ztensor::load_plan plan(file);
              plan.add_as("narrow", *floats);
              return outcome(plan.run(ztensor::load_options().threads(2)));
-         }},
+         },
+         true},
         {"plan of zstd",
          [=](const reader& file) {
              ztensor::load_plan plan(file);
@@ -218,7 +220,7 @@ TEST_CASE("with the promise large data is used where it lies in the mapping") {
             CAPTURE(each.name);
             const std::size_t reads_before = counted.os.count("read");
             CHECK(each.run(*counted.file) == "ok");
-            CHECK(counted.os.count("read") == reads_before);
+            CHECK(((counted.os.count("read") == reads_before) || (each.converts && !support::host_is_little_endian())));
         }
         const std::size_t reads_before = counted.os.count("read");
         CHECK(counted.file->verify().value().verified == 1);
