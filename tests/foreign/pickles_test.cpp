@@ -19,15 +19,15 @@ using support::little_endian;
 using support::refusal;
 using ztensor::errc;
 using ztensor::detail::pickle_machine;
-using ztensor::detail::pickled;
 
 /// The integers of the list that the pickle is.
 std::vector<std::int64_t> integers_in(const bytes& pickle) {
     const auto read = pickle_machine(support::bytes_of(pickle)).run();
     REQUIRE(support::outcome(read) == "ok");
     std::vector<std::int64_t> found;
-    for (const auto& each : read->items_of(read->root)) {
-        found.push_back(pickled::integer_of(each));
+    ztensor::detail::pickle_items items(*read, read->root);
+    while (const ztensor::detail::pickle_value* const each = items.next(*read)) {
+        found.push_back(read->integer_of(*each));
     }
     return found;
 }

@@ -106,11 +106,26 @@ private:
                 return read;
             }
         }
-        for (std::uint64_t i = 0; i < tensors; ++i) {
-            if (result<void> read = read_tensor(); !read) {
-                return read;
+        tensors_begin_ = header_.position();
+        tensors_ = tensors;
+        return {};
+    }
+
+    /// Goes through the descriptions of all tensors once more, from the first on, so that nothing is kept of them.
+    template <class Take>
+    [[nodiscard]] result<void> for_each_tensor(Take&& take) {
+        const std::uint64_t most_bytes = file_.options.max_manifest_bytes_ - (tensors_begin_ - magic_bytes);
+        header_stream header(*file_.source, tensors_begin_, file_.source->size(), most_bytes);
+        for (std::uint64_t i = 0; i < tensors_; ++i) {
+            tensor read;
+            if (result<void> done = read_tensor(header, read); !done) {
+                return done;
+            }
+            if (result<void> taken = take(read); !taken) {
+                return std::move(taken).error().in_object(read.name);
             }
         }
+        tensors_end_ = header.position();
         return {};
     }
 
@@ -148,69 +163,81 @@ private:
         return is_alignment ? values.read_u32(alignment_) : values.read();
     }
 
-    [[nodiscard]] result<void> read_tensor() {
-        tensor read;
+    [[nodiscard]] result<void> read_tensor(header_stream& header, tensor& read) const {
         std::uint64_t name_bytes = 0;
         bytes_view name;
-        if (!take(8, name_bytes)) {
-            return header_.failure();
+        if (!take(header, 8, name_bytes)) {
+            return header.failure();
         }
         if (name_bytes > most_name_bytes) {
             return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
                         {name_bytes, most_name_bytes})
-                .at(header_.position());
+                .at(header.position());
         }
-        if (!header_.take(name_bytes, name)) {
-            return header_.failure();
+        if (!header.take(name_bytes, name)) {
+            return header.failure();
         }
         read.name = as_text(name);
         std::uint64_t rank = 0;
-        if (!take(4, rank)) {
-            return header_.failure();
+        if (!take(header, 4, rank)) {
+            return header.failure();
         }
         if (rank > most_dimensions) {
             return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
                 .in_object(read.name)
-                .at(header_.position());
+                .at(header.position());
         }
         read.rank = static_cast<std::size_t>(rank);
         for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
-            if (!take(8, read.dimensions[i])) {
-                return header_.failure();
+            if (!take(header, 8, read.dimensions[i])) {
+                return header.failure();
             }
         }
-        if (!take(4, read.type) || !take(8, read.offset)) {
-            return header_.failure();
+        if (!take(header, 4, read.type) || !take(header, 8, read.offset)) {
+            return header.failure();
         }
-        tensors_.push_back(std::move(read));
         return {};
     }
 
+    /// In three rounds, as the format has it: they can all be read, they all begin where they may, and they can be
+    /// entered.
     [[nodiscard]] result<void> add_objects() {
+        bool has_unknown = false;
+        result<void> done = for_each_tensor([&](const tensor& each) -> result<void> {
+            has_unknown =
+                has_unknown || (find_plain_ggml_type(each.type) == nullptr && find_ggml_type(each.type) == nullptr);
+            return {};
+        });
+        if (!done) {
+            return done;
+        }
         if (!is_power_of_two(alignment_)) {
             return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
         }
-        const std::optional<std::uint64_t> begin = checked_align(header_.position(), alignment_);
-        for (tensor& each : tensors_) {
+        const std::optional<std::uint64_t> begin = checked_align(tensors_end_, alignment_);
+        done = for_each_tensor([&](const tensor& each) -> result<void> {
             const std::optional<std::uint64_t> offset = begin ? checked_add(*begin, each.offset) : std::nullopt;
             if (each.offset % alignment_ != 0) {
                 return fail(errc::misaligned_offset, "the data starts {} bytes into the tensor data, no multiple of {}",
-                            {each.offset, alignment_})
-                    .in_object(each.name);
+                            {each.offset, alignment_});
             }
             if (!offset) {
                 return fail(errc::out_of_bounds, "the data starts {} bytes into the tensor data, but the file has {}",
-                            {each.offset, file_.source->size()})
-                    .in_object(each.name);
+                            {each.offset, file_.source->size()});
             }
-            each.offset = *offset;
-        }
-        for (const tensor& each : tensors_) {
-            if (result<void> added = add_object(each); !added) {
-                return std::move(added).error().in_object(each.name);
+            if (has_unknown) {
+                offsets_.push_back(*offset);
             }
+            return {};
+        });
+        if (!done) {
+            return done;
         }
-        return {};
+        std::sort(offsets_.begin(), offsets_.end());
+        return for_each_tensor([&](tensor& each) {
+            each.offset += *begin; // which was found to fit
+            return add_object(each);
+        });
     }
 
     [[nodiscard]] result<void> add_object(const tensor& from) {
@@ -249,12 +276,6 @@ private:
 
     /// Its bytes reach at most to where the next tensor starts.
     [[nodiscard]] result<void> add_unknown(const tensor& from) {
-        if (offsets_.empty()) {
-            for (const tensor& each : tensors_) {
-                offsets_.push_back(each.offset);
-            }
-            std::sort(offsets_.begin(), offsets_.end());
-        }
         const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), from.offset);
         const std::uint64_t end = (std::min)(next != offsets_.end() ? *next : ~std::uint64_t{0}, file_.source->size());
         add_bytes(from, "type_" + std::to_string(from.type), end - (std::min)(end, from.offset), nullptr);
@@ -303,15 +324,18 @@ private:
         return checked_multiply(counter.count() / block_elements, block_bytes);
     }
 
-    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
-        return header_.take_unsigned(size, is_big_endian_, value);
+    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) { return take(header_, size, value); }
+    [[nodiscard]] bool take(header_stream& header, std::size_t size, std::uint64_t& value) const {
+        return header.take_unsigned(size, is_big_endian_, value);
     }
 
     const foreign_file& file_;
     header_stream header_;
     foreign_index index_;
-    std::vector<tensor> tensors_;
-    std::vector<std::uint64_t> offsets_; ///< of all tensors, sorted, once they were asked for
+    std::uint64_t tensors_ = 0;
+    std::uint64_t tensors_begin_ = 0; ///< of their descriptions
+    std::uint64_t tensors_end_ = 0;
+    std::vector<std::uint64_t> offsets_; ///< of all tensors, sorted, if one is of an unknown type
     std::uint64_t alignment_ = 32;
     bool is_big_endian_ = false;
 };

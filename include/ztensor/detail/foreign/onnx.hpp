@@ -215,36 +215,34 @@ private:
     }
 
     [[nodiscard]] result<std::uint64_t> place_external(const onnx_tensor& tensor, std::uint64_t bytes) {
-        std::string location;
-        std::optional<std::uint64_t> offset;
-        std::optional<std::uint64_t> length;
-        for (const auto& [key, value] : tensor.external) {
-            if (key == "location") {
-                location = value;
-                continue;
-            }
-            if (key != "offset" && key != "length") {
-                continue; // a checksum, perhaps
-            }
-            const std::optional<std::uint64_t> number = parse_number(value);
-            if (!number) {
-                return fail(errc::header_malformed, "the {} of the external data is {}, no number",
-                            {key, in_quotes(value)});
-            }
-            (key == "offset" ? offset : length) = number;
+        const result<std::optional<std::uint64_t>> offset = number_of("offset", tensor.external_offset);
+        const result<std::optional<std::uint64_t>> length = number_of("length", tensor.external_length);
+        if (!offset || !length) {
+            return !offset ? offset.error() : length.error();
         }
-        const result<sibling_files::sibling> file = siblings_.find(location);
+        const result<sibling_files::sibling> file = siblings_.find(tensor.location);
         if (!file) {
             return file.error();
         }
-        if (length && *length != bytes) {
-            return wrong_size(*length, bytes);
+        if (*length && **length != bytes) {
+            return wrong_size(**length, bytes);
         }
-        if (!fits(offset.value_or(0), bytes, file->size)) {
+        const std::uint64_t begin = offset->value_or(0);
+        if (!fits(begin, bytes, file->size)) {
             return fail(errc::out_of_bounds, "the data takes {} bytes from byte {} of {}, which has {}",
-                        {bytes, offset.value_or(0), in_quotes(location), file->size});
+                        {bytes, begin, in_quotes(tensor.location), file->size});
         }
-        return file->begin + offset.value_or(0);
+        return file->begin + begin;
+    }
+
+    [[nodiscard]] static result<std::optional<std::uint64_t>> number_of(const char* what,
+                                                                        const std::optional<std::string>& digits) {
+        const std::optional<std::uint64_t> number = digits ? parse_number(*digits) : std::nullopt;
+        if (digits && !number) {
+            return fail(errc::header_malformed, "the {} of the external data is {}, no number",
+                        {what, in_quotes(*digits)});
+        }
+        return number;
     }
 
     [[nodiscard]] static std::optional<std::uint64_t> parse_number(std::string_view digits) noexcept {

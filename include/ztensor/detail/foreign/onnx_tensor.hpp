@@ -94,7 +94,9 @@ struct onnx_tensor {
     file_range only_piece;
     std::uint64_t piece_bytes = 0; ///< of all; of numbers that are not packed at least as many as there are
     bool is_external = false;
-    std::vector<std::pair<std::string, std::string>> external; ///< keys and values
+    std::string location; ///< of external data; of each entry the last one
+    std::optional<std::string> external_offset;
+    std::optional<std::string> external_length;
 };
 
 /// One StringStringEntryProto that ends at `end`.
@@ -240,7 +242,14 @@ private:
         if (!entry) {
             return std::move(entry).error();
         }
-        made_.external.push_back(*std::move(entry));
+        auto& [key, value] = *entry;
+        if (key == "location") {
+            made_.location = std::move(value);
+        } else if (key == "offset") {
+            made_.external_offset = std::move(value);
+        } else if (key == "length") {
+            made_.external_length = std::move(value);
+        } // else a checksum, perhaps
         return {};
     }
 

@@ -6,8 +6,8 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 
-#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_bytes.hpp>
 #include <ztensor/detail/foreign/pickle_rebuild.hpp>
 #include <ztensor/detail/foreign/pickle_stack.hpp>
@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -27,11 +26,18 @@ namespace detail {
 
 class pickle_machine {
 public:
-    /// `pickle` must live as long as what is made of it.
-    explicit pickle_machine(bytes_view pickle) : from_(pickle) { made_.source = pickle; }
+    /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
+    /// both.
+    explicit pickle_machine(bytes_view pickle)
+        : from_(pickle), budget_(3 * std::uint64_t{pickle.size()} + slack_bytes), stack_(budget_) {
+        made_.source = pickle;
+    }
 
     /// Errors: pickle_malformed; pickle_refused for opcodes and globals outside the lists; limit_exceeded.
     [[nodiscard]] result<pickled> run() {
+        if (!made_.values.push_back({}, budget_)) { // a tuple of no items, which all such share
+            return pickle_takes_too_much();
+        }
         while (!is_over_) {
             std::uint64_t opcode = 0;
             if (!from_.take_unsigned(1, opcode)) {
@@ -48,6 +54,7 @@ private:
     // What torch.save needs is far below these.
     static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
     static constexpr std::size_t most_containers = std::size_t{1} << 22;
+    static constexpr std::uint64_t slack_bytes = std::uint64_t{768} << 10; ///< blocks that are begun
 
     [[nodiscard]] error malformed(const char* what) const {
         return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});
@@ -56,15 +63,15 @@ private:
     [[nodiscard]] error empty_stack() const { return malformed("an opcode finds nothing to work on"); }
 
     [[nodiscard]] result<void> push(const pickle_value& value) {
-        return stack_.push(value)
-                   ? result<void>()
-                   : fail(errc::limit_exceeded, "the pickle stacks more than {} values", {pickle_stack::most_values});
+        return stack_.push(value) ? result<void>() : pickle_takes_too_much();
     }
-    [[nodiscard]] result<void> push(pickle_kind kind, std::uint64_t bits, std::size_t place = 0) {
+    [[nodiscard]] result<void> push(pickle_kind kind, std::size_t place, std::size_t width = 0,
+                                    bool is_signed = false) {
         pickle_value value;
         value.kind = kind;
+        value.width = static_cast<std::uint8_t>(width);
+        value.is_signed = is_signed;
         value.place = static_cast<std::uint32_t>(place);
-        value.bits = bits;
         return push(value);
     }
 
@@ -191,41 +198,34 @@ private:
         made_.root = stack_.top();
         return {};
     }
-    [[nodiscard]] result<void> mark() {
-        return stack_.mark()
-                   ? result<void>()
-                   : fail(errc::limit_exceeded, "the pickle stacks more than {} marks", {pickle_stack::most_values});
-    }
+    [[nodiscard]] result<void> mark() { return stack_.mark() ? result<void>() : pickle_takes_too_much(); }
     [[nodiscard]] result<void> push_integer(std::size_t size, bool is_signed) {
-        std::uint64_t bits = 0;
-        if (!from_.take_unsigned(size, bits)) {
-            return cut_off();
-        }
-        return push(pickle_kind::integer, is_signed ? extend_sign(bits, size) : bits);
+        const std::size_t place = from_.position();
+        bytes_view bytes;
+        return from_.take(size, bytes) ? push(pickle_kind::integer, place, size, is_signed) : cut_off();
     }
     /// Two's complement of any length, least significant byte first.
     [[nodiscard]] result<void> push_long(std::size_t size_bytes) {
         std::uint64_t size = 0;
-        const std::size_t place = from_.position() + size_bytes;
+        const std::size_t place = from_.position();
         bytes_view bytes;
         if (!from_.take_unsigned(size_bytes, size) || !from_.take(size, bytes)) {
             return cut_off();
         }
-        if (size > 8) {
-            return push(pickle_kind::long_integer, size, place);
-        }
-        const std::uint64_t bits = load_little(bytes.data(), bytes.size());
-        return push(pickle_kind::integer, size == 0 ? 0 : extend_sign(bits, bytes.size()));
+        return size > 8 ? push(pickle_kind::long_integer, place, size_bytes)
+                        : push(pickle_kind::integer, place + size_bytes, static_cast<std::size_t>(size), true);
     }
     [[nodiscard]] result<void> push_number() {
+        const std::size_t place = from_.position();
         bytes_view bytes;
-        return from_.take(8, bytes) ? push(pickle_kind::number, load_big_64(bytes.data())) : cut_off();
+        return from_.take(8, bytes) ? push(pickle_kind::number, place) : cut_off();
     }
     [[nodiscard]] result<void> push_bytes(std::size_t size_bytes, pickle_kind kind) {
         std::uint64_t size = 0;
         bytes_view bytes;
-        const std::size_t place = from_.position() + size_bytes;
-        return from_.take_unsigned(size_bytes, size) && from_.take(size, bytes) ? push(kind, size, place) : cut_off();
+        const std::size_t place = from_.position();
+        return from_.take_unsigned(size_bytes, size) && from_.take(size, bytes) ? push(kind, place, size_bytes)
+                                                                                : cut_off();
     }
 
     [[nodiscard]] result<void> push_marked_tuple() {
@@ -236,22 +236,37 @@ private:
         if (count > stack_.size()) {
             return empty_stack();
         }
+        if (count == 0) {
+            return push(pickle_kind::tuple, 0);
+        }
+        const std::size_t place = made_.values.size();
+        if (result<void> added = add_run(count, false); !added) {
+            return added;
+        }
+        return push(pickle_kind::tuple, place);
+    }
+    /// Moves the uppermost values into a run of their own.
+    [[nodiscard]] result<void> add_run(std::size_t count, bool may_go_on) {
         if (result<void> allowed = count_values(count); !allowed) {
             return allowed;
         }
-        const std::size_t place = made_.tuples.size();
-        const span<const pickle_value> items = stack_.uppermost(count);
-        made_.tuples.insert(made_.tuples.end(), items.begin(), items.end());
+        pickle_value head;
+        head.place = static_cast<std::uint32_t>(count);
+        bool has_room = made_.values.push_back(head, budget_) && (!may_go_on || made_.values.push_back({}, budget_));
+        for (std::size_t i = 0; has_room && i < count; ++i) {
+            has_room = made_.values.push_back(stack_.at(count, i), budget_);
+        }
         stack_.drop(count);
-        return push(pickle_kind::tuple, count, place);
+        made_.item_count += count;
+        return has_room ? result<void>() : pickle_takes_too_much();
     }
     [[nodiscard]] result<void> push_container(pickle_kind kind) {
         if (made_.containers.size() == most_containers) {
             return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries",
                         {most_containers});
         }
-        made_.containers.emplace_back();
-        return push(kind, 0, made_.containers.size() - 1);
+        return made_.containers.push_back({}, budget_) ? push(kind, made_.containers.size() - 1)
+                                                       : pickle_takes_too_much();
     }
     [[nodiscard]] result<void> extend_by_marked(pickle_kind kind) {
         std::size_t count = 0;
@@ -262,17 +277,24 @@ private:
         if (count >= stack_.size() || (kind == pickle_kind::dictionary && count % 2 != 0)) {
             return empty_stack();
         }
-        const pickle_value target = stack_.uppermost(count + 1).front();
+        const pickle_value target = stack_.at(count + 1, 0);
         if (target.kind != kind) {
             return malformed("items are added to what does not hold such");
         }
-        if (result<void> allowed = count_values(count); !allowed) {
-            return allowed;
+        if (count == 0) {
+            return {};
         }
-        std::vector<pickle_value>& items = made_.containers[target.place];
-        const span<const pickle_value> added = stack_.uppermost(count);
-        items.insert(items.end(), added.begin(), added.end());
-        stack_.drop(count);
+        const auto run = static_cast<std::uint32_t>(made_.values.size());
+        if (result<void> added = add_run(count, true); !added) {
+            return added;
+        }
+        pickle_container& items = made_.containers[target.place];
+        if (items.first == 0) {
+            items.first = run;
+        } else {
+            made_.values[items.last + 1].place = run;
+        }
+        items.last = run;
         return {};
     }
 
@@ -286,7 +308,7 @@ private:
                 "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
                 {in_quotes(name), in_quotes(module)});
         }
-        return push(pickle_kind::global, 0, static_cast<std::size_t>(known - pickle_globals));
+        return push(pickle_kind::global, static_cast<std::size_t>(known - pickle_globals));
     }
     [[nodiscard]] result<void> push_global_of_lines() {
         std::string_view module;
@@ -326,10 +348,10 @@ private:
             return malformed("other than a global is called, or with other than a tuple");
         }
         const pickle_global& global = pickle_globals[callable.place];
-        if (global.role == pickle_role::dictionary && arguments.bits == 0) {
+        if (global.role == pickle_role::dictionary && made_.count_of(arguments) == 0) {
             return push_container(pickle_kind::dictionary);
         }
-        const result<pickle_value> value = rebuild(made_, global, made_.items_of(arguments));
+        const result<pickle_value> value = rebuild(made_, global, arguments, budget_);
         return value ? push(*value) : value.error();
     }
 
@@ -350,7 +372,7 @@ private:
         if (!stack_.pop(id)) {
             return empty_stack();
         }
-        const result<pickle_value> storage = rebuild_storage(made_, id);
+        const result<pickle_value> storage = rebuild_storage(made_, id, budget_);
         return storage ? push(*storage) : storage.error();
     }
 
@@ -370,7 +392,9 @@ private:
             if (result<void> allowed = count_values(1); !allowed) {
                 return allowed;
             }
-            memo_.push_back(stack_.top());
+            if (!memo_.push_back(stack_.top(), budget_)) {
+                return pickle_takes_too_much();
+            }
         }
         memo_[static_cast<std::size_t>(place)] = stack_.top();
         return {};
@@ -386,8 +410,9 @@ private:
 
     pickled made_;
     pickle_bytes from_;
+    import_budget budget_;
     pickle_stack stack_;
-    std::vector<pickle_value> memo_;
+    block_array<pickle_value> memo_;
     std::size_t values_ = 0;
     bool is_over_ = false;
 };

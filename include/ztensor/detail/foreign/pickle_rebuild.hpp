@@ -7,14 +7,13 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -25,54 +24,69 @@ namespace detail {
                 {in_quotes(global.name), in_quotes(global.module)});
 }
 
-[[nodiscard]] inline bool is_size(const pickle_value& value) noexcept {
-    return value.kind == pickle_kind::integer && pickled::integer_of(value) >= 0;
+[[nodiscard]] inline bool is_size(const pickled& made, const pickle_value& value) noexcept {
+    return value.kind == pickle_kind::integer && made.integer_of(value) >= 0;
+}
+/// Of one that is_size().
+[[nodiscard]] inline std::uint64_t size_of(const pickled& made, const pickle_value& value) noexcept {
+    return static_cast<std::uint64_t>(made.integer_of(value));
 }
 
 [[nodiscard]] inline bool is_tuple_of_sizes(const pickled& made, const pickle_value& value) noexcept {
     if (value.kind != pickle_kind::tuple) {
         return false;
     }
-    for (const pickle_value& each : made.items_of(value)) {
-        if (!is_size(each)) {
+    for (std::size_t i = 0; i < made.count_of(value); ++i) {
+        if (!is_size(made, made.item_of(value, i))) {
             return false;
         }
     }
     return true;
 }
 
+[[nodiscard]] inline error pickle_takes_too_much() {
+    return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
+                                      "as much memory as it takes itself");
+}
+
 /// A tensor as _rebuild_tensor_v2 (storage, offset, size, stride, requires_grad, hooks, metadata) and _v3 (with a dtype
-/// before the metadata) are told. What is in `metadata` changes what the numbers mean.
+/// before the metadata) are told, in a tuple. What is in `metadata` changes what the numbers mean.
 [[nodiscard]] inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& global,
-                                                         span<const pickle_value> arguments) {
+                                                         const pickle_value& arguments, import_budget& budget) {
     const bool has_dtype = global.role == pickle_role::tensor_of_dtype;
     const std::size_t expected = has_dtype ? 7 : 6;
-    if (arguments.size() != expected && arguments.size() != expected + 1) {
+    const std::size_t count = made.count_of(arguments);
+    if (count != expected && count != expected + 1) {
         return wrong_arguments(global);
     }
-    const pickle_value& size = arguments[2];
-    const pickle_value& stride = arguments[3];
-    const bool has_shape = is_tuple_of_sizes(made, size) && is_tuple_of_sizes(made, stride) && size.bits == stride.bits;
-    if (arguments[0].kind != pickle_kind::storage || !is_size(arguments[1]) || !has_shape) {
+    const pickle_value storage = made.item_of(arguments, 0);
+    const pickle_value offset = made.item_of(arguments, 1);
+    const pickle_value size = made.item_of(arguments, 2);
+    const pickle_value stride = made.item_of(arguments, 3);
+    const bool has_shape = is_tuple_of_sizes(made, size) && is_tuple_of_sizes(made, stride) &&
+                           made.count_of(size) == made.count_of(stride);
+    if (storage.kind != pickle_kind::storage || !is_size(made, offset) || !has_shape) {
         return wrong_arguments(global);
     }
     pickle_tensor tensor;
-    tensor.storage = arguments[0].place;
+    tensor.storage = storage.place;
     tensor.element = made.storages[tensor.storage].element;
-    tensor.offset = arguments[1].bits;
+    tensor.offset = size_of(made, offset);
     tensor.sizes = size.place;
     tensor.strides = stride.place;
-    tensor.rank = static_cast<std::uint32_t>(size.bits);
     if (has_dtype) {
-        if (arguments[6].kind != pickle_kind::global || pickle_globals[arguments[6].place].role != pickle_role::dtype) {
+        const pickle_value dtype = made.item_of(arguments, 6);
+        if (dtype.kind != pickle_kind::global || pickle_globals[dtype.place].role != pickle_role::dtype) {
             return wrong_arguments(global);
         }
-        tensor.element = &pickle_globals[arguments[6].place];
+        tensor.element = dtype.place;
     }
-    if (arguments.size() == expected + 1) {
-        const pickle_value& metadata = arguments[expected];
-        if (metadata.kind != pickle_kind::none &&
-            (metadata.kind != pickle_kind::dictionary || !made.items_of(metadata).empty())) {
+    if (count == expected + 1) {
+        const pickle_value metadata = made.item_of(arguments, expected);
+        const bool is_empty =
+            metadata.kind == pickle_kind::none ||
+            (metadata.kind == pickle_kind::dictionary && pickle_items(made, metadata).next(made) == nullptr);
+        if (!is_empty) {
             return fail(errc::pickle_refused, "a tensor is a conjugated or negated view, or has other metadata: clone "
                                               "and resolve it before saving");
         }
@@ -80,25 +94,28 @@ namespace detail {
     pickle_value value;
     value.kind = pickle_kind::tensor;
     value.place = static_cast<std::uint32_t>(made.tensors.size());
-    made.tensors.push_back(tensor);
+    if (!made.tensors.push_back(tensor, budget)) {
+        return pickle_takes_too_much();
+    }
     return value;
 }
 
-/// What `global` makes of `arguments`. Errors: pickle_malformed, pickle_refused.
+/// What `global` makes of a tuple of arguments. Errors: pickle_malformed, pickle_refused, limit_exceeded.
 [[nodiscard]] inline result<pickle_value> rebuild(pickled& made, const pickle_global& global,
-                                                  span<const pickle_value> arguments) {
+                                                  const pickle_value& arguments, import_budget& budget) {
+    const std::size_t count = made.count_of(arguments);
     switch (global.role) {
     case pickle_role::tensor:
     case pickle_role::tensor_of_dtype:
-        return rebuild_tensor(made, global, arguments);
+        return rebuild_tensor(made, global, arguments, budget);
     case pickle_role::parameter: // of a tensor, requires_grad, hooks
-        if (arguments.size() == 3 && arguments[0].kind == pickle_kind::tensor) {
-            return arguments[0];
+        if (count == 3 && made.item_of(arguments, 0).kind == pickle_kind::tensor) {
+            return made.item_of(arguments, 0);
         }
         return wrong_arguments(global);
     case pickle_role::tuple:
-        if (arguments.size() == 1 && arguments[0].kind == pickle_kind::tuple) {
-            return arguments[0];
+        if (count == 1 && made.item_of(arguments, 0).kind == pickle_kind::tuple) {
+            return made.item_of(arguments, 0);
         }
         return wrong_arguments(global);
     case pickle_role::dictionary: // with content: no version of torch.save writes that
@@ -110,28 +127,35 @@ namespace detail {
 }
 
 /// The storage of a persistent id: ("storage", class, key, device, number of elements).
-[[nodiscard]] inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& id) {
+[[nodiscard]] inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& id,
+                                                          import_budget& budget) {
     const char* const wrong = "a persistent id is not that of a storage, as PyTorch writes them";
-    if (id.kind != pickle_kind::tuple || id.bits != 5) {
+    if (id.kind != pickle_kind::tuple || made.count_of(id) != 5) {
         return fail(errc::pickle_malformed, wrong);
     }
-    const span<const pickle_value> items = made.items_of(id);
-    if (items[0].kind != pickle_kind::text || made.text_of(items[0]) != "storage" ||
-        items[1].kind != pickle_kind::global || items[2].kind != pickle_kind::text || !is_size(items[4])) {
+    const pickle_value kind = made.item_of(id, 0);
+    const pickle_value element = made.item_of(id, 1);
+    const pickle_value key = made.item_of(id, 2);
+    const pickle_value elements = made.item_of(id, 4);
+    if (kind.kind != pickle_kind::text || made.text_of(kind) != "storage" || element.kind != pickle_kind::global ||
+        key.kind != pickle_kind::text || !is_size(made, elements)) {
         return fail(errc::pickle_malformed, wrong);
     }
-    const pickle_global& element = pickle_globals[items[1].place];
-    if (element.role != pickle_role::storage && element.role != pickle_role::untyped_storage) {
+    const pickle_global& global = pickle_globals[element.place];
+    if (global.role != pickle_role::storage && global.role != pickle_role::untyped_storage) {
         return fail(errc::pickle_malformed, wrong);
     }
-    const std::optional<std::uint64_t> bytes = checked_multiply(items[4].bits, element.element_bytes);
+    const std::uint64_t count = size_of(made, elements);
+    const std::optional<std::uint64_t> bytes = checked_multiply(count, global.element_bytes);
     if (!bytes) {
-        return fail(errc::shape_overflow, "a storage of {} elements is larger than 64 bits can count", {items[4].bits});
+        return fail(errc::shape_overflow, "a storage of {} elements is larger than 64 bits can count", {count});
     }
     pickle_value value;
     value.kind = pickle_kind::storage;
     value.place = static_cast<std::uint32_t>(made.storages.size());
-    made.storages.push_back({&element, made.text_of(items[2]), *bytes});
+    if (!made.storages.push_back({key, element.place, *bytes}, budget)) {
+        return pickle_takes_too_much();
+    }
     return value;
 }
 

@@ -6,6 +6,8 @@
 #define ZTENSOR_DETAIL_FOREIGN_PICKLED_HPP
 
 #include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_globals.hpp>
 #include <ztensor/span.hpp>
 
@@ -13,7 +15,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -43,24 +44,32 @@ enum class pickle_kind : std::uint8_t {
     return names[static_cast<std::size_t>(kind)];
 }
 
+/// Eight bytes: numbers and texts stay in the pickle, and what holds others is a place in an arena.
 struct pickle_value {
     pickle_kind kind = pickle_kind::none;
-    std::uint32_t place = 0; ///< where it lies in the pickle, or in its arena
-    std::uint64_t bits = 0;  ///< how much of it there is, or the value itself
+    std::uint8_t width = 0;  ///< of an integer, its bytes; of a text and its like, those of its length
+    bool is_signed = false;  ///< of an integer
+    std::uint32_t place = 0; ///< in the pickle, or in an arena; of a bool itself
+};
+static_assert(sizeof(pickle_value) == 8);
+
+/// A list or a dictionary: runs of items, as they were added.
+struct pickle_container {
+    std::uint32_t first = 0; ///< place of the first run; 0 for none
+    std::uint32_t last = 0;
 };
 
 struct pickle_storage {
-    const pickle_global* element = nullptr; ///< the storage's class
-    std::string_view key;                   ///< of the archive's entry
+    pickle_value key;          ///< of the archive's entry
+    std::uint32_t element = 0; ///< the storage's class, in pickle_globals
     std::uint64_t bytes = 0;
 };
 
 struct pickle_tensor {
-    const pickle_global* element = nullptr; ///< the storage's class, or a dtype
+    std::uint32_t element = 0; ///< the storage's class, or a dtype, in pickle_globals
     std::uint32_t storage = 0;
     std::uint32_t sizes = 0; ///< a tuple's place, like the next
     std::uint32_t strides = 0;
-    std::uint32_t rank = 0;
     std::uint64_t offset = 0; ///< in elements
 };
 
@@ -68,34 +77,62 @@ struct pickle_tensor {
 struct pickled {
     bytes_view source;
     pickle_value root;
-    std::vector<pickle_value> tuples;                  ///< items of all tuples, one after another
-    std::vector<std::vector<pickle_value>> containers; ///< lists, and dictionaries as key, value, key, value, ...
-    std::vector<pickle_storage> storages;
-    std::vector<pickle_tensor> tensors;
+    /// Runs of items: how many there are, in a list or dictionary where the next run is, and the items (of a dictionary
+    /// key, value, key, value, ...). The first is a tuple of none.
+    block_array<pickle_value> values;
+    block_array<pickle_container> containers;
+    block_array<pickle_storage> storages;
+    block_array<pickle_tensor> tensors;
+    std::size_t item_count = 0; ///< of all runs
 
     [[nodiscard]] bytes_view bytes_of(const pickle_value& value) const noexcept {
-        return source.subspan(value.place, static_cast<std::size_t>(value.bits));
+        const auto size = static_cast<std::size_t>(load_little(source.data() + value.place, value.width));
+        return source.subspan(value.place + value.width, size);
     }
     [[nodiscard]] std::string_view text_of(const pickle_value& value) const noexcept {
         return as_text(bytes_of(value));
     }
-    /// Of a tuple, a list or a dictionary.
-    [[nodiscard]] span<const pickle_value> items_of(const pickle_value& value) const noexcept {
-        if (value.kind == pickle_kind::tuple) {
-            return {tuples.data() + value.place, static_cast<std::size_t>(value.bits)};
-        }
-        return containers[value.place];
-    }
-    [[nodiscard]] static std::int64_t integer_of(const pickle_value& value) noexcept {
+    [[nodiscard]] std::int64_t integer_of(const pickle_value& value) const noexcept {
+        std::uint64_t bits = value.width == 0 ? 0 : load_little(source.data() + value.place, value.width);
+        bits = value.is_signed && value.width != 0 ? extend_sign(bits, value.width) : bits;
         std::int64_t integer = 0;
-        std::memcpy(&integer, &value.bits, sizeof integer);
+        std::memcpy(&integer, &bits, sizeof integer);
         return integer;
     }
-    [[nodiscard]] static double number_of(const pickle_value& value) noexcept {
+    [[nodiscard]] double number_of(const pickle_value& value) const noexcept {
+        const std::uint64_t bits = load_big_64(source.data() + value.place);
         double number = 0;
-        std::memcpy(&number, &value.bits, sizeof number);
+        std::memcpy(&number, &bits, sizeof number);
         return number;
     }
+
+    [[nodiscard]] std::size_t count_at(std::size_t run) const noexcept { return values[run].place; }
+    /// Of a tuple.
+    [[nodiscard]] std::size_t count_of(const pickle_value& tuple) const noexcept { return count_at(tuple.place); }
+    [[nodiscard]] const pickle_value& item_of(const pickle_value& tuple, std::size_t i) const noexcept {
+        return values[tuple.place + 1 + i];
+    }
+};
+
+/// Goes through the items of a tuple, a list or a dictionary.
+class pickle_items {
+public:
+    pickle_items(const pickled& from, const pickle_value& of) noexcept
+        : is_tuple_(of.kind == pickle_kind::tuple), run_(is_tuple_ ? of.place : from.containers[of.place].first) {}
+
+    /// Null behind the last one.
+    [[nodiscard]] const pickle_value* next(const pickled& from) noexcept {
+        while (run_ != 0 && at_ == from.count_at(run_)) {
+            run_ = is_tuple_ ? 0 : from.values[run_ + 1].place;
+            at_ = 0;
+        }
+        return run_ != 0 ? &from.values[run_ + (is_tuple_ ? 1 : 2) + at_++] : nullptr;
+    }
+
+private:
+    bool is_tuple_;
+    std::size_t run_; ///< 0: none is left
+    std::size_t at_ = 0;
 };
 
 } // namespace detail

@@ -144,13 +144,14 @@ private:
 
     /// Where the storage's bytes lie in all_. Errors: schema_missing, size_mismatch.
     [[nodiscard]] result<known_entry*> place_storage(const pickle_storage& storage) {
-        known_entry* const found = find_entry("data/" + std::string(storage.key));
+        known_entry* const found = find_entry("data/" + std::string(content_.text_of(storage.key)));
         if (found == nullptr) {
-            return fail(errc::schema_missing, "the archive has no entry for storage {}", {in_quotes(storage.key)});
+            return fail(errc::schema_missing, "the archive has no entry for storage {}",
+                        {in_quotes(content_.text_of(storage.key))});
         }
         if (found->entry->size != storage.bytes) {
             return fail(errc::size_mismatch, "storage {} has {} bytes, but its entry {}",
-                        {in_quotes(storage.key), storage.bytes, found->entry->size});
+                        {in_quotes(content_.text_of(storage.key)), storage.bytes, found->entry->size});
         }
         if (!found->offset) {
             const result<std::uint64_t> offset = place_content(*all_, *found->entry);
@@ -164,9 +165,9 @@ private:
 
     [[nodiscard]] strided_shape shape_of(const pickle_tensor& tensor) const {
         strided_shape shape;
-        for (std::size_t i = 0; i < tensor.rank; ++i) {
-            shape.sizes.push_back(content_.tuples[tensor.sizes + i].bits);
-            shape.strides.push_back(content_.tuples[tensor.strides + i].bits);
+        for (std::size_t i = 1; i <= content_.count_at(tensor.sizes); ++i) {
+            shape.sizes.push_back(size_of(content_, content_.values[tensor.sizes + i]));
+            shape.strides.push_back(size_of(content_, content_.values[tensor.strides + i]));
         }
         return shape;
     }
@@ -178,7 +179,8 @@ private:
             return storage.error();
         }
         strided_shape shape = shape_of(tensor);
-        const std::uint64_t width = tensor.element->element_bytes;
+        const pickle_global& element = pickle_globals[tensor.element];
+        const std::uint64_t width = element.element_bytes;
         const std::optional<std::uint64_t> count = shape.count();
         const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, width) : std::nullopt;
         if (!bytes) {
@@ -192,8 +194,8 @@ private:
                         {entry.size / width});
         }
         foreign_component data;
-        data.dtype = tensor.element->dtype;
-        data.type = tensor.element->type;
+        data.dtype = element.dtype;
+        data.type = element.type;
         data.offset = *(*storage)->offset + first * width;
         data.length = *bytes;
         data.is_big_endian = is_big_endian_ && data.dtype != "u8" && data.dtype != "i8" && data.dtype != "bool";
@@ -222,7 +224,7 @@ private:
         if (gathered_[tensor]) {
             return *gathered_[tensor];
         }
-        const std::size_t width = content_.tensors[tensor].element->element_bytes;
+        const std::size_t width = pickle_globals[content_.tensors[tensor].element].element_bytes;
         const result<std::uint64_t> at =
             all_->add(std::make_unique<gathered_elements>(*all_, offset, std::move(shape), width,
                                                           file_.options.max_decoded_bytes_),

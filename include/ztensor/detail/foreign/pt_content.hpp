@@ -34,13 +34,13 @@ namespace detail {
         out.null();
         return {};
     case pickle_kind::boolean:
-        out.boolean(value.bits != 0);
+        out.boolean(value.place != 0);
         return {};
     case pickle_kind::integer:
-        out.integer(pickled::integer_of(value));
+        out.integer(content.integer_of(value));
         return {};
     case pickle_kind::number:
-        out.number(pickled::number_of(value));
+        out.number(content.number_of(value));
         return {};
     case pickle_kind::text:
         if (is_utf8(content.text_of(value))) {
@@ -70,11 +70,7 @@ namespace detail {
 /// steps are bounded.
 class pt_walk {
 public:
-    explicit pt_walk(const pickled& content) : content_(content), most_steps_(4096 + 4 * content.tuples.size()) {
-        for (const std::vector<pickle_value>& each : content.containers) {
-            most_steps_ += 4 * each.size();
-        }
-    }
+    explicit pt_walk(const pickled& content) : content_(content), most_steps_(4096 + 4 * content.item_count) {}
 
     /// Calls `tensor(name, value)` and `attribute(name, value)`, which give a result<void>. `name_of_root` is that of a
     /// tensor that stands alone. Errors: name_invalid, pickle_malformed, pickle_refused, limit_exceeded; those of the
@@ -90,7 +86,7 @@ public:
                        ? leaf(content_.root)
                        : fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
         }
-        levels_.push_back({content_.root, 0, 0});
+        levels_.push_back(level_of(content_.root, 0));
         while (!levels_.empty()) {
             pickle_value value;
             const result<bool> is_there = next(value);
@@ -105,7 +101,7 @@ public:
                 if (levels_.size() == most_levels) {
                     return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
                 }
-                levels_.push_back({value, 0, name_.size()});
+                levels_.push_back(level_of(value, name_.size()));
                 continue;
             }
             if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
@@ -123,18 +119,21 @@ private:
     static constexpr std::size_t most_levels = 64;
 
     struct level {
-        pickle_value container;
-        std::size_t next;
+        pickle_items items;
+        bool is_dictionary;
+        std::size_t count;      ///< of items that were gone through
         std::size_t name_bytes; ///< of the container itself
     };
+
+    [[nodiscard]] level level_of(const pickle_value& container, std::size_t name_bytes) const noexcept {
+        return {pickle_items(content_, container), container.kind == pickle_kind::dictionary, 0, name_bytes};
+    }
 
     /// The next value of the innermost level, and its name in name_; false where that has no more.
     [[nodiscard]] result<bool> next(pickle_value& value) {
         level& innermost = levels_.back();
-        const bool is_dictionary = innermost.container.kind == pickle_kind::dictionary;
-        const span<const pickle_value> items = content_.items_of(innermost.container);
-        const std::size_t at = innermost.next++ * (is_dictionary ? 2 : 1);
-        if (at >= items.size()) {
+        const pickle_value* const first = innermost.items.next(content_);
+        if (first == nullptr) {
             return false;
         }
         if (++steps_ > most_steps_) {
@@ -145,14 +144,15 @@ private:
         if (innermost.name_bytes != 0) {
             name_ += '.';
         }
-        value = items[at + (is_dictionary ? 1 : 0)];
-        if (!is_dictionary) {
-            name_ += std::to_string(at);
+        if (!innermost.is_dictionary) {
+            value = *first;
+            name_ += std::to_string(innermost.count++);
             return true;
         }
-        const pickle_value& key = items[at];
+        const pickle_value key = *first;
+        value = *innermost.items.next(content_); // which come in pairs
         if (key.kind == pickle_kind::integer) {
-            name_ += std::to_string(pickled::integer_of(key));
+            name_ += std::to_string(content_.integer_of(key));
             return true;
         }
         if (key.kind != pickle_kind::text) {

@@ -187,6 +187,9 @@ public:
             return refuse_kind("a number");
         }
         if (field_ == field::shape) {
+            if (dimensions_.size() == max_rank) {
+                return refuse_tensor(errc::limit_exceeded, "the tensor has more than {} dimensions", {max_rank});
+            }
             dimensions_.push_back(value);
         } else if (offset_count_++ < 2) {
             (offset_count_ == 1 ? begin_ : end_) = value;

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory while a file of another format is opened: at most four times what its header takes and what is made of it,
+// and 1 MiB, whatever the header is made of. Measured, not counted by hand.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/counted_memory.hpp"
+#include "support/refusal.hpp"
+
+#include <ztensor/foreign.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace opening_memory {
+
+using support::bytes;
+using support::little_endian;
+
+/// Lent, so that it does not count as memory of the library.
+class lent_source final : public ztensor::byte_source {
+public:
+    explicit lent_source(const bytes& content) : content_(content) {}
+    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+    [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset, ztensor::span<std::byte> to) const override {
+        for (std::size_t i = 0; i < to.size(); ++i) {
+            to[i] = static_cast<std::byte>(content_[static_cast<std::size_t>(offset) + i]);
+        }
+        return {};
+    }
+
+private:
+    const bytes& content_;
+};
+
+std::uint32_t crc32_of(const bytes& content) {
+    std::uint32_t crc = ~0U;
+    for (const char c : content) {
+        crc ^= static_cast<unsigned char>(c);
+        for (int i = 0; i < 8; ++i) {
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320 : 0);
+        }
+    }
+    return ~crc;
+}
+
+bytes archive(const std::vector<std::pair<bytes, bytes>>& entries) {
+    bytes all, directory;
+    for (const auto& [name, content] : entries) {
+        const bytes common = bytes("\x14\0\0\0\0\0\0\0\0\0", 10) + little_endian(crc32_of(content), 4) +
+                             little_endian(content.size(), 4) + little_endian(content.size(), 4) +
+                             little_endian(name.size(), 2) + bytes(2, '\0');
+        directory += "PK\1\2" + bytes("\x14\0", 2) + common + bytes(10, '\0') + little_endian(all.size(), 4) + name;
+        all += "PK\3\4" + common + name + content;
+    }
+    return all + directory + "PK\5\6" + bytes(4, '\0') + little_endian(entries.size(), 2) +
+           little_endian(entries.size(), 2) + little_endian(directory.size(), 4) + little_endian(all.size(), 4) +
+           bytes(2, '\0');
+}
+
+bytes repeated(std::size_t count, const std::function<bytes(std::size_t)>& piece) {
+    bytes all;
+    for (std::size_t i = 0; i < count; ++i) {
+        all += piece(i);
+    }
+    return all;
+}
+bytes repeated(std::size_t count, const bytes& piece) {
+    return repeated(count, [&](std::size_t) { return piece; });
+}
+
+bytes checkpoint(const bytes& opcodes) {
+    return archive({{"x/data.pkl", bytes("\x80\x02", 2) + opcodes + "."}});
+}
+bytes text_in_pickle(const bytes& content) {
+    return "X" + little_endian(content.size(), 4) + content;
+}
+
+/// As torch.save writes it: everything is remembered, and what was seen before is recalled.
+bytes state_dict(std::size_t tensors) {
+    std::uint64_t next = 0;
+    const auto put = [&] { return "r" + little_endian(next++, 4); };
+    std::map<bytes, std::uint64_t> known;
+    const auto once = [&](const bytes& opcodes) {
+        const auto [place, is_new] = known.emplace(opcodes, next);
+        return is_new ? opcodes + put() : "j" + little_endian(place->second, 4);
+    };
+    bytes all = "}" + put();
+    const auto add = [&](const bytes& opcodes) { all += opcodes; };
+    const auto add_and_put = [&](const bytes& opcodes) { all += opcodes + put(); };
+    const auto add_once = [&](const bytes& opcodes) {
+        const auto place = known.find(opcodes);
+        if (place != known.end()) {
+            all += "j" + little_endian(place->second, 4);
+            return;
+        }
+        known.emplace(opcodes, next);
+        add_and_put(opcodes);
+    };
+    for (std::size_t begin = 0; begin < tensors; begin += 1000) {
+        add("(");
+        for (std::size_t i = begin; i < begin + 1000 && i < tensors; ++i) {
+            add_and_put(text_in_pickle("layers." + std::to_string(i) + ".weight"));
+            add_once("ctorch._utils\n_rebuild_tensor_v2\n");
+            add("((");
+            add_once(text_in_pickle("storage"));
+            add_once("ctorch\nFloatStorage\n");
+            add_and_put(text_in_pickle("0"));
+            add_once(text_in_pickle("cpu"));
+            add_and_put("K\4t");
+            add("Q" + bytes("K\0", 2));
+            add_and_put("K\2K\2\x86");
+            add_and_put("K\2K\1\x86");
+            add("\x89");
+            add_once("ccollections\nOrderedDict\n");
+            add_and_put(")R");
+            add_and_put("t");
+            add_and_put("R");
+        }
+        add("u");
+    }
+    return all;
+}
+
+bytes field(unsigned which, const bytes& content) {
+    const auto varint = [](std::uint64_t value) {
+        bytes all;
+        for (; value >= 0x80; value >>= 7) {
+            all += static_cast<char>(value | 0x80);
+        }
+        return all + static_cast<char>(value);
+    };
+    return varint(which << 3 | 2) + varint(content.size()) + content;
+}
+
+bytes gguf(std::uint64_t tensors, std::uint64_t keys, const bytes& content) {
+    return "GGUF" + little_endian(3, 4) + little_endian(tensors, 8) + little_endian(keys, 8) + content;
+}
+bytes gguf_text(const bytes& content) {
+    return little_endian(content.size(), 8) + content;
+}
+
+struct measured {
+    std::string outcome;
+    std::size_t most;
+    std::uint64_t allowed;
+};
+
+measured open(const bytes& file, const char* name) {
+    std::uint64_t index_bytes = 0;
+    std::string outcome;
+    const std::size_t most = support::measure_memory([&] {
+                                 auto opened = ztensor::open_any(std::make_shared<lent_source>(file), name);
+                                 outcome = support::outcome(opened);
+                                 index_bytes = opened ? opened->manifest_bytes() : 0;
+                                 return opened;
+                             }).most;
+    return {outcome, most, 4 * (file.size() + index_bytes) + (std::uint64_t{1} << 20)};
+}
+
+} // namespace opening_memory
+
+} // namespace
+
+TEST_CASE("opening a file of another format takes at most four times its header and its index, and 1 MiB") {
+    using namespace opening_memory;
+    constexpr std::size_t many = 400000;
+    const bytes tiny_tensor = gguf_text("") + little_endian(0, 4) + little_endian(24, 4) + little_endian(0, 8);
+    const auto npy = [](std::size_t) {
+        const bytes header = "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }\n";
+        return "\x93NUMPY\1" + bytes(1, '\0') + little_endian(header.size(), 2) + header;
+    };
+    std::vector<std::pair<bytes, bytes>> arrays;
+    for (std::size_t i = 0; i < 20000; ++i) {
+        arrays.emplace_back(std::to_string(i) + ".npy", npy(i));
+    }
+    const struct {
+        const char* what;
+        const char* name;
+        bytes file;
+        std::string expected;
+    } cases[] = {
+        {"lists", "x.pt", checkpoint("](" + repeated(many, "]") + "e"), "limit_exceeded"},
+        {"lists, remembered", "x.pt", checkpoint("](" + repeated(many, "]\x94") + "e"), "limit_exceeded"},
+        {"dictionaries", "x.pt", checkpoint("](" + repeated(many, "}") + "e"), "limit_exceeded"},
+        {"tuples", "x.pt", checkpoint("](" + repeated(many, ")") + "e"), "limit_exceeded"},
+        {"tuples of one", "x.pt", checkpoint("](" + repeated(many, "N\x85") + "e"), "limit_exceeded"},
+        {"lists, one in the other", "x.pt", checkpoint(repeated(many, "]") + repeated(many - 1, "a")),
+         "limit_exceeded"},
+        {"lists of one", "x.pt", checkpoint("](" + repeated(many, "]Na") + "e"), "limit_exceeded"},
+        {"memo", "x.pt", checkpoint("N" + repeated(many, "\x94")), "limit_exceeded"},
+        {"marks", "x.pt", checkpoint(repeated(many, "(")), "pickle_malformed"},
+        {"texts", "x.pt", checkpoint("](" + repeated(many, text_in_pickle("ab")) + "e"), ""},
+        {"numbers", "x.pt", checkpoint("](" + repeated(many, "K\7") + "e"), ""},
+        {"Nones", "x.pt", checkpoint("](" + repeated(many, "N") + "e"), "limit_exceeded"},
+        {"large lists", "x.pt", checkpoint("](" + repeated(many, "G12345678") + "e"), ""},
+        {"a state dict of 100,000 tensors", "x.pt",
+         archive({{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(100000) + "."}, {"x/data/0", bytes(16, '\0')}}),
+         "ok"},
+        {"texts as attributes", "x.pt",
+         checkpoint("}(" +
+                    repeated(many / 10,
+                             [](std::size_t i) {
+                                 return text_in_pickle("key " + std::to_string(i)) + text_in_pickle("value");
+                             }) +
+                    "u"),
+         "ok"},
+        {"arrays", "x.gguf",
+         gguf(0, 1,
+              gguf_text("k") + little_endian(9, 4) + little_endian(0, 4) + little_endian(many, 8) +
+                  bytes(many, '\xff')),
+         "ok"},
+        {"nested arrays", "x.gguf",
+         gguf(0, 1,
+              gguf_text("k") + little_endian(9, 4) + little_endian(9, 4) + little_endian(many, 8) +
+                  repeated(many, little_endian(0, 4) + little_endian(0, 8))),
+         "ok"},
+        {"many keys", "x.gguf",
+         gguf(0, many / 4,
+              repeated(
+                  many / 4,
+                  [](std::size_t i) { return gguf_text(std::to_string(i)) + little_endian(0, 4) + bytes(1, '\1'); })),
+         "ok"},
+        {"many tensors", "x.gguf",
+         gguf(many / 4, 0,
+              repeated(many / 4,
+                       [](std::size_t i) {
+                           return gguf_text(std::to_string(i)) + little_endian(1, 4) + little_endian(0, 8) +
+                                  little_endian(24, 4) + little_endian(0, 8);
+                       })) +
+             bytes(64, '\0'),
+         "ok"},
+        {"many tensors, and one of too many dimensions", "x.gguf",
+         gguf(many + 1, 0, repeated(many, tiny_tensor) + gguf_text("") + little_endian(9, 4) + bytes(64, '\0')),
+         "header_malformed"},
+        {"many tensors", "x.safetensors",
+         [] {
+             bytes header = "{" +
+                            repeated(many / 4,
+                                     [](std::size_t i) {
+                                         return (i == 0 ? "\"" : ",\"") + std::to_string(i) +
+                                                "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
+                                     }) +
+                            "}";
+             return little_endian(header.size(), 8) + header;
+         }(),
+         "ok"},
+        {"many dimensions", "x.safetensors",
+         [] {
+             bytes header =
+                 "{\"a\":{\"dtype\":\"U8\",\"shape\":[0" + repeated(many, ",0") + "],\"data_offsets\":[0,0]}}";
+             return little_endian(header.size(), 8) + header;
+         }(),
+         ""},
+        {"metadata", "x.safetensors",
+         [] {
+             bytes header =
+                 "{\"__metadata__\":{" +
+                 repeated(many / 4,
+                          [](std::size_t i) { return (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"\""; }) +
+                 "}}";
+             return little_endian(header.size(), 8) + header;
+         }(),
+         "ok"},
+        {"many arrays", "x.npz", archive(arrays), "ok"},
+        {"many initializers", "x.onnx",
+         field(1, "") + field(7, repeated(many / 4,
+                                          [](std::size_t i) {
+                                              return field(5, "\x08" + bytes(1, '\0') + "\x10\2" +
+                                                                  field(8, std::to_string(i)) + field(9, ""));
+                                          })),
+         ""},
+        {"many dimensions", "x.onnx", field(7, field(5, repeated(many, bytes("\x08\0", 2)))), "header_malformed"},
+        {"external data of many entries", "x.onnx",
+         field(7, field(5, repeated(many / 4, field(13, field(1, "k"))) + bytes("\x10\1\x70\1", 4) + field(8, "w"))),
+         "name_invalid"},
+        {"many properties", "x.onnx",
+         "\x08\7" + field(7, field(2, "g")) +
+             repeated(many / 4, [](std::size_t i) { return field(14, field(1, std::to_string(i)) + field(2, "")); }),
+         ""},
+    };
+    for (const auto& each : cases) {
+        const measured opened = open(each.file, each.name);
+        CAPTURE(each.name, each.what, each.file.size(), opened.outcome, opened.most, opened.allowed);
+        CHECK((!support::counts_memory || opened.most <= opened.allowed));
+        CHECK((each.expected.empty() || opened.outcome == each.expected));
+    }
+}
