@@ -32,9 +32,10 @@ inline constexpr bool is_handle_v<attributes_view> = true;
 /// One attribute of an open file: both views live as long as what the attributes were taken from.
 struct attribute {
     std::string_view key;
-    bytes_view cbor; ///< the value, encoded as it stands in the file
+    bytes_view cbor;                ///< the value, encoded as it stands in the file
+    detail::attributes_place place; ///< for errors
 
-    [[nodiscard]] attribute_value value() const noexcept { return attribute_value(cbor, key); }
+    [[nodiscard]] attribute_value value() const noexcept { return attribute_value(cbor, key, place); }
     [[nodiscard]] attribute_kind kind() const noexcept { return value().kind(); }
 };
 
@@ -74,7 +75,7 @@ public:
 
     private:
         friend attributes_view;
-        iterator(bytes_view map, span<const std::string_view> hidden) noexcept;
+        iterator(bytes_view map, span<const std::string_view> hidden, const detail::attributes_place& place) noexcept;
         void advance() noexcept;
 
         bytes_view rest_;              ///< from the current key on; empty at the end
@@ -92,7 +93,7 @@ public:
     explicit attributes_view(bytes_view validated_map, span<const std::string_view> hidden = {}) noexcept
         : map_(validated_map), hidden_(hidden) {}
 
-    [[nodiscard]] iterator begin() const noexcept { return {map_, hidden_}; }
+    [[nodiscard]] iterator begin() const noexcept { return {map_, hidden_, place_}; }
     [[nodiscard]] iterator end() const noexcept { return {}; }
     [[nodiscard]] bool empty() const noexcept { return begin() == end(); }
     [[nodiscard]] std::size_t size() const noexcept;

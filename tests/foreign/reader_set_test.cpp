@@ -73,6 +73,7 @@ TEST_CASE("the shards of a directory, of an index and of a list are one namespac
         CHECK_FALSE(set.contains("e"));
         CHECK(refusal(set.find("e")) == errc::object_not_found);
         CHECK(refusal(set.shard_of("e")) == errc::object_not_found);
+        CHECK(set.find("e").error().object() == "e");
         CHECK(set.shards()[2].container() == ztensor::container_kind::zt);
     }
     const std::string first = (folder / "1.safetensors").string(), second = (folder / "2.safetensors").string();

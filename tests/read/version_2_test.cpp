@@ -278,6 +278,33 @@ TEST_CASE("shards that are missing are all named, and others than the root means
     CHECK(alone.read<std::uint8_t>("c").value().size() == 8);
 }
 
+TEST_CASE("errors of what is not there, or of another kind, name the file and the object") {
+    const support::temp_dir folder;
+    {
+        ztensor::writer out = ztensor::writer::create(folder / "f.zt").value();
+        out.add("w", {2}, std::vector<float>{1, 2}).value();
+        out.finish().value();
+    }
+    const std::string path = (folder / "f.zt").string();
+    const reader file = reader::open(path).value();
+    for (const ztensor::error& each : {file.find("x").error(), file.read<float>("x").error()}) {
+        CHECK(each.code() == errc::object_not_found);
+        CHECK(each.object() == "x");
+        CHECK(each.path() == path);
+    }
+    const reader typed = open_2("valid/mx-mx");
+    for (const ztensor::object_view& object : typed) {
+        for (const ztensor::attribute& each : object.attributes()) {
+            const auto wrong = each.value().byte_string();
+            REQUIRE(refusal(wrong) == errc::attribute_type);
+            CHECK(wrong.error().object() == object.name());
+            CHECK(wrong.error().path() == typed.path());
+            const auto found = object.attributes().find(each.key)->value().byte_string();
+            CHECK(found.error().path() == typed.path());
+        }
+    }
+}
+
 TEST_CASE("shards are not followed through links that lead away") {
     const support::temp_dir root;
     const std::filesystem::path folder = root / "folder";

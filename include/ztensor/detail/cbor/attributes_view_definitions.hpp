@@ -12,8 +12,10 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
-ZTENSOR_INLINE attributes_view::iterator::iterator(bytes_view map, span<const std::string_view> hidden) noexcept
+ZTENSOR_INLINE attributes_view::iterator::iterator(bytes_view map, span<const std::string_view> hidden,
+                                                   const detail::attributes_place& place) noexcept
     : hidden_(hidden) {
+    current_.place = place;
     detail::cbor_cursor cursor(map);
     detail::cbor_sequence pairs;
     if (map.empty() || !cursor.enter_map(pairs)) {
@@ -38,7 +40,8 @@ ZTENSOR_INLINE void attributes_view::iterator::advance() noexcept {
         }
         const std::size_t value_start = cursor.position();
         cursor.skip();
-        current_ = {key.text, cursor.passed_since(value_start)};
+        current_.key = key.text;
+        current_.cbor = cursor.passed_since(value_start);
         next_ = cursor.position();
         pairs_left_ = pairs.remaining;
     } while (detail::place_of(current_.key, hidden_) != hidden_.size());
@@ -62,7 +65,7 @@ ZTENSOR_INLINE attributes_view::iterator attributes_view::find(std::string_view 
 
 ZTENSOR_COLD ZTENSOR_INLINE result<attribute_value> attributes_view::value(std::string_view key) const {
     if (const iterator at = find(key); at != end()) {
-        return attribute_value(at->cbor, at->key, place_);
+        return at->value();
     }
     error missing = detail::fail(errc::attribute_not_found, "there is no attribute {}", {detail::in_quotes(key)});
     return place_.name_place != nullptr ? place_.name_place(place_, std::move(missing)) : missing;

@@ -196,7 +196,7 @@ private:
     [[nodiscard]] const manifest& model() const noexcept { return old_->opened.index; }
 
     [[nodiscard]] static error not_found(std::string_view name) {
-        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)});
+        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
     }
 
     [[nodiscard]] result<edited_object*> find(std::string_view name) {

@@ -45,6 +45,12 @@ struct opened_set {
     }
 };
 
+[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_set& set, std::string_view name) {
+    return fail(errc::object_not_found, "there is no object {} in any of {} files",
+                {in_quotes(name), set.shards.size()})
+        .in_object(name);
+}
+
 /// All that is wrong with a set, as one error.
 class set_problems {
 public:

@@ -250,15 +250,7 @@ private:
         if (result<void> allowed = count_values(count); !allowed) {
             return allowed;
         }
-        pickle_value head;
-        head.place = static_cast<std::uint32_t>(count);
-        bool has_room = made_.values.push_back(head, budget_) && (!may_go_on || made_.values.push_back({}, budget_));
-        for (std::size_t i = 0; has_room && i < count; ++i) {
-            has_room = made_.values.push_back(stack_.at(count, i), budget_);
-        }
-        stack_.drop(count);
-        made_.item_count += count;
-        return has_room ? result<void>() : pickle_takes_too_much();
+        return append_run(made_, stack_, count, may_go_on, budget_);
     }
     [[nodiscard]] result<void> push_container(pickle_kind kind) {
         if (made_.containers.size() == most_containers) {
@@ -288,13 +280,7 @@ private:
         if (result<void> added = add_run(count, true); !added) {
             return added;
         }
-        pickle_container& items = made_.containers[target.place];
-        if (items.first == 0) {
-            items.first = run;
-        } else {
-            made_.values[items.last + 1].place = run;
-        }
-        items.last = run;
+        join_run(made_, made_.containers[target.place], run);
         return {};
     }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Storages, tensors and tuples from the arguments that a pickle gives them: what torch._utils would call, as
-// descriptions.
+// Runs of items from the stack; storages, tensors and tuples from the arguments that a pickle gives them: what
+// torch._utils would call, as descriptions.
 #ifndef ZTENSOR_DETAIL_FOREIGN_PICKLE_REBUILD_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_REBUILD_HPP
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
+#include <ztensor/detail/foreign/pickle_stack.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
 
@@ -47,6 +48,29 @@ namespace detail {
 [[nodiscard]] inline error pickle_takes_too_much() {
     return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
                                       "as much memory as it takes itself");
+}
+
+/// Moves the uppermost values, which are there, into a run of their own.
+[[nodiscard]] inline result<void> append_run(pickled& made, pickle_stack& stack, std::size_t count, bool may_go_on,
+                                             import_budget& budget) {
+    pickle_value head;
+    head.place = static_cast<std::uint32_t>(count);
+    bool has_room = made.values.push_back(head, budget) && (!may_go_on || made.values.push_back({}, budget));
+    for (std::size_t i = 0; has_room && i < count; ++i) {
+        has_room = made.values.push_back(stack.at(count, i), budget);
+    }
+    stack.drop(count);
+    made.item_count += count;
+    return has_room ? result<void>() : pickle_takes_too_much();
+}
+/// The run becomes the last one of a list or dictionary.
+inline void join_run(pickled& made, pickle_container& items, std::uint32_t run) noexcept {
+    if (items.first == 0) {
+        items.first = run;
+    } else {
+        made.values[items.last + 1].place = run;
+    }
+    items.last = run;
 }
 
 /// A tensor as _rebuild_tensor_v2 (storage, offset, size, stride, requires_grad, hooks, metadata) and _v3 (with a dtype

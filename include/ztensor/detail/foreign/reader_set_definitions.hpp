@@ -81,8 +81,7 @@ ZTENSOR_INLINE result<object_view> reader_set::find(std::string_view name) const
     if (found != detail::name_table::absent) {
         return set_->objects[found];
     }
-    return detail::fail(errc::object_not_found, "there is no object {} in any of {} files",
-                        {detail::in_quotes(name), set_->shards.size()});
+    return detail::no_object(*set_, name);
 }
 
 ZTENSOR_INLINE bool reader_set::contains(std::string_view name) const noexcept {
@@ -94,8 +93,7 @@ ZTENSOR_INLINE result<std::size_t> reader_set::shard_of(std::string_view name) c
     if (found != detail::name_table::absent) {
         return set_->shard_at(found);
     }
-    return detail::fail(errc::object_not_found, "there is no object {} in any of {} files",
-                        {detail::in_quotes(name), set_->shards.size()});
+    return detail::no_object(*set_, name);
 }
 
 ZTENSOR_INLINE set_plan::set_plan(reader_set from) : set_(std::move(from)) {
@@ -119,8 +117,7 @@ ZTENSOR_INLINE result<load_report> set_plan::run(const load_options& options) co
     return detail::guard_memory([&]() -> result<load_report> {
         detail::set_problems problems;
         for (const std::string& each : missing_) {
-            problems.add(detail::fail(errc::object_not_found, "there is no object {} in any of {} files",
-                                      {detail::in_quotes(each), set_.shards().size()}));
+            problems.add(set_.find(each).error());
         }
         std::uint64_t bytes_total = 0;
         for (const load_plan& each : plans_) {

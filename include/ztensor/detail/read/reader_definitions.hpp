@@ -64,7 +64,7 @@ inline void count_state(verification& answer, const component_view& component, d
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_file& file, std::string_view name) noexcept {
-    return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_file(file.path);
+    return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name).in_file(file.path);
 }
 
 /// What a reader of no file looks at.

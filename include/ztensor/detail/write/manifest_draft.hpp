@@ -116,7 +116,8 @@ public:
             return not_expressible(options_.version_, "second name for a tensor");
         }
         if (!objects_.contains(of)) {
-            return fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)});
+            return fail(errc::object_not_found, "there is no object {} that it could be tied to", {in_quotes(of)})
+                .in_object(of);
         }
         const std::uint64_t more_bytes = name.size() + objects_.encoded_bytes_of(of);
         if (result<void> valid = check_bytes(table_bytes + attributes_bytes_ + more_bytes); !valid) {
