@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# fresh.sh [--as root|user] [--only examples|tests] [--untraced] [RELEASE...]: the README's two commands on a Debian or
-# Ubuntu RELEASE (bookworm unless given; trixie, sid, noble, ...) with nothing on it: as root, and as a user with sudo, umask
-# 077 and a folder whose name has spaces. --untraced lets nothing be traced or mounted there, as in many containers.
+# fresh.sh [--as root|user] [--only examples|tests] [--untraced] [RELEASE...]: the README's two commands on a RELEASE of
+# Debian (bookworm unless given; trixie, sid, ...) with nothing on it, or of Ubuntu where debootstrap knows it and its keys
+# are there: as root, and as a user with sudo, umask 077 and a folder whose name has spaces. --untraced lets nothing be
+# traced or mounted there, as in many containers.
 #
 # The release is in a folder, which debootstrap fills from the mirror that apt uses here, or MIRROR. FRESH_DIR (build/fresh)
 # keeps what was downloaded. Takes root. Status 77 with a line "SKIPPED: why" where this machine can't do that.
