@@ -330,17 +330,20 @@ private:
     return fail(errc::busy, "other writers replace the file again and again");
 }
 
-/// 16 hexadecimal digits that hardly any other call gives, here or in another process. Whoever guesses them gains
-/// nothing: the file they name is created only if there is none.
-[[nodiscard]] inline std::string unique_suffix() {
+/// A number that hardly any other call gives, here or in another process.
+[[nodiscard]] inline std::uint64_t unique_number() noexcept {
     static std::atomic<std::uint32_t> calls{0};
     const std::uint64_t call = calls.fetch_add(1, std::memory_order_relaxed);
     // The finaliser of splitmix64: every bit of time, process and call reaches every digit.
     std::uint64_t bits = clock_ticks() ^ (process_id() << 40) ^ (call * 0x9e3779b97f4a7c15u);
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
     bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-    bits ^= bits >> 31;
+    return bits ^ (bits >> 31);
+}
 
+/// Its 16 hexadecimal digits. Whoever guesses them gains nothing: the file they name is created only if there is none.
+[[nodiscard]] inline std::string unique_suffix() {
+    std::uint64_t bits = unique_number();
     std::string suffix(16, '0');
     for (char& digit : suffix) {
         digit = "0123456789abcdef"[bits & 15];

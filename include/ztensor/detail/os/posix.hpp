@@ -259,6 +259,15 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
     });
 }
 
+/// To look at names in a folder that may be searched but not read, where the system has a way.
+#if defined(O_PATH)
+inline constexpr int folder_flags = O_PATH | O_DIRECTORY;
+#elif defined(O_SEARCH)
+inline constexpr int folder_flags = O_SEARCH | O_DIRECTORY;
+#else
+inline constexpr int folder_flags = O_RDONLY | O_DIRECTORY;
+#endif
+
 /// What a symbolic link says; invalid_argument for what is none.
 [[nodiscard]] ZTENSOR_COLD inline os_answer<std::string> read_link(int directory, const native_path& path) {
     std::string target(256, '\0');
@@ -289,7 +298,8 @@ open_handle_in(const os_directory& directory, const native_path& name, int flags
             static_cast<std::uint64_t>(found.st_dev),
             static_cast<std::uint64_t>(found.st_ino),
             static_cast<std::uint64_t>(found.st_nlink),
-            nanoseconds_of(written)};
+            nanoseconds_of(written),
+            static_cast<std::int64_t>(found.st_mtime)};
 }
 
 [[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {
@@ -363,14 +373,9 @@ public:
 
     ZTENSOR_COLD os_answer<os_directory> find_directory(const os_directory* from, const native_path& path,
                                                         bool follows_links) override {
-#if defined(O_PATH)
-        constexpr int to_look_into = O_PATH | O_DIRECTORY;
-#else
-        constexpr int to_look_into = O_RDONLY | O_DIRECTORY;
-#endif
         const os_directory start = from != nullptr ? *from : os_directory{AT_FDCWD, {}};
         const os_answer<os_handle> found =
-            open_handle_in(start, path.empty() ? native_path(".") : path, to_look_into | no_link_unless(follows_links));
+            open_handle_in(start, path.empty() ? native_path(".") : path, folder_flags | no_link_unless(follows_links));
         return {{found.value, joined_path(start.path, path)}, found.failure};
     }
     ZTENSOR_COLD void leave_directory(const os_directory& directory) noexcept override {

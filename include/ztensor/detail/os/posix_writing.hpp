@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/posix.hpp>
+#include <ztensor/detail/os/posix_links.hpp>
 #include <ztensor/span.hpp>
 
 #include <cerrno>
@@ -19,6 +20,16 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// As file_status::modified_seconds.
+[[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
+    return static_cast<std::int64_t>(::time(nullptr));
+}
+
+/// Who owns what this process creates.
+[[nodiscard]] inline std::uint32_t process_user() noexcept {
+    return static_cast<std::uint32_t>(::geteuid());
+}
 
 /// No link, no terminal, and without waiting on what is no file.
 [[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
@@ -163,19 +174,16 @@ public:
     ZTENSOR_COLD os_answer<std::string> access_list_in(const os_directory& directory,
                                                        const native_path& name) override {
 #if defined(__linux__)
-        const auto [file, failure] = open_handle_in(directory, name, O_PATH | O_NOFOLLOW); // may be unreadable
-        if (failure) {
-            return {{}, failure};
-        }
+        // By a path that takes no handle more, and in which no link is followed but that of the held folder.
+        const std::string path = name_of_handle(directory.handle) + '/' + name;
         std::string list(1024, '\0');
         ::ssize_t length = 0;
         do {
-            length = ::getxattr(name_of_handle(file).c_str(), access_list_name, list.data(), list.size());
+            length = ::lgetxattr(path.c_str(), access_list_name, list.data(), list.size());
             list.resize(length < 0 ? 2 * list.size() : static_cast<std::size_t>(length));
         } while (length < 0 && errno == ERANGE && list.size() <= most_list_bytes);
         const std::error_code unknown =
             failed_if(length < 0 && errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
-        ::close(file);
         return {length < 0 ? std::string() : list, unknown};
 #elif defined(__APPLE__)
         const auto [file, failure] = open_handle_in(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -284,19 +292,7 @@ public:
     }
 
     ZTENSOR_COLD os_answer<native_path> resolve_links(const native_path& path) override {
-        constexpr int most_links = 40; // as many as Linux follows
-        native_path reached = path;
-        for (int links = 0; links < most_links; ++links) {
-            const auto [target, failure] = read_link(AT_FDCWD, reached);
-            if (failure == std::errc::invalid_argument || failure == std::errc::no_such_file_or_directory) {
-                return {reached, {}}; // not a link, or not there yet
-            }
-            if (failure) {
-                return {{}, failure};
-            }
-            reached = joined_path(directory_of(reached), target); // an absolute target replaces all of it
-        }
-        return {{}, std::make_error_code(std::errc::too_many_symbolic_link_levels)};
+        return follow_links(path);
     }
 
 private:

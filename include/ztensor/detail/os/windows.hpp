@@ -192,6 +192,13 @@ inline void pause_thread(unsigned rounds) noexcept {
     return {file, failed_if(file == INVALID_HANDLE_VALUE)};
 }
 
+[[nodiscard]] inline std::int64_t seconds_since_1970(const FILETIME& time) noexcept {
+    constexpr std::int64_t ticks_per_second = 10'000'000;
+    constexpr std::int64_t seconds_from_1601 = 11'644'473'600;
+    const std::uint64_t ticks = (static_cast<std::uint64_t>(time.dwHighDateTime) << 32) | time.dwLowDateTime;
+    return static_cast<std::int64_t>(ticks) / ticks_per_second - seconds_from_1601;
+}
+
 [[nodiscard]] inline file_status portable_status(DWORD attributes, DWORD size_high, DWORD size_low) noexcept {
     const bool is_regular = (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) == 0;
     file_status status;
@@ -208,6 +215,7 @@ inline void pause_thread(unsigned rounds) noexcept {
     status.links = found.nNumberOfLinks;
     status.written =
         (static_cast<std::uint64_t>(found.ftLastWriteTime.dwHighDateTime) << 32) | found.ftLastWriteTime.dwLowDateTime;
+    status.modified_seconds = seconds_since_1970(found.ftLastWriteTime);
     return status;
 }
 

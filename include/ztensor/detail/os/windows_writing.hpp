@@ -32,6 +32,18 @@ struct rename_request {
     wchar_t name[1];
 };
 
+/// As file_status::modified_seconds.
+[[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
+    FILETIME now = {};
+    ::GetSystemTimeAsFileTime(&now);
+    return seconds_since_1970(now);
+}
+
+/// Owners are not told apart: file_status has none either.
+[[nodiscard]] inline std::uint32_t process_user() noexcept {
+    return 0;
+}
+
 /// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
 [[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& to) {
     constexpr DWORD replace_if_exists = 1;
