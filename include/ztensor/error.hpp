@@ -33,15 +33,16 @@ enum class error_kind : std::uint8_t {
 /// rules.
 enum class errc : std::uint8_t {
     // -- the operating system and where bytes come from
-    file_not_found,     ///< no such file
-    io_error,           ///< open, read, write, sync or rename failed
-    not_regular_file,   ///< a directory, FIFO or device
-    unmappable,         ///< mapping was asked for and the system can't
-    file_changed,       ///< the file became shorter or another one, or a source returned fewer bytes than it promised
-    busy,               ///< another writer has the file, or one that was broken off has left an undo record
-    not_durable,        ///< the new file is published, but syncing its directory failed
-    out_of_memory,      ///< a checked size could not be allocated
-    too_large_for_host, ///< more bytes or elements than this host can address
+    file_not_found,      ///< no such file
+    io_error,            ///< open, read, write, sync or rename failed
+    not_regular_file,    ///< a directory, FIFO or device
+    unmappable,          ///< mapping was asked for and the system can't
+    file_changed,        ///< the file became shorter or another one, or a source returned fewer bytes than it promised
+    busy,                ///< another writer has the file, or one that was broken off has left an undo record
+    undo_record_refused, ///< an undo record that is not about the file as it is, is damaged, or is somebody else's
+    not_durable,         ///< the new file is published, but syncing its directory failed
+    out_of_memory,       ///< a checked size could not be allocated
+    too_large_for_host,  ///< more bytes or elements than this host can address
     // -- container, SPEC.md section 2
     file_too_small,         ///< empty, or too short for anything
     bad_magic,              ///< starts with nothing that is known
@@ -149,6 +150,7 @@ inline constexpr errc_facts errc_table[] = {
     {errc::unmappable, "unmappable", error_kind::io},
     {errc::file_changed, "file_changed", error_kind::io},
     {errc::busy, "busy", error_kind::io},
+    {errc::undo_record_refused, "undo_record_refused", error_kind::io},
     {errc::not_durable, "not_durable", error_kind::io},
     {errc::out_of_memory, "out_of_memory", error_kind::limit},
     {errc::too_large_for_host, "too_large_for_host", error_kind::limit},

@@ -147,12 +147,14 @@ enum class publish_mode : std::uint8_t {
     /// closes it, renames it over the target and syncs the directory, as far as sync_level says. At every moment, and
     /// after the end of the process at any moment, the target is the complete old file or the complete new one. What
     /// was written is removed when anything fails or the writer is dropped; only a process that is killed may leave a
-    /// temporary file behind, which nothing ever reads, and which remove_abandoned() (recover.hpp) sweeps away.
+    /// temporary file behind, which nothing ever reads, and which remove_abandoned() (recover.hpp) sweeps away. An undo
+    /// record that lies beside the target (append.hpp, edit.hpp) goes with the file that is replaced.
     ///
     /// Of the file replaced, as it is when finish() is called, are kept: permission bits, owner, group and the access
     /// control list (POSIX ACL, macOS ACL), as far as the process may set them; what it may not set costs permissions,
     /// so that nobody can read the new file who could not read the old one. On Windows the directory's ACL applies. A
-    /// target that is a symbolic link stays one: the file it leads to is replaced. Not kept: set-user-ID and its like,
+    /// target that is a symbolic link stays one: the file it leads to is replaced, unless it is a stranger's link in a
+    /// folder such as /tmp (as fs.protected_symlinks has it). Not kept: set-user-ID and its like,
     /// other extended attributes, times, and other hard links, which go on leading to the old file.
     replace,
 

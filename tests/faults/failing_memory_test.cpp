@@ -157,7 +157,7 @@ TEST_CASE("a file that is gone on with is all old or all new wherever memory run
                     REQUIRE((read_file(directory / "f") == (is_done ? states.after : states.before)));
                 }
                 REQUIRE(ztensor::recover(directory / "f"));
-                REQUIRE(ztensor::remove_abandoned(directory.path()).value() == 0);
+                REQUIRE(ztensor::remove_abandoned(directory.path(), 0).value() == 0);
                 REQUIRE(directory.names() == std::vector<std::string>{"f"});
                 const std::string now = read_file(directory / "f");
                 REQUIRE((now == states.after || (!is_done && now == states.before)));
@@ -196,9 +196,9 @@ TEST_CASE("a sweep that runs out of memory can be taken up again") {
         support::write_file(directory / ".ztensor-0123456789abcdef.undo", "needed");
         bool is_done = false;
         const std::filesystem::path& folder = directory.path();
-        const auto sweep = [&] { return ztensor::remove_abandoned(folder).transform([](std::size_t) {}); };
+        const auto sweep = [&] { return ztensor::remove_abandoned(folder, 0).transform([](std::size_t) {}); };
         const bool was_reached = runs_out_at(failing, false, sweep, is_done);
-        REQUIRE(ztensor::remove_abandoned(directory.path()));
+        REQUIRE(ztensor::remove_abandoned(directory.path(), 0));
         REQUIRE(directory.names() == std::vector<std::string>{".ztensor-0123456789abcdef.undo"});
         if (!was_reached) {
             REQUIRE(is_done);

@@ -3,6 +3,8 @@
 
 #include "faults/power_cuts.hpp"
 
+#include <ztensor/detail/write/undo_record.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -40,6 +42,11 @@ const os_handle directory_handle = handle_from(1'000'000);
 
 bool is_temporary(const native_path& name) {
     return name.size() > 4 && name[name.size() - 4] == '.' && name[name.size() - 3] == 't';
+}
+
+bool is_mark(const std::string& bytes) {
+    const std::string end(ztensor::detail::change_mark_end);
+    return bytes.size() == ztensor::detail::change_mark_bytes && bytes.substr(bytes.size() - end.size()) == end;
 }
 
 } // namespace
@@ -83,7 +90,7 @@ memory_disk::file_status memory_disk::status_of(std::size_t file) const {
     found.size_bytes = disk_.files[file].size();
     found.permissions = 0600;
     found.device = 1;
-    found.file_id = file + 1;
+    found.file_id = first_file_id + file;
     found.links = static_cast<std::uint64_t>(
         std::count_if(disk_.names.begin(), disk_.names.end(), [&](const auto& each) { return each.second == file; }));
     return found;
@@ -251,6 +258,9 @@ memory_disk::os_answer<std::size_t> memory_disk::write(os_handle file, bytes_vie
     const std::size_t moved = std::min<std::size_t>(content.size(), most_moved);
     std::string bytes(moved, '\0');
     std::memcpy(bytes.data(), content.data(), moved);
+    if (sabotage == sabotage::no_mark && is_mark(bytes)) {
+        return {moved, {}};
+    }
     keep(change::written, to.file, to.position, std::move(bytes));
     to.position += moved;
     return {moved, {}};
@@ -343,6 +353,9 @@ std::error_code memory_disk::remove_in(const os_directory&, const native_path& n
     const auto found = disk_.names.find(name);
     if (found == disk_.names.end()) {
         return code(std::errc::no_such_file_or_directory);
+    }
+    if (sabotage == sabotage::keeps_record && name.back() == 'o') {
+        return {};
     }
     keep(change::unnamed, found->second, 0, {}, name);
     return {};

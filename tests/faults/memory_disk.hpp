@@ -52,6 +52,8 @@ enum class sabotage : std::uint8_t {
     rename_first,      ///< and sync then
     truncate_in_place, ///< instead of writing beside
     retry_failed_sync, ///< the first one fails; the second one says nothing of what was lost
+    no_mark,           ///< of a file that is changed in place
+    keeps_record,      ///< of what a file was before it was changed in place
 };
 
 class memory_disk final : public ztensor::detail::os_calls {
@@ -73,6 +75,7 @@ public:
     std::size_t failing_calls = 1;          ///< how many fail from there on
     std::size_t most_moved = never;         ///< no write moves more bytes
     bool has_unnamed_files = true;
+    std::uint64_t first_file_id = 1; ///< of a folder that was copied, files have other inodes
     faults::sabotage sabotage = sabotage::none;
 
     [[nodiscard]] const disk_image& image() const noexcept { return disk_; }

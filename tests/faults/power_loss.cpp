@@ -4,6 +4,7 @@
 #include <ztensor/detail/edit/appending.hpp>
 #include <ztensor/detail/edit/editing.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
+#include <ztensor/detail/edit/sweeping.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
@@ -104,13 +105,34 @@ disk_image with_old_file(std::uint64_t seed, format_version version) {
     return image;
 }
 
+/// What is left of that file where whoever edits it in place is killed in the midst of it.
+disk_image with_changed_file(std::uint64_t seed, const disk_image& before) {
+    const write_options in_place = options_of(format_version::v1_2).threads(1).publish(publish_mode::in_place);
+    for (std::size_t call = 0;; ++call) {
+        memory_disk disk(before);
+        disk.first_failing_call = call;
+        disk.failing_calls = memory_disk::never;
+        static_cast<void>(edit(disk, in_place, seed));
+        memory_disk tidied(disk.image());
+        const bool is_changed = disk.image().find(target)->substr(0, 512) != before.find(target)->substr(0, 512);
+        if (is_changed && ztensor::detail::recover_by("f", tidied).value() == recovery::undone) {
+            disk_image left;
+            for (const auto& [name, file] : disk.image().names) {
+                left.put(name, disk.image().files[file]);
+            }
+            return left;
+        }
+    }
+}
+
 // -- promises
 
 /// What the target may be.
 struct promise {
     std::optional<std::string> old_state; ///< nothing where there was no file
     std::string new_state;
-    bool is_new = false; ///< no more and no less
+    bool is_new = false;     ///< no more and no less
+    bool may_refuse = false; ///< the undo record of the old file, where the new one is there
 };
 
 bool is_kept(const promise& promised, const std::string* found) {
@@ -119,17 +141,22 @@ bool is_kept(const promise& promised, const std::string* found) {
     return is_new || (is_old && !promised.is_new);
 }
 
-/// What is wrong with the disk after it was tidied up; "" if nothing is.
-std::string broken_promise(const disk_image& left, const promise& promised) {
+/// What is wrong with the disk after it was tidied up, in a folder of these inodes; "" if nothing is.
+std::string broken_promise(const disk_image& left, const promise& promised, std::uint64_t first_file_id = 1) {
     memory_disk disk(left);
+    disk.first_file_id = first_file_id;
     const result<recovery> recovered = ztensor::detail::recover_by("f", disk);
+    if (!recovered && promised.may_refuse && recovered.error().code() == errc::undo_record_refused &&
+        *disk.image().find(target) == promised.new_state) {
+        return "";
+    }
     if (!recovered) {
         return "recover: " + std::string(recovered.error().what());
     }
     if (!is_kept(promised, disk.image().find(target))) {
         return promised.is_new ? "the target is not the new file" : "the target is neither the old nor the new file";
     }
-    if (!ztensor::detail::remove_abandoned_by(".", disk)) {
+    if (!ztensor::detail::remove_abandoned_by(".", 0, disk)) {
         return "the sweep fails";
     }
     for (const auto& each : disk.image().names) {
@@ -142,6 +169,36 @@ std::string broken_promise(const disk_image& left, const promise& promised) {
         return "recover finds work twice";
     }
     return disk.open_handles() == 0 ? "" : "handles are left open";
+}
+
+/// What is wrong if another whole file has been put in the target's place, into its inode: it must stay as it is.
+std::string broken_promise_to_another(const disk_image& left, const std::string& other) {
+    disk_image replaced = left;
+    const auto found = replaced.names.find(target);
+    if (found == replaced.names.end()) {
+        return "";
+    }
+    replaced.files[found->second] = other;
+    memory_disk disk(replaced);
+    const result<recovery> recovered = ztensor::detail::recover_by("f", disk);
+    if (*disk.image().find(target) != other) {
+        return "another file was changed";
+    }
+    if (!recovered && recovered.error().code() != errc::undo_record_refused) {
+        return "beside another file, recover: " + std::string(recovered.error().what());
+    }
+    return disk.open_handles() == 0 ? "" : "handles are left open";
+}
+
+/// Files with the layout, and even the manifest, of those that the change is about.
+std::vector<std::string> files_alike(const promise& promised) {
+    constexpr std::size_t in_a_blob = 130; // in which one byte is another
+    std::vector<std::string> all = {promised.new_state, promised.old_state.value_or(promised.new_state)};
+    for (const std::string& each : {promised.new_state, promised.old_state.value_or(promised.new_state)}) {
+        all.push_back(each);
+        all.back()[in_a_blob] = static_cast<char>(all.back()[in_a_blob] ^ 1);
+    }
+    return all;
 }
 
 /// The same where recover() is cut off after any of its operations. Once it has returned, a power cut changes nothing.
@@ -179,8 +236,9 @@ public:
     std::size_t run(const fault& what) {
         promise promised;
         if (const std::string* const old = scenario_.before.find(target)) {
-            promised.old_state = *old;
+            promised.old_state = scenario_.old_state.value_or(*old);
         }
+        alike_.clear();
         promised.new_state = undisturbed();
         memory_disk disk(scenario_.before);
         behave(disk);
@@ -216,6 +274,7 @@ private:
                 apply(journal[cut - 1], live);
             }
             promised.is_new = is_done && cut == journal.size() && scenario_.sync == sync_level::durable;
+            promised.may_refuse = scenario_.old_state && (!promised.is_new || !faulty_.empty());
             if (!scenario_.is_always_whole && !promised.is_new) {
                 continue;
             }
@@ -240,8 +299,12 @@ private:
         if (!tally_.distinct.insert(fingerprint(state) ^ mark * 0x9e3779b97f4a7c15u).second) {
             return;
         }
-        std::string wrong = broken_promise(state, promised);
-        if (wrong.empty() && has_undo_record(state) && random_() % how_.again_one_in == 0) {
+        const bool was_copied = random_() % 2 == 0;
+        std::string wrong = broken_promise(state, promised, was_copied ? 1000 + random_() % 1000 : 1);
+        if (wrong.empty() && has_undo_record(state)) {
+            wrong = broken_promise_to_another(state, one_alike(promised));
+        }
+        if (wrong.empty() && has_undo_record(state) && !scenario_.old_state && random_() % how_.again_one_in == 0) {
             wrong = broken_promise_of_recovery(state, promised, random_);
         }
         if (wrong.empty()) {
@@ -254,12 +317,20 @@ private:
         }
     }
 
+    const std::string& one_alike(const promise& promised) {
+        if (alike_.empty()) {
+            alike_ = files_alike(promised);
+        }
+        return alike_[random_() % alike_.size()];
+    }
+
     const scenario& scenario_;
     const effort& how_;
     std::mt19937_64& random_;
     tally& tally_;
     std::string faulty_;
     std::size_t where_ = 0;
+    std::vector<std::string> alike_; ///< made when they are needed
 };
 
 const char* name_of(format_version version) {
@@ -318,6 +389,12 @@ std::vector<scenario> scenarios(std::uint64_t seed) {
                 list("replace", create, like, beside);
                 like.has_unnamed_files = true;
                 list("replace", create, like, beside);
+                if (version == format_version::v1_2 && most_moved == memory_disk::never) {
+                    scenario changed = like;
+                    changed.old_state = *like.before.find(target);
+                    changed.before = with_changed_file(seed, like.before);
+                    list("replace a changed file", create, changed, beside);
+                }
                 like.is_always_whole = false;
                 list("replace in place", create, like, in_place);
                 like.before = {};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Files written, appended to, edited and recovered on a disk in memory, and what is promised of them after a power cut
-// at any moment: with recover() the target is the complete old file or the complete new one; once a durable finish()
-// has returned, the new one; and nothing lies beside it that the sweep does not remove.
+// at any moment, and of folders that are copied then, with other inodes, or in which another whole file is put in the
+// target's place, with its inode: with recover() the target is the complete old file or the complete new one; once a
+// durable finish() has returned, the new one; and nothing lies beside it that the sweep does not remove.
 #ifndef ZTENSOR_TESTS_FAULTS_POWER_LOSS_HPP
 #define ZTENSOR_TESTS_FAULTS_POWER_LOSS_HPP
 
@@ -32,6 +33,9 @@ struct scenario {
     bool has_unnamed_files = true;
     std::size_t most_moved = memory_disk::never;
     bool is_always_whole = true; ///< else nothing is promised before a durable finish()
+    /// What the target was, where `before` is what a change in place has left of it. Between the new file and the end
+    /// of the old one's undo record recover() may refuse that record.
+    std::optional<std::string> old_state;
 };
 
 /// Every kind of change, on files whose sizes hang on `seed`.

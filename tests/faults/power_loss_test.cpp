@@ -113,6 +113,17 @@ TEST_CASE("a library that tries a failed sync again is found out") {
     }
 }
 
+TEST_CASE("a library that changes a file in place without marking it is found out") {
+    for (const char* const change : {"append in place", "edit in place"}) {
+        CAPTURE(change);
+        CHECK(sabotaged(sabotage::no_mark, change).violations > 0);
+    }
+}
+
+TEST_CASE("a library that leaves the undo record of a file that it replaces is found out") {
+    CHECK(sabotaged(sabotage::keeps_record, "replace a changed file 1.2 durable").violations > 0);
+}
+
 TEST_CASE("a file that reads is not taken for the new one before it is as long") {
     const scenario like = faults::scenarios(file_seed).front();
     REQUIRE(is_called(like, "append in place"));

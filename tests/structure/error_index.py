@@ -23,6 +23,7 @@ CURES = {
     "unmappable": "Open it by `io_mode::positional`, or leave the choice to `io_mode::automatic`.",
     "file_changed": "Open it again when whoever writes to it is done.",
     "busy": "Let the other writer finish; what a dead one left is mended by `recover(path)`.",
+    "undo_record_refused": "If the file is as it should be, remove the record that the sentence is about; else bring back what it is about.",
     "not_durable": "The new file is in place. Call it safe only after a sync of its folder, or write it again.",
     "out_of_memory": "Read it in parts: `read_rows`, `read_slice`, or into memory of your own.",
     "too_large_for_host": "Read it in parts, or on a host of 64 bits.",

@@ -114,7 +114,7 @@ void check_tidied(const temp_dir& directory, const two_states& states) {
     faulty_os os;
     os.syncs = false;
     CHECK(ztensor::detail::recover_by(directory / "f", os).has_value());
-    CHECK(ztensor::remove_abandoned(directory.path()).has_value());
+    CHECK(ztensor::remove_abandoned(directory.path(), 0).has_value());
     CHECK(directory.names() == std::vector<std::string>{"f"});
     const std::string now = read_file(directory / "f");
     CHECK((now == states.old_state || now == states.new_state));

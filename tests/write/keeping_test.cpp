@@ -10,11 +10,13 @@
 
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
+#include <ztensor/detail/edit/sweeping.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -112,14 +114,61 @@ TEST_CASE("only temporary files whose writers are gone are swept away") {
         write_file(directory / name, "not ours");
     }
     std::filesystem::create_directory(directory / ".ztensor-aaaaaaaaaaaaaaaa.tmp");
-    CHECK(ztensor::remove_abandoned(directory.path()).value() == 2);
+    CHECK(ztensor::remove_abandoned(directory.path(), 0).value() == 2);
     CHECK(directory.names().size() == others.size() + 2);
     CHECK(std::filesystem::exists(directory / of_the_living));
-    CHECK(ztensor::remove_abandoned(directory.path()).value() == 0);
+    CHECK(ztensor::remove_abandoned(directory.path(), 0).value() == 0);
     REQUIRE(alive->write(support::bytes_of("abc")));
     REQUIRE(alive->finish());
     CHECK(read_file(directory / "f") == "abc");
-    CHECK(ztensor::remove_abandoned(directory / "nothing").error().code() == errc::io_error);
+    CHECK(ztensor::remove_abandoned(directory / "nothing", 0).error().code() == errc::io_error);
+}
+
+TEST_CASE("what was written to within a day is swept away only if that is asked for") {
+    using hours = std::chrono::hours;
+    const temp_dir directory;
+    const std::filesystem::path left = directory / ".ztensor-0123456789abcdef.tmp";
+    const struct {
+        hours age;
+        std::uint64_t least_age_seconds;
+        std::size_t removed;
+    } cases[] = {
+        {hours(0), 86400, 0}, {hours(23), 86400, 0}, {hours(25), 86400, 1}, {hours(25), 2 * 86400, 0},
+        {hours(0), 0, 1},     {hours(-48), 0, 1},    {hours(-48), 3600, 0}, {hours(2), 3600, 1},
+    };
+    for (const auto& each : cases) {
+        CAPTURE(each.age.count(), each.least_age_seconds);
+        write_file(left, "left");
+        std::filesystem::last_write_time(left, std::filesystem::last_write_time(left) - each.age);
+        if (each.least_age_seconds == 86400) {
+            CHECK(ztensor::remove_abandoned(directory.path()).value() == each.removed);
+        } else {
+            CHECK(ztensor::remove_abandoned(directory.path(), each.least_age_seconds).value() == each.removed);
+        }
+        CHECK(std::filesystem::exists(left) == (each.removed == 0));
+    }
+}
+
+namespace {
+
+/// Of a file system that keeps locks to each host, seen from another one than the writer's.
+class other_host final : public faulty_os {
+public:
+    std::error_code lock(ztensor::detail::os_handle) override { return {}; }
+};
+
+} // namespace
+
+TEST_CASE("where each host has locks of its own, a file that is being written stays all the same") {
+    const temp_dir directory;
+    other_host here;
+    here.failing_name = "create_unnamed_in";
+    const kept_sink alive = create_sink(directory / "f", {}, here).value();
+    REQUIRE(alive->write(support::bytes_of("abc")));
+    other_host there;
+    CHECK(ztensor::detail::remove_abandoned_by(directory.path(), 86400, there).value() == 0);
+    REQUIRE(alive->finish());
+    CHECK(read_file(directory / "f") == "abc");
 }
 
 TEST_CASE("where there are no locks, nothing is swept away") {
@@ -128,11 +177,11 @@ TEST_CASE("where there are no locks, nothing is swept away") {
     faulty_os os;
     os.failing_name = "lock";
     os.failure = std::make_error_code(std::errc::no_lock_available);
-    CHECK(ztensor::detail::remove_abandoned_by(directory.path(), os).value() == 0);
+    CHECK(ztensor::detail::remove_abandoned_by(directory.path(), 0, os).value() == 0);
     CHECK(directory.names().size() == 1);
     faulty_os refuses;
     refuses.failing_name = "remove_in";
-    CHECK(ztensor::detail::remove_abandoned_by(directory.path(), refuses).error().code() == errc::io_error);
+    CHECK(ztensor::detail::remove_abandoned_by(directory.path(), 0, refuses).error().code() == errc::io_error);
     CHECK(refuses.open_handles == 0);
 }
 

@@ -182,14 +182,14 @@ TEST_CASE("an undo record that is damaged while its file can't be read is told o
     const std::string old = read_file(directory / "f");
     const std::filesystem::path record = break_off_by_kill(directory, works_in_place[0]);
     const std::string undo = read_file(record);
-    const std::string broken_off = old + std::string(1 << 20, 'x');
+    const std::string broken_off = read_file(directory / "f") + std::string(1 << 20, 'x');
     write_file(directory / "f", broken_off);
     for (std::size_t at = 0; at < undo.size(); ++at) {
         std::string damaged = undo;
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
         for (const std::string& left : {damaged, undo.substr(0, at)}) {
             write_file(record, left);
-            REQUIRE(ztensor::recover(directory / "f").error().code() == errc::file_changed);
+            REQUIRE(ztensor::recover(directory / "f").error().code() == errc::undo_record_refused);
             REQUIRE(read_file(record) == left);
             REQUIRE((read_file(directory / "f") == broken_off));
         }
@@ -200,43 +200,79 @@ TEST_CASE("an undo record that is damaged while its file can't be read is told o
     CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::not_needed);
 }
 
-TEST_CASE("an undo record of somebody who may not write the file is left alone") {
-    const temp_dir directory;
-    write_old(directory / "f");
-    const std::filesystem::path record = break_off_by_kill(directory, works_in_place[2]);
-    std::filesystem::permissions(directory / "f", std::filesystem::perms(0644));
-    constexpr ::uid_t stranger = 54321;
-    if (::chown(record.c_str(), stranger, static_cast<::gid_t>(-1)) != 0) {
-        WARN("skipped: only root gives files away");
-        return;
+TEST_CASE("an undo record of somebody who does not own the file is left alone, whoever may write the file") {
+    for (const unsigned permissions : {0644u, 0664u, 0666u}) {
+        const temp_dir directory;
+        write_old(directory / "f");
+        const std::filesystem::path record = break_off_by_kill(directory, works_in_place[2]);
+        std::filesystem::permissions(directory / "f", std::filesystem::perms(permissions));
+        constexpr ::uid_t stranger = 54321;
+        if (::chown(record.c_str(), stranger, static_cast<::gid_t>(-1)) != 0) {
+            WARN("skipped: only root gives files away");
+            return;
+        }
+        const std::string changed = read_file(directory / "f");
+        CHECK(ztensor::recover(directory / "f").error().code() == errc::undo_record_refused);
+        CHECK(read_file(directory / "f") == changed);
+        CHECK(std::filesystem::exists(record));
+        REQUIRE(::chown((directory / "f").c_str(), stranger, static_cast<::gid_t>(-1)) == 0);
+        CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
+        CHECK(directory.names() == std::vector<std::string>{"f"});
     }
-    const std::string changed = read_file(directory / "f");
-    CHECK(ztensor::recover(directory / "f").error().code() == errc::file_changed);
-    CHECK(read_file(directory / "f") == changed);
-    CHECK(std::filesystem::exists(record));
-    REQUIRE(::chown((directory / "f").c_str(), stranger, static_cast<::gid_t>(-1)) == 0);
-    CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
-    CHECK(directory.names() == std::vector<std::string>{"f"});
 }
 
-TEST_CASE("an undo record of root, or of anybody where all may write the file, is taken up") {
-    for (const bool is_roots : {true, false}) {
+TEST_CASE("an undo record of root is taken up, unless more people may write it than the file") {
+    for (const unsigned permissions : {0600u, 0620u, 0602u}) {
         const temp_dir directory;
         write_old(directory / "f");
         const std::string old = read_file(directory / "f");
         const std::filesystem::path record = break_off_by_kill(directory, works_in_place[2]);
-        std::filesystem::permissions(directory / "f", std::filesystem::perms(is_roots ? 0644 : 0666));
+        std::filesystem::permissions(directory / "f", std::filesystem::perms(0644));
+        std::filesystem::permissions(record, std::filesystem::perms(permissions));
         constexpr ::uid_t stranger = 54321;
-        const std::filesystem::path strangers = is_roots ? directory / "f" : record;
-        if (::geteuid() != 0 || ::chown(strangers.c_str(), stranger, static_cast<::gid_t>(-1)) != 0) {
+        if (::geteuid() != 0 || ::chown((directory / "f").c_str(), stranger, static_cast<::gid_t>(-1)) != 0) {
             WARN("skipped: only root gives files away");
             return;
         }
-        CAPTURE(is_roots);
+        CAPTURE(permissions);
+        if (permissions != 0600u) {
+            CHECK(ztensor::recover(directory / "f").error().code() == errc::undo_record_refused);
+            std::filesystem::permissions(record, std::filesystem::perms(0600));
+        }
         CHECK(ztensor::recover(directory / "f").value() == ztensor::recovery::undone);
         CHECK(read_file(directory / "f") == old);
         CHECK(directory.names() == std::vector<std::string>{"f"});
     }
+}
+
+TEST_CASE("who broke off a change of somebody else's file takes up his own undo record") {
+    const temp_dir directory;
+    write_old(directory / "f");
+    const std::string old = read_file(directory / "f");
+    constexpr ::uid_t owner = 54321, of_the_group = 54322;
+    constexpr ::gid_t group = 54321;
+    if (::geteuid() != 0 || ::chown((directory / "f").c_str(), owner, group) != 0 ||
+        ::chown(directory.path().c_str(), owner, group) != 0) {
+        WARN("skipped: only root gives files away");
+        return;
+    }
+    std::filesystem::permissions(directory / "f", std::filesystem::perms(0664));
+    std::filesystem::permissions(directory.path(), std::filesystem::perms(0775));
+    const auto as_another = [&](const std::function<int()>& work) {
+        return support::exit_code_of([&] {
+            const bool is_another = ::setgid(group) == 0 && ::setuid(of_the_group) == 0;
+            return is_another ? work() : 99;
+        });
+    };
+    const auto end_here = [] { ::_exit(7); };
+    REQUIRE(as_another([&] { return works_in_place[2](directory / "f", end_here) ? 0 : 1; }) == 7);
+    CHECK(ztensor::recover(directory / "f").error().code() == errc::undo_record_refused); // by root, who trusts neither
+    CHECK(as_another([&] {
+              const auto done = ztensor::recover(directory / "f");
+              return done && *done == ztensor::recovery::undone ? 0 : 1;
+          }) == 0);
+    CHECK(read_file(directory / "f") == old);
+    CHECK(directory.names() == std::vector<std::string>{"f"});
 }
 
 #endif

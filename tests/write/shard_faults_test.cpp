@@ -96,7 +96,7 @@ void check_disturbed(bool was_there, const disturbance& by) {
     const result<void> done = write_sharded(root, 2, os);
     CAPTURE(was_there, by.first_failing_call, by.failing_calls, done ? std::string() : done.error().what());
     CHECK(os.open_handles == 0);
-    CHECK(ztensor::remove_abandoned(directory.path()).has_value());
+    CHECK(ztensor::remove_abandoned(directory.path(), 0).has_value());
     const std::set<float> numbers = numbers_of(root);
     if (done) {
         CHECK(numbers == std::set<float>{2});

@@ -104,7 +104,7 @@ std::string what_is_wrong(const fs::path& folder, const fs::path& model, std::st
     const bool must_be_new = changed.front() == '!';
     changed.erase(0, must_be_new ? 1 : 0);
     const auto recovered = ztensor::recover(folder / "f");
-    const auto swept = ztensor::remove_abandoned(folder);
+    const auto swept = ztensor::remove_abandoned(folder, 0);
     if (!recovered || !swept) {
         return (recovered ? swept.error() : recovered.error()).what();
     }

@@ -75,7 +75,7 @@ make_successor(old_file& old, const file_path& path, const write_options& option
 /// A sink for what comes behind the old file.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
 make_extension(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
-    const result<undo_facts> facts = undo_facts_of(old);
+    const result<undo_facts> facts = undo_facts_of(old, old.source().size());
     if (!facts) {
         return facts.error();
     }

@@ -178,23 +178,19 @@ struct old_file {
     return opened;
 }
 
-/// Held and locked; nothing of its content is looked at.
+/// Held and locked; nothing of its content is looked at. `path` is what it is called in messages.
 /// Errors: file_not_found, not_regular_file, invalid_argument, busy, io_error.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<old_file>>
-hold_old_file(const native_path& path, bool must_write, bool will_sync, os_calls& os) {
-    result<located_file> place = locate(path, will_sync, os);
-    if (!place) {
-        return std::move(place).error();
-    }
-    result<output_file> lock = open_locked(place->in, place->name, must_write);
+hold_old_file(located_file place, const native_path& path, bool must_write) {
+    result<output_file> lock = open_locked(place.in, place.name, must_write);
     if (!lock) {
         return std::move(lock).error();
     }
-    result<file> content = open_locked_for_reading(*place, *lock);
+    result<file> content = open_locked_for_reading(place, *lock);
     if (!content) {
         return std::move(content).error();
     }
-    auto old = std::make_unique<old_file>(*std::move(place), *std::move(lock));
+    auto old = std::make_unique<old_file>(std::move(place), *std::move(lock));
     const read_options positional = read_options().mode(io_mode::positional);
     old->opened.source = std::make_shared<file_source>(*std::move(content), positional, path_text(path));
     old->opened.path = path_text(path);
@@ -209,7 +205,11 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     const bool in_place = options.publish_ == publish_mode::in_place;
     // In place even an atomic change puts the undo record's name on the disk first.
     const bool will_sync = options.sync_ == sync_level::durable || (in_place && options.sync_ == sync_level::atomic);
-    result<std::unique_ptr<old_file>> held = hold_old_file(path, in_place, will_sync, os);
+    result<located_file> place = locate(path, will_sync, os);
+    if (!place) {
+        return std::move(place).error();
+    }
+    result<std::unique_ptr<old_file>> held = hold_old_file(*std::move(place), path, in_place);
     if (!held) {
         return held;
     }
@@ -231,16 +231,18 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     return held;
 }
 
-/// What the undo record says of it.
-[[nodiscard]] ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old) {
-    const result<file_status> status = old.lock.status();
-    if (!status) {
-        return status.error();
-    }
+/// What the undo record says of it, if the mark is to stand at `mark_offset`: in place of its last bytes, or behind it.
+[[nodiscard]] ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::uint64_t mark_offset) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
     facts.manifest_offset = old.index.offset;
-    facts.file_id = status->file_id;
+    facts.mark_offset = mark_offset;
+    facts.mark = make_change_mark();
+    if (!facts.extends()) {
+        if (result<void> read = old.source().read_at(mark_offset, facts.unmarked); !read) {
+            return std::move(read).error();
+        }
+    }
     if (old.version == format_version::v2) { // whose manifest may lie anywhere: the footer knows its XXH3
         std::byte footer[footer_bytes_2];
         facts.manifest_offset = facts.old_bytes - footer_bytes_2;

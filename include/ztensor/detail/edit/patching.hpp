@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -82,7 +83,8 @@ public:
         if (done && sync_ != sync_level::none) {
             done = old_.lock.sync();
         }
-        done = done ? record_->commit(old_.source().size()) : std::move(done);
+        done = done ? record_->commit(old_.source().size(), {}, new_pieces_) : std::move(done);
+        done = done ? record_->unmark(old_.lock) : std::move(done);
         if (!done) {
             return undone_after(std::move(done).error());
         }
@@ -115,6 +117,10 @@ private:
             done = done ? to_.old_.lock.append(bytes) : std::move(done);
             to_.has_failed_ = to_.has_failed_ || !done;
             written_ += bytes.size();
+            crc_ = undo_sum(bytes, crc_);
+            if (done && written_ == length_) {
+                to_.keep_new({offset_, length_, crc_});
+            }
             return done;
         }
         [[nodiscard]] result<void> finish() override { return {}; }
@@ -124,6 +130,7 @@ private:
         std::uint64_t offset_;
         std::uint64_t length_;
         std::uint64_t written_ = 0;
+        std::uint32_t crc_ = 0;
     };
 
     [[nodiscard]] const manifest& model() const noexcept { return old_.opened.index; }
@@ -194,7 +201,7 @@ private:
 
     [[nodiscard]] result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
         if (record_ == nullptr) {
-            const result<undo_facts> facts = undo_facts_of(old_);
+            const result<undo_facts> facts = undo_facts_of(old_, old_.source().size() - change_mark_bytes);
             if (!facts) {
                 return facts.error();
             }
@@ -203,9 +210,24 @@ private:
                 return std::move(made).error();
             }
             record_ = *std::move(made);
+            if (result<void> marked = record_->mark(old_.lock); !marked) {
+                return marked;
+            }
         }
         result<void> kept = record_->add(old_.source(), offset, length);
+        kept = kept ? record_->count_piece(old_.lock) : std::move(kept);
         return kept ? old_.lock.seek(offset) : kept;
+    }
+
+    /// What was overwritten last is what counts.
+    void keep_new(const undo_new_piece& piece) {
+        for (undo_new_piece& each : new_pieces_) {
+            if (each.offset == piece.offset) {
+                each = piece;
+                return;
+            }
+        }
+        new_pieces_.push_back(piece);
     }
 
     /// After a failure the file is as it was, or the error says what leads there.
@@ -222,10 +244,10 @@ private:
         is_open_ = false;
         result<void> done;
         if (record_ != nullptr && process_ == process_id()) {
-            done = record_->rescind();
+            done = record_->rescind(old_.lock);
             record_->close();
             if (done) {
-                const result<recovery> restored = recover_by_record(old_, record_->name(), true);
+                const result<recovery> restored = recover_by_record(old_, record_->name());
                 done = restored ? result<void>() : restored.error();
             }
             if (done && !record_->remove(old_.place.in)) {
@@ -240,7 +262,8 @@ private:
     sync_level sync_;
     unsigned threads_;
     std::uint64_t process_;
-    std::unique_ptr<undo_record> record_; ///< once something is overwritten
+    std::unique_ptr<undo_record> record_;    ///< once something is overwritten
+    std::vector<undo_new_piece> new_pieces_; ///< which differ in where they begin
     bool is_open_ = true;
     bool has_failed_ = false; ///< while writing
 };

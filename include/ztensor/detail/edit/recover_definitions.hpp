@@ -6,12 +6,14 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
+#include <ztensor/detail/edit/sweeping.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/result.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace ztensor {
@@ -24,8 +26,17 @@ ZTENSOR_COLD ZTENSOR_INLINE result<recovery> recover(const file_path& path) {
     });
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<std::size_t> remove_abandoned(const file_path& directory) {
-    return detail::guard_memory([&] { return detail::remove_abandoned_by(directory, detail::operating_system()); });
+ZTENSOR_COLD ZTENSOR_INLINE result<bool> has_undo_record(const file_path& path) {
+    return detail::guard_memory([&]() -> result<bool> {
+        result<bool> found = detail::has_undo_record_by(path, detail::operating_system());
+        return found ? std::move(found) : std::move(found).error().in_file(detail::path_text(path.native()));
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::size_t> remove_abandoned(const file_path& directory,
+                                                                 std::uint64_t least_age_seconds) {
+    return detail::guard_memory(
+        [&] { return detail::remove_abandoned_by(directory, least_age_seconds, detail::operating_system()); });
 }
 
 } // namespace ZTENSOR_MODE

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/undo_record.hpp>
@@ -32,24 +33,37 @@ public:
         std::uint64_t at;
     };
 
-    /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: io_error,
-    /// file_changed, out_of_memory.
+    /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused
+    /// for one of an earlier release, io_error, file_changed, out_of_memory.
     [[nodiscard]] ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
-        std::byte head[undo_head_bytes];
-        if (record.size_bytes() < sizeof head) {
-            return std::optional<undo_reader>();
-        }
-        if (result<void> done = record.read_at(0, {head, sizeof head}); !done) {
+        std::byte head[undo_head_bytes] = {};
+        const std::size_t there = static_cast<std::size_t>((std::min<std::uint64_t>)(record.size_bytes(), sizeof head));
+        if (result<void> done = record.read_at(0, {head, there}); !done) {
             return std::move(done).error();
         }
-        if (as_text({head, undo_magic.size()}) != undo_magic || load_little(head + 36, 4) != undo_sum({head, 36})) {
+        if (as_text({head, undo_magic_1.size()}) == undo_magic_1) {
+            return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
+                                                   "library: recover() the file by that release");
+        }
+        if (there < sizeof head) {
+            return std::optional<undo_reader>();
+        }
+        if (as_text({head, undo_magic.size()}) != undo_magic || load_little(head + 52, 4) != undo_sum({head, 52})) {
             return std::optional<undo_reader>();
         }
         undo_reader reader;
-        reader.facts_.old_bytes = load_little(head + 8, 8);
-        reader.facts_.manifest_offset = load_little(head + 16, 8);
-        reader.facts_.file_id = load_little(head + 24, 8);
-        reader.facts_.manifest_crc = static_cast<std::uint32_t>(load_little(head + 32, 4));
+        undo_facts& facts = reader.facts_;
+        facts.old_bytes = load_little(head + 8, 8);
+        facts.manifest_offset = load_little(head + 16, 8);
+        facts.mark_offset = load_little(head + 24, 8);
+        std::copy_n(head + 32, change_mark_bytes, facts.unmarked.begin());
+        std::copy_n(head + 40, change_mark_bytes, facts.mark.begin());
+        facts.manifest_crc = static_cast<std::uint32_t>(load_little(head + 48, 4));
+        const bool is_possible = facts.old_bytes >= change_mark_bytes && facts.manifest_offset <= facts.old_bytes &&
+                                 (facts.extends() || facts.mark_offset == facts.old_bytes - change_mark_bytes);
+        if (!is_possible) {
+            return std::optional<undo_reader>();
+        }
         if (result<void> done = reader.read_pieces(record); !done) {
             return std::move(done).error();
         }
@@ -59,10 +73,16 @@ public:
     [[nodiscard]] const undo_facts& facts() const noexcept { return facts_; }
     /// Oldest first. Of bytes that stand in several the first knows the oldest.
     [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
-    /// Whether a file of that size may be the new state: without its end it may look whole, and is not.
-    [[nodiscard]] bool is_committed(std::uint64_t size_bytes) const noexcept {
-        return is_committed_ && size_bytes >= new_bytes_;
-    }
+    /// The new state, where all of it was on the disk, but perhaps for the mark and its last bytes.
+    struct new_state {
+        std::uint64_t size_bytes = 0;
+        change_mark unmarked = {};   ///< what belongs in place of the mark
+        std::vector<std::byte> last; ///< bytes
+        std::vector<undo_new_piece> pieces;
+
+        [[nodiscard]] std::uint64_t last_offset() const noexcept { return size_bytes - last.size(); }
+    };
+    [[nodiscard]] const std::optional<new_state>& committed() const noexcept { return committed_; }
 
     /// Puts the old bytes that lie within `offset` and what follows it over those in `bytes`.
     [[nodiscard]] ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset,
@@ -134,15 +154,34 @@ private:
         return {};
     }
 
+    /// One that says what can't be, which no writer makes, says nothing.
     [[nodiscard]] result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
-        std::byte bytes[8] = {};
-        if (length != sizeof bytes) {
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+        if (length < undo_state_head_bytes || length > most_bytes) {
             return {};
         }
-        result<void> done = record.read_at(at, {bytes, sizeof bytes});
-        new_bytes_ = load_little(bytes, 8);
-        is_committed_ = done.has_value();
-        return done;
+        std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+        if (result<void> done = record.read_at(at, bytes); !done) {
+            return done;
+        }
+        new_state state;
+        state.size_bytes = load_little(bytes.data(), 8);
+        std::copy_n(bytes.data() + 8, change_mark_bytes, state.unmarked.begin());
+        const std::uint64_t last_bytes = load_little(bytes.data() + 8 + change_mark_bytes, 8);
+        const std::size_t rest = bytes.size() - undo_state_head_bytes;
+        const bool fits = last_bytes <= rest && (rest - last_bytes) % undo_new_piece_bytes == 0 &&
+                          state.size_bytes >= facts_.old_bytes && last_bytes <= state.size_bytes - facts_.old_bytes;
+        if (!fits) {
+            return {};
+        }
+        const std::byte* next = bytes.data() + undo_state_head_bytes;
+        state.last.assign(next, next + last_bytes);
+        for (next += last_bytes; next != bytes.data() + bytes.size(); next += undo_new_piece_bytes) {
+            state.pieces.push_back({load_little(next, 8), load_little(next + 8, 8),
+                                    static_cast<std::uint32_t>(load_little(next + 16, 4))});
+        }
+        committed_ = std::move(state);
+        return {};
     }
 
     [[nodiscard]] static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum,
@@ -166,8 +205,7 @@ private:
 
     undo_facts facts_;
     std::vector<piece> pieces_;
-    std::uint64_t new_bytes_ = 0;
-    bool is_committed_ = false;
+    std::optional<new_state> committed_;
 };
 
 } // namespace detail

@@ -49,6 +49,10 @@ public:
         if (is_direct_ && bytes.size() % direct_alignment != 0) {
             stop_direct(); // for the end of the file
         }
+        const std::size_t size_bytes = bytes.size();
+        if (target_.extends()) {
+            bytes = target_.back().hold(bytes);
+        }
         result<void> written = target_.file().append(bytes);
         if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
             stop_direct(); // some file systems say only now that they can't, and may have taken some bytes before
@@ -56,7 +60,7 @@ public:
             written = written ? target_.file().append(bytes) : std::move(written);
         }
         if (written) {
-            advance(bytes.size());
+            advance(size_bytes);
         }
         return written;
     }
@@ -64,7 +68,7 @@ public:
     /// Up to so many bytes of another file, and how many; 0 where the system does not move them by itself.
     [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> copy_from(const file& from, std::uint64_t offset,
                                                                std::uint64_t size_bytes) {
-        if (is_direct_ || !copies_ || has_read_back_) {
+        if (is_direct_ || !copies_ || has_read_back_ || position_ != place()) {
             return std::uint64_t{0};
         }
         const std::uint64_t wanted = (std::min)(syncs_early_ ? early_sync_bytes : reserved_step, size_bytes);
@@ -79,6 +83,15 @@ public:
 
     /// Whether those bytes were written at `offset`; false where that can't be told.
     [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) {
+        if (target_.extends()) { // in whose file the mark stands in place of the first bytes
+            const bytes_view held = target_.back().held_from(offset);
+            const std::size_t count = (std::min)(held.size(), bytes.size());
+            if (!std::equal(held.begin(), held.begin() + count, bytes.begin())) {
+                return false;
+            }
+            offset += count;
+            bytes = bytes.subspan(count);
+        }
         const bool was_direct = is_direct_ && target_.file().set_direct(false);
         byte_buffer piece;
         bool is_same = piece.allocate((std::min)(bytes.size(), std::size_t{64} << 10));
@@ -108,12 +121,17 @@ private:
     [[nodiscard]] result<void> get_ready(std::uint64_t size_bytes) {
         result<void> ready = target_.is_ours() ? target_.begin() : result<void>(sink_closed());
         if (ready && std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
-            ready = target_.file().seek(position_);
+            ready = target_.file().seek(place());
         }
         if (ready) {
             reserve(size_bytes);
         }
         return ready;
+    }
+
+    /// Where the next bytes go: not those that are held.
+    [[nodiscard]] std::uint64_t place() const noexcept {
+        return target_.extends() ? (std::max)(position_, target_.back().first_new_byte()) : position_;
     }
 
     /// Room for the next bytes and many more, unless the file is small: then the system need not look for it each time.

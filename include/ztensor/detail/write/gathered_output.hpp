@@ -230,7 +230,7 @@ private:
         const std::size_t first = rest.size() - last;
         result<void> done = first != 0 ? write_out(rest.first(first)) : result<void>();
         if (done) {
-            done = target_.commit(position_ + last);
+            done = target_.commit(position_ + last, rest.subspan(first));
         }
         return done ? write_out(rest.subspan(first)) : done;
     }

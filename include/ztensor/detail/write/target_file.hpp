@@ -10,6 +10,8 @@
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/write/undo_name.hpp>
+#include <ztensor/detail/write/way_back.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -23,25 +25,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// What leads back to the file as it was before it is changed in place.
-class way_back {
-public:
-    virtual ~way_back() = default;
-    way_back(const way_back&) = delete;
-    way_back& operator=(const way_back&) = delete;
-
-    [[nodiscard]] virtual std::uint64_t old_bytes() const noexcept = 0;
-    /// Of the file that holds it.
-    [[nodiscard]] virtual const native_path& name() const noexcept = 0;
-    /// From here on, once it is complete, the new state stands: all but its last few bytes is on the disk.
-    [[nodiscard]] virtual result<void> commit(std::uint64_t new_bytes) = 0;
-    /// False if it is still there.
-    [[nodiscard]] virtual bool remove(const directory& in) noexcept = 0;
-
-protected:
-    way_back() = default;
-};
 
 class target_file {
 public:
@@ -96,7 +79,8 @@ public:
         process_ = process_id();
         way_ = way::extends;
         written_ = back_->name(); // for abandon(), which must not take memory
-        return file_->seek(back_->old_bytes());
+        result<void> marked = back_->mark(*file_);
+        return marked ? file_->seek(back_->first_new_byte()) : marked;
     }
 
     /// Whether there is something that publish() or abandon() would end.
@@ -105,14 +89,15 @@ public:
     [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
     [[nodiscard]] output_file& file() noexcept { return *file_; }
     [[nodiscard]] bool extends() const noexcept { return way_ == way::extends; }
+    [[nodiscard]] way_back& back() const noexcept { return *back_; } ///< of a file that is extended
 
     /// Of a file that is extended, before its last bytes are written: the others reach the disk.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes) {
+    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) {
         result<void> done = check_still_named(*file_, place_->in, place_->name);
         if (done && sync_ != sync_level::none) {
             done = file_->sync();
         }
-        return done ? back_->commit(new_bytes) : done;
+        return done ? back_->commit(new_bytes, last) : done;
     }
 
     /// Called before the first byte is written: from here on an old file in place has lost its content.
@@ -143,34 +128,29 @@ public:
         if (way_ == way::extends) {
             return publish_extended();
         }
+        find_stale_record();
         if (way_ == way::overwrites) {
             return file_->close();
         }
-        result<output_file> holder = file_->duplicate(); // keeps the lock, by which a sweep knows that we live
-        if (!holder && is_unnamed_) {
-            return std::move(holder).error();
+        if (result<void> linked = is_unnamed_ ? link(*file_) : result<void>(); !linked) {
+            return linked;
         }
-        if (done = file_->close(); !done) {
-            return done;
-        }
-        if (is_unnamed_) {
-            done = link(*holder);
-        }
+        // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
+        const result<output_file> holder = file_->duplicate();
+        done = file_->close();
         return done ? rename_over_target() : done;
     }
 
     /// After publish(), when nothing can be taken back any more.
     [[nodiscard]] ZTENSOR_COLD result<void> sync_name() {
         file_.reset();
-        if (sync_ != sync_level::durable || !is_new_name_) {
-            return {};
-        }
-        if (const std::error_code failure = place_->in.sync()) {
+        const bool must_sync = sync_ == sync_level::durable && is_new_name_;
+        if (const std::error_code failure = must_sync ? place_->in.sync() : std::error_code()) {
             return fail(errc::not_durable, "the new file is in place, but its directory could not be synced: a power "
                                            "cut may still undo that")
                 .because(failure);
         }
-        return {};
+        return stale_record_.empty() ? result<void>() : remove_stale_record();
     }
 
     /// Leaves nothing behind of what was not finished. Gives the name of what the system would not have removed, or ""
@@ -219,13 +199,8 @@ private:
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
         const std::uint32_t permissions =
             old_.kind == file_kind::regular ? old_.permissions & 0700u : default_permissions;
-        if (result<output_file> unnamed = output_file::create_unnamed(place_->in, permissions)) {
-            if (result<void> locked = unnamed->lock(); !locked) {
-                return locked;
-            }
-            is_unnamed_ = true;
-            file_.emplace(*std::move(unnamed));
-            return {};
+        if (open_unnamed(permissions)) {
+            return file_->lock();
         }
         for (int tried = 1;; ++tried) {
             native_path name = temporary_name();
@@ -242,6 +217,23 @@ private:
                 return os_failure("can't create a temporary file beside it", created.error().os_error());
             }
         }
+    }
+
+    /// False where only a name from the start will do. Some systems make files without names and let nobody name them
+    /// (Android, profiles of AppArmor, filters of seccomp): all would be written, and lost in the end. A second file
+    /// shows it, because one that was named once and has lost its name gets no other.
+    [[nodiscard]] ZTENSOR_COLD bool open_unnamed(std::uint32_t permissions) {
+        result<output_file> unnamed = output_file::create_unnamed(place_->in, permissions);
+        result<output_file> probe = unnamed ? output_file::create_unnamed(place_->in, permissions) : std::move(unnamed);
+        if (!probe || !link(*probe)) {
+            return false;
+        }
+        is_unnamed_ = place_->in.remove(written_);
+        if (is_unnamed_) {
+            written_.clear();
+        }
+        file_.emplace(is_unnamed_ ? *std::move(unnamed) : *std::move(probe)); // whose name serves as well
+        return true;
     }
 
     /// Locked, and not removed before that: a sweep may have come between.
@@ -293,10 +285,10 @@ private:
         return now->kind == file_kind::regular ? file_->take_after(*now, place_->in, place_->name) : result<void>();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& holder) {
+    [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& unnamed) {
         for (int tried = 1;; ++tried) {
             native_path name = temporary_name();
-            result<void> linked = holder.link(place_->in, name);
+            result<void> linked = unnamed.link(place_->in, name);
             if (linked) {
                 written_ = std::move(name);
                 return linked;
@@ -305,6 +297,40 @@ private:
                 return linked;
             }
         }
+    }
+
+    /// An undo record of the file that is replaced, or that had its name before, leads nowhere once the new file is
+    /// there. Not so one whose writer is alive: it has the file locked, and will find out.
+    ZTENSOR_COLD void find_stale_record() {
+        native_path name = undo_name(place_->name);
+        const result<file_status> record = place_->in.status(name);
+        if (!record || record->kind == file_kind::absent) {
+            return;
+        }
+        bool is_stale = way_ == way::overwrites && file_->has_lock();
+        if (way_ == way::replaces) {
+            result<output_file> old = open_locked(place_->in, place_->name, false);
+            is_stale = old ? old->has_lock() : old.error().code() == errc::file_not_found;
+            if (is_stale && old) {
+                lock_.emplace(*std::move(old));
+            }
+        }
+        stale_record_ = is_stale ? std::move(name) : native_path();
+    }
+
+    /// Once the old file can't come back: it would need its record.
+    [[nodiscard]] ZTENSOR_COLD result<void> remove_stale_record() {
+        std::error_code unsynced = sync_ == sync_level::atomic ? place_->in.sync() : std::error_code();
+        if (!unsynced && !place_->in.remove(stale_record_)) {
+            return fail(errc::io_error,
+                        "the new file is in place, but the undo record of the old one can't be removed");
+        }
+        unsynced = sync_ == sync_level::durable ? place_->in.sync() : unsynced;
+        lock_.reset();
+        return !unsynced ? result<void>()
+                         : fail(errc::not_durable, "the new file is in place, but a power cut may bring the undo "
+                                                   "record of the old one back")
+                               .because(unsynced);
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> rename_over_target() {
@@ -319,6 +345,9 @@ private:
 
     /// The new end is on the disk. Once the record is gone, nothing leads back.
     [[nodiscard]] ZTENSOR_COLD result<void> publish_extended() {
+        if (result<void> unmarked = back_->unmark(*file_); !unmarked) {
+            return unmarked;
+        }
         if (result<void> closed = file_->close(); !closed) {
             return closed;
         }
@@ -338,8 +367,9 @@ private:
     /// Once it is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo_extended() noexcept {
         const auto undo = [&] {
-            result<void> cut = file_->truncate(back_->old_bytes());
-            return cut && sync_ != sync_level::none ? file_->sync() : cut;
+            result<void> done = back_->rescind(*file_);
+            done = done ? file_->truncate(back_->old_bytes()) : std::move(done);
+            return done && sync_ != sync_level::none ? file_->sync() : done;
         };
         const bool is_undone = file_->is_open() && guard_memory(undo).has_value(); // to say what failed takes memory
         file_.reset();
@@ -353,6 +383,7 @@ private:
     std::optional<output_file> lock_; ///< of the file that is replaced, where others must not replace it meanwhile
     std::unique_ptr<way_back> back_;  ///< of a file that is extended
     native_path written_;             ///< the name that the file has so far
+    native_path stale_record_;        ///< the name of an undo record that is to go with the file it was about
     std::uint64_t process_ = 0;
     sync_level sync_ = sync_level::durable;
     way way_ = way::replaces;

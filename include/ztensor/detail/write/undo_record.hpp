@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// What leads back while a file is changed in place: a small file beside it that says how long the old one was, and
-// holds the old bytes of whatever is overwritten. On the disk before the first byte of the file changes.
+// What leads back while a file is changed in place: a small file beside it that says what the old one was, and holds
+// the old bytes of whatever is overwritten. On the disk before the first byte of the file changes.
 //
-//   "ZTUNDO01"  u64 old length  u64 start of the old manifest  u64 file id  u32 CRC-32C from there to the old end
-//               u32 CRC-32C of all before
+//   "ZTUNDO02"  u64 old length  u64 start of the old manifest  u64 place of the mark
+//               8 old bytes that belong in its place, zeros where there were none  8 bytes of the mark
+//               u32 CRC-32C from the old manifest to the old end  u32 CRC-32C of all before
 //   then any number of old pieces: u64 offset  u64 length  bytes  u32 CRC-32C of these three
 //
-// A last piece with an offset of 2^64 - 1 says that the new state is complete, but perhaps for its last 16 bytes; its
-// bytes are the new length. All little-endian. A piece that is cut off or damaged, and all behind it, say nothing:
-// their bytes were not yet changed.
+// A last piece with an offset of 2^64 - 1 says that the new state is complete, but for the mark and its last few bytes.
+// Its bytes are: u64 new length  8 bytes that belong in the place of the mark  u64 count of those last bytes  the last
+// bytes  then for each piece that was overwritten u64 offset  u64 length  u32 CRC-32C of the new bytes. All
+// little-endian. A piece that is cut off says nothing, because its bytes were not yet changed.
+//
+// Which file a record is about is told by the file's content alone. While it is changed it holds the mark: 4 random
+// bytes, how many old pieces were made safe, and "ZT\xff". Where pieces are overwritten, it stands in place of the
+// file's last 8 bytes, where every footer ends; where the file is extended, in place of the first 8 new bytes.
+// The mark is on the disk before anything else of the file changes, and goes when all else is on the disk. So a file
+// with the mark of a record is the one that the record is about, wherever it was copied to; and one without it is
+// complete, whatever it is, and is never written to.
 #ifndef ZTENSOR_DETAIL_WRITE_UNDO_RECORD_HPP
 #define ZTENSOR_DETAIL_WRITE_UNDO_RECORD_HPP
 
@@ -18,21 +27,24 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/target_file.hpp>
+#include <ztensor/detail/write/undo_name.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,9 +52,14 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-inline constexpr std::string_view undo_magic = "ZTUNDO01";
-inline constexpr std::size_t undo_head_bytes = 8 + 3 * 8 + 2 * 4;
+inline constexpr std::string_view undo_magic = "ZTUNDO02";
+inline constexpr std::string_view undo_magic_1 = "ZTUNDO01"; ///< of earlier releases, which knew a file by its inode
+inline constexpr std::size_t change_mark_count_at = 4;       ///< in the mark, how many old pieces the record holds
+inline constexpr unsigned most_counted_pieces = 255;         ///< where there are more, so many are counted
+inline constexpr std::size_t undo_head_bytes = 8 + 3 * 8 + 2 * change_mark_bytes + 2 * 4;
 inline constexpr std::size_t undo_piece_head_bytes = 2 * 8;
+inline constexpr std::size_t undo_state_head_bytes = 2 * 8 + change_mark_bytes; ///< of what the commit holds
+inline constexpr std::size_t undo_new_piece_bytes = 2 * 8 + 4;  ///< of a piece that was overwritten, in the commit
 inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of an offset
 
 /// Of bytes that follow others with the sum `before`.
@@ -50,28 +67,35 @@ inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of
     return ~crc32c_update(~before, bytes);
 }
 
+/// A mark that hardly any other change has.
+[[nodiscard]] ZTENSOR_COLD inline change_mark make_change_mark() noexcept {
+    static_assert(change_mark_count_at + 1 + change_mark_end.size() == change_mark_bytes, "it holds nothing else");
+    change_mark mark = {};
+    store_little(unique_number(), mark.data(), change_mark_count_at);
+    const bytes_view end = as_bytes(change_mark_end);
+    std::copy(end.begin(), end.end(), mark.data() + change_mark_count_at + 1);
+    return mark;
+}
+
 /// The file as it was.
 struct undo_facts {
     std::uint64_t old_bytes = 0;
     std::uint64_t manifest_offset = 0;
-    std::uint64_t file_id = 0;
+    std::uint64_t mark_offset = 0;
+    change_mark unmarked = {}; ///< what belongs in place of the mark, as far as it is known
+    change_mark mark = {};
     std::uint32_t manifest_crc = 0; ///< of all from the manifest to the end
+
+    /// Whether the file becomes longer, and keeps its bytes.
+    [[nodiscard]] bool extends() const noexcept { return mark_offset == old_bytes; }
 };
 
-/// The record of the file of that name: ".ztensor-<16 hex digits>.undo", in the same directory.
-[[nodiscard]] ZTENSOR_COLD inline native_path undo_name(const native_path& target) {
-    std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
-    for (const auto unit : target) {
-        hash = (hash ^ static_cast<std::uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
-               0x100000001b3u;
-    }
-    std::string name = ".ztensor-";
-    for (int digit = 0; digit < 16; ++digit, hash >>= 4) {
-        name += "0123456789abcdef"[hash & 15];
-    }
-    name += ".undo";
-    return native_path(name.begin(), name.end());
-}
+/// A piece that was overwritten, as it is now.
+struct undo_new_piece {
+    std::uint64_t offset;
+    std::uint64_t length;
+    std::uint32_t crc;
+};
 
 /// Never removes the record by itself: whoever could not undo needs it.
 class undo_record final : public way_back {
@@ -139,23 +163,65 @@ public:
         return sync_after(std::move(done));
     }
 
-    /// Ends the record: what follows in the file is the new state.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes) override {
-        std::byte piece[undo_piece_head_bytes + 8 + 4];
-        store_little(undo_commit, piece, 8);
-        store_little(8, piece + 8, 8);
-        store_little(new_bytes, piece + 16, 8);
-        store_little(undo_sum({piece, 24}), piece + 24, 4);
+    /// Puts the mark into the file, on the disk: what comes next changes it.
+    [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) override {
+        result<void> put = put_mark(target, facts_.mark);
+        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+    }
+
+    /// Counts in the mark a piece that add() has made safe: a record that lost it is found out. Nothing waits for that.
+    [[nodiscard]] ZTENSOR_COLD result<void> count_piece(output_file& target) {
+        std::byte& count = facts_.mark[change_mark_count_at];
+        count = static_cast<std::byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
+        return put_mark(target, facts_.mark);
+    }
+
+    /// Puts in place of the mark what belongs there, on the disk: from here on the file is complete.
+    [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) override {
+        result<void> put = put_mark(target, facts_.unmarked);
+        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
+        facts_.unmarked = unmarked(last);
+        return commit(new_bytes, last, {});
+    }
+    /// The same where pieces were overwritten.
+    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
+                                                   span<const undo_new_piece> pieces) {
+        const std::size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
+        std::vector<std::byte> piece(undo_piece_head_bytes + length + 4);
+        std::byte* next = piece.data();
+        const auto put = [&next](std::uint64_t value, std::size_t bytes) {
+            store_little(value, next, bytes);
+            next += bytes;
+        };
+        put(undo_commit, 8);
+        put(length, 8);
+        put(new_bytes, 8);
+        next = std::copy(facts_.unmarked.begin(), facts_.unmarked.end(), next);
+        put(last.size(), 8);
+        next = std::copy(last.begin(), last.end(), next);
+        for (const undo_new_piece& each : pieces) {
+            put(each.offset, 8);
+            put(each.length, 8);
+            put(each.crc, 4);
+        }
+        put(undo_sum(bytes_view(piece).first(piece.size() - 4)), 4);
         has_commit_ = true; // or a part of it, should this fail
-        result<void> written = file_->append({piece, sizeof piece});
+        result<void> written = file_->append(piece);
         return sync_after(std::move(written));
     }
 
     /// Takes commit() back, which may have failed and be on the disk all the same: only then may old bytes be put back
-    /// over new ones, or whoever finds the record after a power cut would take the mixture for the new state.
-    [[nodiscard]] ZTENSOR_COLD result<void> rescind() {
+    /// over new ones, or whoever finds the record after a power cut would take the mixture for the new state. The mark
+    /// comes first, should it be gone, because without it the file would pass for complete.
+    [[nodiscard]] ZTENSOR_COLD result<void> rescind(output_file& target) override {
         if (!has_commit_) {
             return {};
+        }
+        if (result<void> marked = mark(target); !marked) {
+            return marked;
         }
         result<void> cut = file_->truncate(size_bytes_);
         return sync_after(std::move(cut));
@@ -166,8 +232,10 @@ public:
 
     void close() noexcept { file_.reset(); } // all that counts was synced, or was not to be
     [[nodiscard]] bool remove(const directory& in) noexcept override {
+        const auto compare = [&] { return is_still_named(*file_, in, name_); };
+        const result<bool> named = file_ ? guard_memory(compare) : result<bool>(true);
         close();
-        return in.remove(name_);
+        return (named && !*named) || in.remove(name_); // another's may have come after ours was removed
     }
 
 private:
@@ -181,14 +249,21 @@ private:
         return written && sync_ != sync_level::none ? file_->sync() : written;
     }
 
+    [[nodiscard]] ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes) {
+        result<void> put = target.seek(facts_.mark_offset);
+        return put ? target.append(bytes) : put;
+    }
+
     [[nodiscard]] ZTENSOR_COLD result<void> write_head() {
         std::byte head[undo_head_bytes];
         std::copy(as_bytes(undo_magic).begin(), as_bytes(undo_magic).end(), head);
         store_little(facts_.old_bytes, head + 8, 8);
         store_little(facts_.manifest_offset, head + 16, 8);
-        store_little(facts_.file_id, head + 24, 8);
-        store_little(facts_.manifest_crc, head + 32, 4);
-        store_little(undo_sum({head, 36}), head + 36, 4);
+        store_little(facts_.mark_offset, head + 24, 8);
+        std::copy(facts_.unmarked.begin(), facts_.unmarked.end(), head + 32);
+        std::copy(facts_.mark.begin(), facts_.mark.end(), head + 40);
+        store_little(facts_.manifest_crc, head + 48, 4);
+        store_little(undo_sum({head, 52}), head + 52, 4);
         result<void> written = file_->append({head, sizeof head});
         return sync_after(std::move(written));
     }
