@@ -63,6 +63,7 @@ void add_extract(tool& to);
 void add_append(tool& to);
 void add_remove(tool& to);
 void add_rename(tool& to);
+void add_recover(tool& to);
 void add_id(tool& to);
 void add_bench(tool& to);
 void add_completion(tool& to);

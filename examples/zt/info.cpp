@@ -72,8 +72,28 @@ void print_file(const ztensor::reader& file) {
     }
 }
 
+/// Of a file beside which an undo record lies; "" of others.
+std::string change_note(const std::string& path) {
+    const auto found = ztensor::has_undo_record(path);
+    return found && *found
+               ? "an undo record lies beside it: a change in place is going on, or was broken off, and then "
+                 "\"zt recover\" brings back the last complete state"
+               : "";
+}
+
+/// The files of `path`; what is wrong with one that is being changed in place is told with that.
+std::vector<ztensor::reader> open_noted(const std::string& path, const std::string& note) {
+    if (!note.empty()) {
+        if (const auto opened = ztensor::open_any(path); !opened) {
+            throw content_error(std::string(opened.error().what()) + "; " + note);
+        }
+    }
+    return open_inputs(path);
+}
+
 exit_code show_info(const info_options& options) {
-    const std::vector<ztensor::reader> files = open_inputs(options.path);
+    const std::string note = change_note(options.path);
+    const std::vector<ztensor::reader> files = open_noted(options.path, note);
     if (files.size() != 1 && (options.as_json || !options.layout_path.empty())) {
         throw usage_error("--json and --layout are for one file");
     }
@@ -84,6 +104,9 @@ exit_code show_info(const info_options& options) {
         if (!options.as_json && options.layout_path.empty()) {
             print_file(each);
         }
+    }
+    if (!note.empty()) {
+        (options.as_json ? std::cerr : std::cout) << note << '\n';
     }
     const ztensor::reader& file = files.front();
     if (!options.layout_path.empty()) {

@@ -91,7 +91,7 @@ exit_code run(const action& chosen) {
 void add_commands(tool& to) {
     for (const auto add :
          {add_info, add_stats, add_verify, add_lint, add_convert, add_copy, add_merge, add_split, add_migrate, add_diff,
-          add_extract, add_append, add_remove, add_rename, add_id, add_bench, add_completion}) {
+          add_extract, add_append, add_remove, add_rename, add_recover, add_id, add_bench, add_completion}) {
         add(to);
     }
 }

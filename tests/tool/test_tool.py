@@ -21,7 +21,7 @@ import xml.etree.ElementTree
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "golden"
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
-COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename id bench "
+COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename recover id bench "
             "completion").split()
 ZT = []
 
@@ -49,6 +49,28 @@ def npy(values, form="f", shape=None):
     text = f"{{'descr': '{types[form]}', 'fortran_order': False, 'shape': {shape or (len(values),)}, }}"
     header = text.encode() + b" " * (63 - (10 + len(text)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}{form}", *values)
+
+
+def crc32c(content):
+    """CRC-32C, bit by bit."""
+    remainder = 0xffffffff
+    for byte in content:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0x82f63b78 if remainder & 1 else 0)
+    return remainder ^ 0xffffffff
+
+
+def undo_record(path):
+    """The undo record of a file of version 1.2 that is being appended to in place, as (path, content, mark)."""
+    name_hash = 0xcbf29ce484222325
+    for unit in path.name.encode():
+        name_hash = (name_hash ^ unit) * 0x100000001b3 & 0xffffffffffffffff
+    digits = "".join("0123456789abcdef"[name_hash >> 4 * at & 15] for at in range(16))
+    old, mark = path.read_bytes(), b"\x01\x02\x03\x04\x00ZT\xff"
+    manifest = len(old) - 16 - struct.unpack("<Q", old[-16:-8])[0]
+    head = struct.pack("<8sQQQ8s8sI", b"ZTUNDO02", len(old), manifest, len(old), bytes(8), mark, crc32c(old[manifest:]))
+    return path.parent / f".ztensor-{digits}.undo", head + struct.pack("<I", crc32c(head)), mark
 
 
 def safetensors(tensors, metadata=None):
@@ -458,6 +480,26 @@ class ToolTest(unittest.TestCase):
         return re.search(r'object "(.*?)"', run.errors).group(1)
 
     # -- changing
+
+    def test_an_append_in_place_that_was_broken_off_is_told_of_and_recovered(self):
+        path = self.dir / "m.zt"
+        run("convert", self.file("a.npy", npy([1, 2])), path)
+        self.assertIn("nothing to recover", run("recover", path))
+        old = path.read_bytes()
+        record, content, mark = undo_record(path)
+        record.write_bytes(content)
+        self.assertIn("zt recover", run("info", path))
+        json.loads(subprocess.run([*ZT, "info", "--json", path], capture_output=True, check=True).stdout)
+        path.write_bytes(old + mark + b"some new bytes")
+        run("info", path, code=BAD)
+        self.assertIn("zt recover", run.errors)
+        self.assertIn("as it was before", run("recover", path))
+        self.assertEqual(path.read_bytes(), old)
+        self.assertFalse(record.exists())
+        record.write_bytes(content)
+        path.write_bytes(old + bytes(100))
+        run("recover", path, code=REFUSED)
+        self.assertTrue(record.exists())
 
     def test_append_remove_and_rename_change_a_file(self):
         path = self.dir / "x.zt"

@@ -300,9 +300,12 @@ TEST_CASE("a file that is copied together with its undo record is recovered wher
         std::filesystem::copy_file(at.directory / name, copied / name);
     }
     CHECK(refusal(ztensor::reader::open(copied / "f")) == errc::truncated); // and never a mixture
+    CHECK(ztensor::has_undo_record(copied / "f").value());
     CHECK(ztensor::recover(copied / "f").value() == recovery::undone);
     CHECK((read_file(copied / "f") == at.before));
     CHECK(copied.names() == std::vector<std::string>{"f"});
+    CHECK(!ztensor::has_undo_record(copied / "f").value());
+    CHECK(refusal(ztensor::has_undo_record(copied / "nothing" / "f")) == errc::io_error);
 }
 
 TEST_CASE("a new file takes the undo record of the one with it that had its name") {

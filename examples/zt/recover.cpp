@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "command.hpp"
+#include "terminal.hpp"
+
+#include <ztensor/recover.hpp>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+namespace zt {
+namespace {
+
+const char* sentence(ztensor::recovery outcome) {
+    switch (outcome) {
+    case ztensor::recovery::undone:
+        return "as it was before the change that was broken off";
+    case ztensor::recovery::kept_new:
+        return "the change was complete: the file is as it was to become";
+    default:
+        return "nothing to recover";
+    }
+}
+
+exit_code recover_file(const std::string& path) {
+    std::cout << printable(path) << ": " << sentence(ztensor::recover(path).value()) << '\n';
+    return good;
+}
+
+} // namespace
+
+void add_recover(tool& to) {
+    const auto path = std::make_shared<std::string>();
+    CLI::App* const command = add_command(
+        to, "recover",
+        "Bring back the last complete state of a file that was being changed in place when that was broken off",
+        "recover model.zt", [path] { return recover_file(*path); });
+    command->add_option("FILE", *path, "The file, beside which its undo record lies")->required();
+}
+
+} // namespace zt
