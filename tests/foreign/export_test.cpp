@@ -358,3 +358,21 @@ TEST_CASE("an npy file has each type of numpy's") {
         }
     }
 }
+
+TEST_CASE("what can't be exported is refused with the file that it is in, and the object") {
+    const support::temp_dir dir;
+    const std::string path = (dir / "f.zt").string();
+    {
+        auto out = ztensor::writer::create(path).value();
+        out.add("w", {2}, std::vector<ztensor::bfloat16>(2)).value(); // which NumPy has no word for
+        out.finish().value();
+    }
+    const auto from = ztensor::reader::open(path).value();
+    for (const auto& refused :
+         {ztensor::export_npy(from.find("w").value(), dir / "w.npy"), ztensor::export_npz(from, dir / "w.npz")}) {
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code() == ztensor::errc::not_expressible);
+        CHECK(refused.error().path() == path);
+        CHECK(refused.error().object() == "w");
+    }
+}

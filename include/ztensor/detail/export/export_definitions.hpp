@@ -14,6 +14,7 @@
 #include <ztensor/detail/export/npy_header.hpp>
 #include <ztensor/detail/export/safetensors_header.hpp>
 #include <ztensor/detail/export/zip_writer.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -181,11 +182,11 @@ ZTENSOR_INLINE result<void> export_npy(const object_view& from, const file_path&
         const result<detail::exported_tensor> tensor =
             detail::describe_export(from, "npy", export_options(options).attributes(false));
         if (!tensor) {
-            return error(tensor.error()).in_object(from.name());
+            return detail::object_access::located(from, tensor.error());
         }
         const result<std::string> header = detail::make_npy_header(*tensor);
         if (!header) {
-            return header.error();
+            return detail::object_access::located(from, header.error());
         }
         return detail::publish_file(
             path, options, [&](byte_sink& sink) { return detail::write_tensors({*tensor}, *header, options, sink); });

@@ -67,12 +67,7 @@ private:
     }
     [[nodiscard]] result<void> push(pickle_kind kind, std::size_t place, std::size_t width = 0,
                                     bool is_signed = false) {
-        pickle_value value;
-        value.kind = kind;
-        value.width = static_cast<std::uint8_t>(width);
-        value.is_signed = is_signed;
-        value.place = static_cast<std::uint32_t>(place);
-        return push(value);
+        return push({kind, static_cast<std::uint8_t>(width), is_signed, static_cast<std::uint32_t>(place)});
     }
 
     [[nodiscard]] result<void> count_values(std::size_t more) {
@@ -287,14 +282,8 @@ private:
     // -- names
 
     [[nodiscard]] result<void> push_global(std::string_view module, std::string_view name) {
-        const pickle_global* const known = find_pickle_global(module, name);
-        if (known == nullptr) {
-            return fail(
-                errc::pickle_refused,
-                "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
-                {in_quotes(name), in_quotes(module)});
-        }
-        return push(pickle_kind::global, static_cast<std::size_t>(known - pickle_globals));
+        const result<pickle_value> known = find_global(module, name);
+        return known ? push(*known) : known.error();
     }
     [[nodiscard]] result<void> push_global_of_lines() {
         std::string_view module;

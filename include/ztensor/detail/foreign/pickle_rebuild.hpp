@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -48,6 +49,20 @@ namespace detail {
 [[nodiscard]] inline error pickle_takes_too_much() {
     return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
                                       "as much memory as it takes itself");
+}
+
+/// Errors: pickle_refused for a name that is not on the list.
+[[nodiscard]] inline result<pickle_value> find_global(std::string_view module, std::string_view name) {
+    const pickle_global* const known = find_pickle_global(module, name);
+    if (known == nullptr) {
+        return fail(errc::pickle_refused,
+                    "the pickle asks for {} of module {}, which is not among what a checkpoint needs; nothing was run",
+                    {in_quotes(name), in_quotes(module)});
+    }
+    pickle_value value;
+    value.kind = pickle_kind::global;
+    value.place = static_cast<std::uint32_t>(known - pickle_globals);
+    return value;
 }
 
 /// Moves the uppermost values, which are there, into a run of their own.
