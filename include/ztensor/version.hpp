@@ -16,18 +16,42 @@
 #define ZTENSOR_HAS_EXCEPTIONS 0
 #endif
 
+// What a file that defines the library uses: xxHash (version 2), zlib (compressed parts of other formats) and
+// nlohmann/json (safetensors, indices of shards), each where its header is there and ZTENSOR_WITHOUT_... is not defined.
+// A compiled library decides for its users.
+#if !defined(ZTENSOR_COMPILED) && (defined(ZTENSOR_WITHOUT_XXHASH) || !__has_include(<xxhash.h>))
+#define ZTENSOR_MODE_XXHASH _without_xxhash
+#else
+#define ZTENSOR_MODE_XXHASH
+#endif
+#if !defined(ZTENSOR_COMPILED) && (defined(ZTENSOR_WITHOUT_ZLIB) || !__has_include(<zlib.h>))
+#define ZTENSOR_MODE_ZLIB _without_zlib
+#else
+#define ZTENSOR_MODE_ZLIB
+#endif
+#if !defined(ZTENSOR_COMPILED) && (defined(ZTENSOR_WITHOUT_JSON) || !__has_include(<nlohmann/json.hpp>))
+#define ZTENSOR_MODE_JSON _without_json
+#else
+#define ZTENSOR_MODE_JSON
+#endif
+
 // How a file uses the library. Header-only, unless it defines ZTENSOR_COMPILED: then the definitions are those of one
 // file that includes <ztensor/compiled.hpp>, such as the one that the CMake target ztensor::compiled builds. Everything
-// lives in an inline namespace of the mode's name, so that no function of one mode is taken for that of another.
+// lives in an inline namespace of the mode's name, so that no function of one mode is taken for that of another: two
+// header-only files, one of them without xxHash, have functions of their own each, and what takes a type of the
+// library does not link between them.
 #if defined(ZTENSOR_COMPILED) && ZTENSOR_HAS_EXCEPTIONS
-#define ZTENSOR_MODE v0_compiled
+#define ZTENSOR_MODE_BASE v0_compiled
 #elif defined(ZTENSOR_COMPILED)
-#define ZTENSOR_MODE v0_compiled_without_exceptions
+#define ZTENSOR_MODE_BASE v0_compiled_without_exceptions
 #elif ZTENSOR_HAS_EXCEPTIONS
-#define ZTENSOR_MODE v0_header_only
+#define ZTENSOR_MODE_BASE v0_header_only
 #else
-#define ZTENSOR_MODE v0_header_only_without_exceptions
+#define ZTENSOR_MODE_BASE v0_header_only_without_exceptions
 #endif
+#define ZTENSOR_PASTE(a, b, c, d) a##b##c##d
+#define ZTENSOR_JOIN(a, b, c, d) ZTENSOR_PASTE(a, b, c, d)
+#define ZTENSOR_MODE ZTENSOR_JOIN(ZTENSOR_MODE_BASE, ZTENSOR_MODE_XXHASH, ZTENSOR_MODE_ZLIB, ZTENSOR_MODE_JSON)
 
 // What stands before a definition that only header-only mode puts into every file.
 #if defined(ZTENSOR_COMPILED)

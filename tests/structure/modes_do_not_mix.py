@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Files with and without ZTENSOR_COMPILED don't link into one program, and the linker's message says why; and files
-with and without exceptions use other symbols.
+with and without exceptions, or header-only ones with and without xxHash, zlib or JSON, use other symbols, so that what
+one of them calls is not found in another.
 
 usage: modes_do_not_mix.py COMPILER INCLUDE_FOLDERS, the folders separated by semicolons
 """
@@ -15,10 +16,17 @@ TELLING_NAME = "with_and_without_ZTENSOR_COMPILED"
 FLAGS = {
     "header_only": [],
     "header_only_without_exceptions": ["-fno-exceptions"],
+    "header_only_without_xxhash": ["-DZTENSOR_WITHOUT_XXHASH"],
+    "header_only_without_zlib": ["-DZTENSOR_WITHOUT_ZLIB"],
+    "header_only_without_json": ["-DZTENSOR_WITHOUT_JSON"],
+    "header_only_without_xxhash_without_zlib_without_json":
+        ["-DZTENSOR_WITHOUT_XXHASH", "-DZTENSOR_WITHOUT_ZLIB", "-DZTENSOR_WITHOUT_JSON"],
     "compiled": ["-DZTENSOR_COMPILED"],
     "compiled_without_exceptions": ["-DZTENSOR_COMPILED", "-fno-exceptions"],
 }
 # Needs nothing that only a compiled library has, so that linking fails for one reason alone.
+CALLER = "#include <ztensor/vocabulary.hpp>\nvoid called(ztensor::generation);\nvoid call(ztensor::generation);\nvoid call(ztensor::generation g) { called(g); }\n"
+CALLED = "#include <ztensor/vocabulary.hpp>\nvoid called(ztensor::generation);\nvoid called(ztensor::generation) {}\n"
 USER = "#include <ztensor/vocabulary.hpp>\nvoid {name}(ztensor::generation);\nvoid {name}(ztensor::generation) {{}}\n"
 
 
@@ -65,6 +73,11 @@ def main():
                     problems.append(f"files of {mode} and {other}: {said or 'they link'}")
                 elif said and not is_mixed:
                     problems.append(f"files of {mode} and {other} don't link: {said}")
+        caller = tools.object_file("caller", CALLER)
+        for mode, flags in FLAGS.items():
+            links = not tools.link(program, caller, tools.object_file(f"called_{mode}", CALLED, flags))
+            if links != (mode == "header_only"):
+                problems.append(f"a header-only file's call {'reaches' if links else 'does not reach'} a file of {mode}")
         print("\n".join(problems))
         return 1 if problems else 0
 
