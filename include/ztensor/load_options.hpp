@@ -7,8 +7,10 @@
 #include <ztensor/version.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -20,34 +22,40 @@ struct load_progress {
     std::string_view name;         ///< of the tensor that was worked on last; "" at the end
 };
 
-/// A function or callable object, borrowed: bool(const load_progress&), where false cancels.
+/// A function or callable object: bool(const load_progress&), where false cancels. Owned, as by std::function: copies
+/// share the object.
 class progress_function {
 public:
     progress_function() noexcept = default;
-    progress_function(bool (*function)(const load_progress&)) noexcept
-        : call_(function == nullptr
-                    ? nullptr
-                    : +[](const progress_function& self, const load_progress& now) { return self.function_(now); }),
-          function_(function) {}
-    template <class Callable, std::enable_if_t<std::is_class_v<std::remove_reference_t<Callable>> &&
-                                                   !std::is_base_of_v<progress_function, std::decay_t<Callable>> &&
-                                                   std::is_invocable_r_v<bool, Callable&, const load_progress&>,
-                                               int> = 0>
-    progress_function(Callable&& callable) noexcept
-        : call_([](const progress_function& self, const load_progress& now) {
-              return static_cast<bool>((*static_cast<std::remove_reference_t<Callable>*>(self.object_))(now));
-          }),
-          object_(const_cast<void*>(static_cast<const void*>(&callable))) {}
+    progress_function(bool (*function)(const load_progress&)) {
+        if (function != nullptr) {
+            own(function);
+        }
+    }
+    template <class Callable,
+              std::enable_if_t<std::is_class_v<std::remove_reference_t<Callable>> &&
+                                   !std::is_base_of_v<progress_function, std::decay_t<Callable>> &&
+                                   std::is_invocable_r_v<bool, std::decay_t<Callable>&, const load_progress&>,
+                               int> = 0>
+    progress_function(Callable&& callable) {
+        own(std::forward<Callable>(callable));
+    }
 
-    [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
-    [[nodiscard]] bool operator()(const load_progress& now) const { return call_(*this, now); }
+    [[nodiscard]] explicit operator bool() const noexcept { return object_ != nullptr; }
+    [[nodiscard]] bool operator()(const load_progress& now) const { return call_(object_.get(), now); }
 
 private:
-    bool (*call_)(const progress_function& self, const load_progress& now) = nullptr;
-    union {
-        void* object_ = nullptr;
-        bool (*function_)(const load_progress&);
-    };
+    template <class Callable>
+    void own(Callable&& callable) {
+        using owned = std::decay_t<Callable>;
+        object_ = std::make_shared<owned>(std::forward<Callable>(callable));
+        call_ = [](void* object, const load_progress& now) {
+            return static_cast<bool>((*static_cast<owned*>(object))(now));
+        };
+    }
+
+    std::shared_ptr<void> object_;
+    bool (*call_)(void* object, const load_progress& now) = nullptr;
 };
 
 /// Options of load_plan::run() and read_all().
@@ -61,8 +69,8 @@ struct load_options {
     load_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
     /// Called on the thread that runs the plan and on no other, each time that it has brought some bytes to their place
     /// (with what all threads have done), and once at the end of a plan that is carried out. Returns false to cancel;
-    /// at the end its answer makes no difference. Borrowed until the plan has run. May throw, which ends the plan.
-    load_options& progress(progress_function value) noexcept { return progress_ = value, *this; }
+    /// at the end its answer makes no difference. May throw, which ends the plan.
+    load_options& progress(progress_function value) noexcept { return progress_ = std::move(value), *this; }
     /// Bytes that all threads together hold besides the destinations: small tensors that are read at once, blocks that
     /// are converted, and compressed frames, one or two for each thread. Unless set, as many as that takes. A frame
     /// that does not fit a thread's half share is limit_exceeded; below 1 MiB a thread fewer threads work. Not counted

@@ -110,6 +110,8 @@ struct loaded_tensor {
 
 /// All dense objects of a file, in the order of the manifest, through one plan. Errors: as load_plan::run().
 [[nodiscard]] result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
+/// The objects would be gone with a temporary reader.
+result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_options& options = {}) = delete;
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -50,6 +50,13 @@ inline constexpr bool
         !std::is_lvalue_reference_v<C> && !std::is_same_v<data_pointer_t<std::remove_cv_t<std::remove_reference_t<C>>>,
                                                           data_pointer_t<const std::remove_reference_t<C>>>;
 
+/// False for a container that lends nothing when it is about to die, such as ztensor::array: its data() is deleted
+/// then.
+template <class C, class = void>
+inline constexpr bool lends_v = false;
+template <class C>
+inline constexpr bool lends_v<C, std::void_t<decltype(std::declval<C>().data())>> = true;
+
 template <class C>
 inline constexpr bool is_span_v = false;
 template <class T>
@@ -78,7 +85,7 @@ public:
 
     /// Any contiguous container; a temporary one only for reading, for the length of the full expression.
     template <class C, std::enable_if_t<!detail::is_span_v<std::remove_cv_t<std::remove_reference_t<C>>> &&
-                                            detail::is_contiguous_of_v<C, T> &&
+                                            detail::is_contiguous_of_v<C, T> && detail::lends_v<C> &&
                                             (std::is_lvalue_reference_v<C> || std::is_const_v<T>),
                                         int> = 0>
     constexpr span(C&& container) noexcept : data_(container.data()), size_(container.size()) {}

@@ -25,7 +25,7 @@ struct store {
     int zstd_level_ = 0;
     double most_of_raw_ = 0; ///< 0: compressed in any case
     ztensor::digest digest_ = ztensor::digest::none;
-    std::string_view type_ = {};
+    std::string type_;
     bool has_type_ = false;
     bool is_big_endian_ = false;
 
@@ -44,8 +44,8 @@ struct store {
     /// With a digest of the stored bytes: crc32c or sha256. In version 2 of the decoded ones: sha256 instead of the
     /// xxh3 that every component has there.
     store& digest(ztensor::digest algorithm) noexcept;
-    /// With this logical type instead of the element type's own; borrowed for the length of the call.
-    store& type(std::string_view name) noexcept { return type_ = name, has_type_ = !name.empty(), *this; }
+    /// With this logical type instead of the element type's own.
+    store& type(std::string_view name) { return type_ = name, has_type_ = !name.empty(), *this; }
     /// Most significant byte first: raw data of version 0.1 only.
     store& big_endian(bool value = true) noexcept { return is_big_endian_ = value, *this; }
 };

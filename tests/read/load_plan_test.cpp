@@ -238,6 +238,21 @@ TEST_CASE("all problems of a plan are told together, before anything is read") {
     CHECK(load_plan(seen.file).run().value().bytes_decoded == 0);
 }
 
+TEST_CASE("options own the progress function that they were given, whatever became of it, and copies share it") {
+    const reader file = support::opened(model());
+    everything into;
+    const load_plan plan = into.plan(file);
+    const auto calls = std::make_shared<std::size_t>(0);
+    const auto counting = [&calls] {
+        return load_options().threads(1).progress([calls](const load_progress&) { return ++*calls != 0; });
+    };
+    const load_options kept = counting();
+    const load_options copied = kept; // NOLINT: the copy is what is looked at
+    CHECK(calls.use_count() == 2);
+    REQUIRE(outcome(plan.run(copied)) == "ok");
+    CHECK(*calls != 0);
+}
+
 TEST_CASE("progress comes on the calling thread, rises to the whole, and cancels") {
     const reader file = support::opened(model());
     for (const unsigned threads : {1U, 4U}) {

@@ -254,3 +254,16 @@ TEST_CASE("whichever write of a file of version 2 fails, nothing is published an
         CHECK((!to || refusal(to->finish()) == errc::writer_closed));
     }
 }
+
+TEST_CASE("options of a tensor keep the type that they were given, whatever became of its text") {
+    using namespace odd_calls;
+    const auto kept = [] {
+        const std::string text = "a.type.with.a.name.that.no.short.string.holds.by.itself";
+        return store().type(text);
+    }();
+    const reader file = support::reopened(write_options(), [&](writer& to) {
+        REQUIRE(to.add_object("o", object_draft("mine", {2}).component("x", std::vector<float>{1, 2}, kept)));
+    });
+    CHECK(file.find("o").value().component("x").value().type() ==
+          "a.type.with.a.name.that.no.short.string.holds.by.itself");
+}

@@ -80,7 +80,6 @@ ZTENSOR_COLD inline result<void> writer_core::start_stream(const dense_tensor& t
                               bytes,
                               *offset,
                               file_.writer_at(*offset, tensor.how)};
-    stream_->how.type_ = {}; // borrowed by the caller's store
     if (tensor.about.get() != nullptr) {
         stream_->of_object = *tensor.about.get();
     }
