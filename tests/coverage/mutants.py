@@ -29,7 +29,7 @@ EARLIER = [
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
     "cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2", "layout/layout_2",
-    "read/packed", "read/shards_definitions", "codec/digest_text",
+    "read/packed", "read/shard_finder", "codec/digest_text",
     # files of other formats
     "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
     "foreign/pt_content", "foreign/gguf", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
@@ -53,7 +53,7 @@ FIRST = {
     "layout/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
     "layout/quantized_rules": "quantized_refused",
     **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
-                     "layout/layout_2", "read/packed", "read/shards_definitions", "codec/digest_text"],
+                     "layout/layout_2", "read/packed", "read/shard_finder", "codec/digest_text"],
                     "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across"),
     "codec/digest_text": "digest_texts corpus_2 verify golden version_2 written_version_2",
     **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),

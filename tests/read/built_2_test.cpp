@@ -13,7 +13,7 @@
 
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/read/shards_definitions.hpp>
+#include <ztensor/detail/read/shard_finder.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/ztensor.hpp>
 
