@@ -89,10 +89,6 @@ bytes state_dict(std::size_t tensors) {
     std::uint64_t next = 0;
     const auto put = [&] { return "r" + little_endian(next++, 4); };
     std::map<bytes, std::uint64_t> known;
-    const auto once = [&](const bytes& opcodes) {
-        const auto [place, is_new] = known.emplace(opcodes, next);
-        return is_new ? opcodes + put() : "j" + little_endian(place->second, 4);
-    };
     bytes all = "}" + put();
     const auto add = [&](const bytes& opcodes) { all += opcodes; };
     const auto add_and_put = [&](const bytes& opcodes) { all += opcodes + put(); };
