@@ -41,7 +41,7 @@ private:
     const bytes& content_;
 };
 
-std::uint32_t crc32_of(const bytes& content) {
+std::uint32_t checksum_of(const bytes& content) {
     std::uint32_t crc = ~0U;
     for (const char c : content) {
         crc ^= static_cast<unsigned char>(c);
@@ -52,10 +52,10 @@ std::uint32_t crc32_of(const bytes& content) {
     return ~crc;
 }
 
-bytes archive(const std::vector<std::pair<bytes, bytes>>& entries) {
+bytes stored_archive(const std::vector<std::pair<bytes, bytes>>& entries) {
     bytes all, directory;
     for (const auto& [name, content] : entries) {
-        const bytes common = bytes("\x14\0\0\0\0\0\0\0\0\0", 10) + little_endian(crc32_of(content), 4) +
+        const bytes common = bytes("\x14\0\0\0\0\0\0\0\0\0", 10) + little_endian(checksum_of(content), 4) +
                              little_endian(content.size(), 4) + little_endian(content.size(), 4) +
                              little_endian(name.size(), 2) + bytes(2, '\0');
         directory += "PK\1\2" + bytes("\x14\0", 2) + common + bytes(10, '\0') + little_endian(all.size(), 4) + name;
@@ -77,8 +77,8 @@ bytes repeated(std::size_t count, const bytes& piece) {
     return repeated(count, [&](std::size_t) { return piece; });
 }
 
-bytes checkpoint(const bytes& opcodes) {
-    return archive({{"x/data.pkl", bytes("\x80\x02", 2) + opcodes + "."}});
+bytes small_checkpoint(const bytes& opcodes) {
+    return stored_archive({{"x/data.pkl", bytes("\x80\x02", 2) + opcodes + "."}});
 }
 bytes text_in_pickle(const bytes& content) {
     return "X" + little_endian(content.size(), 4) + content;
@@ -126,7 +126,7 @@ bytes state_dict(std::size_t tensors) {
     return all;
 }
 
-bytes field(unsigned which, const bytes& content) {
+bytes onnx_field(unsigned which, const bytes& content) {
     const auto varint = [](std::uint64_t value) {
         bytes all;
         for (; value >= 0x80; value >>= 7) {
@@ -184,30 +184,31 @@ TEST_CASE("opening a file of another format takes at most four times its header 
         bytes file;
         std::string expected;
     } cases[] = {
-        {"lists", "x.pt", checkpoint("](" + repeated(many, "]") + "e"), "limit_exceeded"},
-        {"lists, remembered", "x.pt", checkpoint("](" + repeated(many, "]\x94") + "e"), "limit_exceeded"},
-        {"dictionaries", "x.pt", checkpoint("](" + repeated(many, "}") + "e"), "limit_exceeded"},
-        {"tuples", "x.pt", checkpoint("](" + repeated(many, ")") + "e"), "limit_exceeded"},
-        {"tuples of one", "x.pt", checkpoint("](" + repeated(many, "N\x85") + "e"), "limit_exceeded"},
-        {"lists, one in the other", "x.pt", checkpoint(repeated(many, "]") + repeated(many - 1, "a")),
+        {"lists", "x.pt", small_checkpoint("](" + repeated(many, "]") + "e"), "limit_exceeded"},
+        {"lists, remembered", "x.pt", small_checkpoint("](" + repeated(many, "]\x94") + "e"), "limit_exceeded"},
+        {"dictionaries", "x.pt", small_checkpoint("](" + repeated(many, "}") + "e"), "limit_exceeded"},
+        {"tuples", "x.pt", small_checkpoint("](" + repeated(many, ")") + "e"), "limit_exceeded"},
+        {"tuples of one", "x.pt", small_checkpoint("](" + repeated(many, "N\x85") + "e"), "limit_exceeded"},
+        {"lists, one in the other", "x.pt", small_checkpoint(repeated(many, "]") + repeated(many - 1, "a")),
          "limit_exceeded"},
-        {"lists of one", "x.pt", checkpoint("](" + repeated(many, "]Na") + "e"), "limit_exceeded"},
-        {"memo", "x.pt", checkpoint("N" + repeated(many, "\x94")), "limit_exceeded"},
-        {"marks", "x.pt", checkpoint(repeated(many, "(")), "pickle_malformed"},
-        {"texts", "x.pt", checkpoint("](" + repeated(many, text_in_pickle("ab")) + "e"), ""},
-        {"numbers", "x.pt", checkpoint("](" + repeated(many, "K\7") + "e"), ""},
-        {"Nones", "x.pt", checkpoint("](" + repeated(many, "N") + "e"), "limit_exceeded"},
-        {"large lists", "x.pt", checkpoint("](" + repeated(many, "G12345678") + "e"), ""},
+        {"lists of one", "x.pt", small_checkpoint("](" + repeated(many, "]Na") + "e"), "limit_exceeded"},
+        {"memo", "x.pt", small_checkpoint("N" + repeated(many, "\x94")), "limit_exceeded"},
+        {"marks", "x.pt", small_checkpoint(repeated(many, "(")), "pickle_malformed"},
+        {"texts", "x.pt", small_checkpoint("](" + repeated(many, text_in_pickle("ab")) + "e"), ""},
+        {"numbers", "x.pt", small_checkpoint("](" + repeated(many, "K\7") + "e"), ""},
+        {"Nones", "x.pt", small_checkpoint("](" + repeated(many, "N") + "e"), "limit_exceeded"},
+        {"large lists", "x.pt", small_checkpoint("](" + repeated(many, "G12345678") + "e"), ""},
         {"a state dict of 100,000 tensors", "x.pt",
-         archive({{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(100000) + "."}, {"x/data/0", bytes(16, '\0')}}),
+         stored_archive(
+             {{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(100000) + "."}, {"x/data/0", bytes(16, '\0')}}),
          "ok"},
         {"texts as attributes", "x.pt",
-         checkpoint("}(" +
-                    repeated(many / 10,
-                             [](std::size_t i) {
-                                 return text_in_pickle("key " + std::to_string(i)) + text_in_pickle("value");
-                             }) +
-                    "u"),
+         small_checkpoint("}(" +
+                          repeated(many / 10,
+                                   [](std::size_t i) {
+                                       return text_in_pickle("key " + std::to_string(i)) + text_in_pickle("value");
+                                   }) +
+                          "u"),
          "ok"},
         {"arrays", "x.gguf",
          gguf(0, 1,
@@ -266,21 +267,26 @@ TEST_CASE("opening a file of another format takes at most four times its header 
              return little_endian(header.size(), 8) + header;
          }(),
          "ok"},
-        {"many arrays", "x.npz", archive(arrays), "ok"},
+        {"many arrays", "x.npz", stored_archive(arrays), "ok"},
         {"many initializers", "x.onnx",
-         field(1, "") + field(7, repeated(many / 4,
-                                          [](std::size_t i) {
-                                              return field(5, "\x08" + bytes(1, '\0') + "\x10\2" +
-                                                                  field(8, std::to_string(i)) + field(9, ""));
-                                          })),
+         onnx_field(1, "") + onnx_field(7, repeated(many / 4,
+                                                    [](std::size_t i) {
+                                                        return onnx_field(5, "\x08" + bytes(1, '\0') + "\x10\2" +
+                                                                                 onnx_field(8, std::to_string(i)) +
+                                                                                 onnx_field(9, ""));
+                                                    })),
          ""},
-        {"many dimensions", "x.onnx", field(7, field(5, repeated(many, bytes("\x08\0", 2)))), "header_malformed"},
+        {"many dimensions", "x.onnx", onnx_field(7, onnx_field(5, repeated(many, bytes("\x08\0", 2)))),
+         "header_malformed"},
         {"external data of many entries", "x.onnx",
-         field(7, field(5, repeated(many / 4, field(13, field(1, "k"))) + bytes("\x10\1\x70\1", 4) + field(8, "w"))),
+         onnx_field(7, onnx_field(5, repeated(many / 4, onnx_field(13, onnx_field(1, "k"))) + bytes("\x10\1\x70\1", 4) +
+                                         onnx_field(8, "w"))),
          "name_invalid"},
         {"many properties", "x.onnx",
-         "\x08\7" + field(7, field(2, "g")) +
-             repeated(many / 4, [](std::size_t i) { return field(14, field(1, std::to_string(i)) + field(2, "")); }),
+         "\x08\7" + onnx_field(7, onnx_field(2, "g")) +
+             repeated(
+                 many / 4,
+                 [](std::size_t i) { return onnx_field(14, onnx_field(1, std::to_string(i)) + onnx_field(2, "")); }),
          ""},
     };
     for (const auto& each : cases) {

@@ -59,10 +59,10 @@ using ztensor::reader;
 using ztensor::detail::open_source;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-constexpr std::size_t rows = 1024, columns = 1024; // 4 MiB of floats
+constexpr std::size_t promised_rows = 1024, columns = 1024; // 4 MiB of floats
 
-std::vector<float> numbers() {
-    std::vector<float> made(rows * columns);
+std::vector<float> promised_numbers() {
+    std::vector<float> made(promised_rows * columns);
     std::uint32_t state = 1;
     for (float& each : made) {
         state = state * 1664525U + 1013904223U;
@@ -71,8 +71,8 @@ std::vector<float> numbers() {
     return made;
 }
 
-support::bytes content(format_version version) {
-    const std::vector<float> floats = numbers();
+support::bytes promised_content(format_version version) {
+    const std::vector<float> floats = promised_numbers();
     std::vector<ztensor::bfloat16> narrow;
     for (const float each : floats) {
         narrow.push_back(ztensor::bfloat16(each));
@@ -80,11 +80,11 @@ support::bytes content(format_version version) {
     const auto digest = version == format_version::v2 ? ztensor::digest::xxh3 : ztensor::digest::crc32c;
     const auto options = ztensor::write_options().version(version).any_order();
     const auto written = support::written(options, [&](ztensor::writer& to) {
-        to.add("raw", {rows, columns}, floats).value();
-        to.add("narrow", {rows, columns}, narrow).value();
-        to.add("zstd", {rows, columns}, floats, ztensor::store().zstd()).value();
+        to.add("raw", {promised_rows, columns}, floats).value();
+        to.add("narrow", {promised_rows, columns}, narrow).value();
+        to.add("zstd", {promised_rows, columns}, floats, ztensor::store().zstd()).value();
         to.add("few", {1000}, ztensor::span<const float>(floats).first(1000), ztensor::store().zstd()).value();
-        to.add("checked", {rows, columns}, floats, ztensor::store().digest(digest)).value();
+        to.add("checked", {promised_rows, columns}, floats, ztensor::store().digest(digest)).value();
         std::vector<std::uint64_t> coords(100);
         std::iota(coords.begin(), coords.end(), std::uint64_t{0});
         to.add_coo("bools", {100}, std::vector<bool>(100, true), coords).value();
@@ -101,7 +101,7 @@ struct verb {
 
 /// Those that use bytes where they lie, if they may.
 std::vector<verb> verbs_in_place() {
-    const auto floats = std::make_shared<std::vector<float>>(rows * columns);
+    const auto floats = std::make_shared<std::vector<float>>(promised_rows * columns);
     return {
         {"read_into", [=](const reader& file) { return outcome(file.read_into("raw", *floats)); }},
         {"load", [](const reader& file) { return outcome(file.load<float>("raw")); }},
@@ -110,9 +110,9 @@ std::vector<verb> verbs_in_place() {
         {"read_into of zstd", [=](const reader& file) { return outcome(file.read_into("zstd", *floats)); }},
         {"read_slice of short runs",
          [](const reader& file) {
-             return outcome(file.read_slice<float>("raw", {{0, rows}, {3, 5}}));
+             return outcome(file.read_slice<float>("raw", {{0, promised_rows}, {3, 5}}));
          }},
-        {"read_rows", [](const reader& file) { return outcome(file.read_rows<float>("raw", 1, rows)); }},
+        {"read_rows", [](const reader& file) { return outcome(file.read_rows<float>("raw", 1, promised_rows)); }},
         {"plan",
          [=](const reader& file) {
              ztensor::load_plan plan(file);
@@ -195,7 +195,7 @@ struct counted_file {
 TEST_CASE("without the promise nothing but a view looks at a mapping") {
     for (const auto version : {promising::format_version::v1_2, promising::format_version::v2}) {
         const support::temp_dir directory;
-        support::write_file(directory / "f.zt", promising::content(version));
+        support::write_file(directory / "f.zt", promising::promised_content(version));
         promising::counted_file counted(directory / "f.zt", ztensor::read_options());
         for (const auto& verbs : {promising::verbs_in_place(), promising::other_verbs()}) {
             for (const promising::verb& each : verbs) {
@@ -213,7 +213,7 @@ TEST_CASE("without the promise nothing but a view looks at a mapping") {
 
 TEST_CASE("with the promise large data is used where it lies in the mapping") {
     const support::temp_dir directory;
-    support::write_file(directory / "f.zt", promising::content(promising::format_version::v1_2));
+    support::write_file(directory / "f.zt", promising::promised_content(promising::format_version::v1_2));
     for (const auto mode : {promising::io_mode::automatic, promising::io_mode::mapped}) {
         promising::counted_file counted(directory / "f.zt", ztensor::read_options().mode(mode).stable_file());
         for (const promising::verb& each : promising::verbs_in_place()) {
@@ -238,9 +238,9 @@ TEST_CASE("with the promise large data is used where it lies in the mapping") {
 TEST_CASE("the promise changes nothing of what is read") {
     const support::temp_dir directory;
     for (const auto version : {promising::format_version::v1_2, promising::format_version::v2}) {
-        support::write_file(directory / "f.zt", promising::content(version));
+        support::write_file(directory / "f.zt", promising::promised_content(version));
         const auto file = ztensor::reader::open(directory / "f.zt", ztensor::read_options().stable_file()).value();
-        const std::vector<float> expected = promising::numbers();
+        const std::vector<float> expected = promising::promised_numbers();
         for (const char* const name : {"raw", "zstd", "checked"}) {
             CAPTURE(name);
             CHECK(file.read<float>(name).value() == expected);
@@ -252,7 +252,7 @@ TEST_CASE("the promise changes nothing of what is read") {
             plan.add(name, into);
             REQUIRE(plan.run(ztensor::load_options().threads(2)).has_value());
             CHECK(into == expected);
-            const auto slice = file.read_slice<float>(name, {{0, promising::rows}, {5, 6}}).value();
+            const auto slice = file.read_slice<float>(name, {{0, promising::promised_rows}, {5, 6}}).value();
             CHECK(slice[7] == expected[7 * promising::columns + 5]);
             std::vector<double> wide(expected.size());
             REQUIRE(file.read_as_into(name, wide).has_value());
@@ -264,7 +264,7 @@ TEST_CASE("the promise changes nothing of what is read") {
 
 TEST_CASE("who asks for positional reads gets them, whatever is promised") {
     const support::temp_dir directory;
-    support::write_file(directory / "f.zt", promising::content(promising::format_version::v1_2));
+    support::write_file(directory / "f.zt", promising::promised_content(promising::format_version::v1_2));
     const auto positional = ztensor::read_options().mode(promising::io_mode::positional).stable_file();
     promising::counted_file counted(directory / "f.zt", positional);
     for (const promising::verb& each : promising::verbs_in_place()) {
@@ -278,7 +278,7 @@ TEST_CASE("who asks for positional reads gets them, whatever is promised") {
 
 TEST_CASE("where the system maps nothing, a file of which it was promised is read") {
     const support::temp_dir directory;
-    support::write_file(directory / "f.zt", promising::content(promising::format_version::v1_2));
+    support::write_file(directory / "f.zt", promising::promised_content(promising::format_version::v1_2));
     promising::counted_file counted(directory / "f.zt", ztensor::read_options().stable_file());
     counted.os.failing_name = "map";
     for (const promising::verb& each : promising::verbs_in_place()) {
@@ -360,10 +360,10 @@ std::optional<std::uint64_t> bytes_read() {
 
 /// What reading all of the first tensor in place makes the system read.
 std::uint64_t bytes_read_for(const ztensor::result<ztensor::object_view>& object) {
-    std::vector<float> into(promising::rows * promising::columns);
+    std::vector<float> into(promising::promised_rows * promising::columns);
     const std::uint64_t before = bytes_read().value();
     REQUIRE(object.value().read_into(into).has_value());
-    CHECK(into == promising::numbers());
+    CHECK(into == promising::promised_numbers());
     return bytes_read().value() - before;
 }
 
@@ -371,7 +371,7 @@ std::uint64_t bytes_read_for(const ztensor::result<ztensor::object_view>& object
 
 TEST_CASE("nobody is kept from writing to a file that is being read") {
     const support::temp_dir directory;
-    support::write_file(directory / "f.zt", promising::content(promising::format_version::v1_2));
+    support::write_file(directory / "f.zt", promising::promised_content(promising::format_version::v1_2));
     for (const bool is_stable : {false, true}) {
         writing_executor others(directory / "f.zt");
         const support::used_executor used(&others);
@@ -392,14 +392,14 @@ TEST_CASE("the promise holds for every file that is opened with it, whatever its
         return;
     }
     const support::temp_dir directory;
-    const std::vector<float> floats = promising::numbers();
+    const std::vector<float> floats = promising::promised_numbers();
     {
         auto out = ztensor::writer::create(directory / "f.zt").value();
-        out.add("w", {promising::rows, promising::columns}, floats).value();
+        out.add("w", {promising::promised_rows, promising::columns}, floats).value();
         out.finish().value();
         const auto options = ztensor::write_options().version(promising::format_version::v2).shard_bytes(1 << 20);
         auto sharded = ztensor::writer::create(directory / "sharded.zt", options).value();
-        sharded.add("w", {promising::rows, promising::columns}, floats).value();
+        sharded.add("w", {promising::promised_rows, promising::columns}, floats).value();
         sharded.finish().value();
     }
     const auto plain = ztensor::reader::open(directory / "f.zt").value();
@@ -408,7 +408,7 @@ TEST_CASE("the promise holds for every file that is opened with it, whatever its
     ztensor::export_npy(plain.find("w").value(), directory / "f.npy").value();
     support::write_file(directory / "model.safetensors.index.json", R"({"weight_map": {"w": "f.safetensors"}})");
 
-    constexpr std::uint64_t all = promising::rows * promising::columns * sizeof(float);
+    constexpr std::uint64_t all = promising::promised_rows * promising::columns * sizeof(float);
     for (const bool is_stable : {false, true}) {
         CAPTURE(is_stable);
         const auto options = ztensor::read_options().stable_file(is_stable);

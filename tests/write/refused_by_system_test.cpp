@@ -53,7 +53,7 @@ using ztensor::sync_level;
 using ztensor::write_options;
 using ztensor::writer;
 
-const std::vector<float> three = {7, 8, 9};
+const std::vector<float> three_more = {7, 8, 9};
 
 } // namespace refused_by_system
 
@@ -117,12 +117,12 @@ using write_work = bool (*)(const std::filesystem::path& folder, const write_opt
 const write_work works[] = {
     [](const std::filesystem::path& folder, const write_options& options) {
         writer out = writer::create(folder / "f.zt", options).value();
-        const bool is_written = out.add("n", {3}, three).has_value() && allow_no_more_handles();
-        return is_written && out.add("m", {3}, three) && out.finish();
+        const bool is_written = out.add("n", {3}, three_more).has_value() && allow_no_more_handles();
+        return is_written && out.add("m", {3}, three_more) && out.finish();
     },
     [](const std::filesystem::path& folder, const write_options& options) {
         writer out = writer::append(folder / "f.zt", options).value();
-        return allow_no_more_handles() && out.add("n", {3}, three) && out.finish();
+        return allow_no_more_handles() && out.add("n", {3}, three_more) && out.finish();
     },
     [](const std::filesystem::path& folder, const write_options& options) {
         ztensor::editor change = ztensor::edit(folder / "f.zt", options).value();
@@ -138,7 +138,8 @@ const write_work works[] = {
         writer out = writer::create(folder / "sharded.zt",
                                     write_options(options).version(ztensor::format_version::v2).shard_bytes(1))
                          .value();
-        const bool is_written = out.add("a", {3}, three) && out.add("b", {3}, three) && out.add("c", {3}, three);
+        const bool is_written =
+            out.add("a", {3}, three_more) && out.add("b", {3}, three_more) && out.add("c", {3}, three_more);
         return is_written && allow_no_more_handles() && out.finish();
     },
 };
@@ -240,7 +241,7 @@ TEST_CASE("under a filter of system calls that lets nobody link files, nothing t
                 return 77;
             }
             writer out = writer::create(directory / "f").value();
-            return out.add("n", {3}, three) && out.finish() ? 0 : 1;
+            return out.add("n", {3}, three_more) && out.finish() ? 0 : 1;
         });
         if (code == 77) {
             WARN("skipped: this system takes no filter");
@@ -249,7 +250,7 @@ TEST_CASE("under a filter of system calls that lets nobody link files, nothing t
         CHECK(code == 0);
         CHECK(directory.names() == std::vector<std::string>{"f"});
         const auto file = ztensor::reader::open(directory / "f").value();
-        CHECK(file.find("n").value().read<float>().value() == three);
+        CHECK(file.find("n").value().read<float>().value() == three_more);
     }
 }
 
