@@ -84,7 +84,7 @@ memory_disk::os_answer<os_handle> memory_disk::open(std::size_t file) {
     return handle_of(opened_.size() - 1);
 }
 
-memory_disk::file_status memory_disk::status_of(std::size_t file) const {
+memory_disk::file_status memory_disk::state_of(std::size_t file) const {
     file_status found;
     found.kind = file_kind::regular;
     found.size_bytes = disk_.files[file].size();
@@ -96,9 +96,9 @@ memory_disk::file_status memory_disk::status_of(std::size_t file) const {
     return found;
 }
 
-memory_disk::file_status memory_disk::status_of(const native_path& name) const {
+memory_disk::file_status memory_disk::state_of(const native_path& name) const {
     const auto found = disk_.names.find(name);
-    return found == disk_.names.end() ? file_status() : status_of(found->second);
+    return found == disk_.names.end() ? file_status() : state_of(found->second);
 }
 
 void memory_disk::keep(change what, std::size_t file, std::uint64_t offset, std::string bytes, native_path name,
@@ -112,11 +112,11 @@ memory_disk::os_answer<os_handle> memory_disk::open_existing(const native_path& 
 }
 
 memory_disk::os_answer<memory_disk::file_status> memory_disk::status(os_handle file) {
-    return fails() ? os_answer<file_status>{{}, broken} : os_answer<file_status>{status_of(opened(file).file), {}};
+    return fails() ? os_answer<file_status>{{}, broken} : os_answer<file_status>{state_of(opened(file).file), {}};
 }
 
 memory_disk::os_answer<memory_disk::file_status> memory_disk::status(const native_path& path) {
-    return fails() ? os_answer<file_status>{{}, broken} : os_answer<file_status>{status_of(path), {}};
+    return fails() ? os_answer<file_status>{{}, broken} : os_answer<file_status>{state_of(path), {}};
 }
 
 memory_disk::os_answer<std::size_t> memory_disk::read(os_handle file, std::uint64_t offset,

@@ -131,8 +131,8 @@ private:
     [[nodiscard]] open_file& opened(os_handle handle);
     os_answer<os_handle> open(std::size_t file);
     os_answer<os_handle> handle_of(std::size_t opened);
-    [[nodiscard]] file_status status_of(std::size_t file) const;
-    [[nodiscard]] file_status status_of(const native_path& name) const;
+    [[nodiscard]] file_status state_of(std::size_t file) const;
+    [[nodiscard]] file_status state_of(const native_path& name) const;
     void keep(change what, std::size_t file, std::uint64_t offset = 0, std::string bytes = {}, native_path name = {},
               native_path old_name = {});
 
