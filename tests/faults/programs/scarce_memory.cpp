@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     bool is_fine = true;
     std::size_t least_values = std::size(public_calls::all);
     std::size_t most_values = 0;
-    for (const std::size_t kib : {0, 16, 64, 200, 512, 1100, 2300, 4500, 9000, 18000, 40000, 80000, 300000}) {
+    for (const std::size_t kib : {0u, 16u, 64u, 200u, 512u, 1100u, 2300u, 4500u, 9000u, 18000u, 40000u, 80000u, 300000u}) {
         std::size_t values = 0;
         for (const named_call& call : public_calls::all) {
             const int answer = answer_of_child([&] { return under_limit(call, in, kib * 1024); });
