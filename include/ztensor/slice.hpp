@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -20,17 +19,16 @@ struct index_range {
     std::uint64_t end = 0;
 };
 
-/// One range for each dimension, outermost first, such as {{0, 4}, {8, 16}}.
+/// One range for each dimension, outermost first, such as {{0, 4}, {8, 16}}. Borrowed, for the length of a call.
 class slice {
 public:
-    slice(std::initializer_list<index_range> ranges) : ranges_(ranges) {}
-    slice(span<const index_range> ranges) : ranges_(ranges.begin(), ranges.end()) {}
+    slice(std::initializer_list<index_range> ranges) noexcept : ranges_(ranges.begin(), ranges.size()) {}
+    slice(span<const index_range> ranges) noexcept : ranges_(ranges) {}
 
-    [[nodiscard]] span<const index_range> ranges() const& noexcept { return ranges_; }
-    span<const index_range> ranges() const&& = delete; // borrowing from a slice that is about to die
+    [[nodiscard]] span<const index_range> ranges() const noexcept { return ranges_; }
 
 private:
-    std::vector<index_range> ranges_;
+    span<const index_range> ranges_;
 };
 
 } // namespace ZTENSOR_MODE

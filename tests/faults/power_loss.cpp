@@ -321,7 +321,7 @@ private:
         if (alike_.empty()) {
             alike_ = files_alike(promised);
         }
-        return alike_[random_() % alike_.size()];
+        return alike_[static_cast<std::size_t>(random_() % alike_.size())];
     }
 
     const scenario& scenario_;

@@ -517,7 +517,7 @@ TEST_CASE("what is asked for must be there, and fit") {
          {},
          "w/"},
         {"another number of elements", as_good_as_ever, {three}, errc::size_mismatch},
-        {"an object that is not there", as_good_as_ever, {another_object}, errc::object_not_found, in_all, {}, "/"},
+        {"an object that is not there", as_good_as_ever, {another_object}, errc::object_not_found, in_all, {}, "v/"},
         {"a component that is not there", as_good_as_ever, {another_role}, errc::component_not_found, in_all, {}, "w/"},
     });
 

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     if (argc != 2) {
         return 2;
     }
-    if (!array_says_so(std::size_t{1} << 50) || !array_says_so(~std::size_t{0} / 8) ||
+    if (!array_says_so(~std::size_t{0} / 16) || !array_says_so(~std::size_t{0} / 8) ||
         !array_says_so(~std::size_t{0})) {
         std::puts("an array without memory was made");
         return 1;

@@ -246,7 +246,7 @@ public:
 
     /// The logical type that is asked for.
     [[nodiscard]] static std::optional<std::string_view> word_of_type(const store& how) noexcept {
-        return how.has_type_ ? std::optional(how.type_) : std::nullopt;
+        return how.has_type_ ? std::optional<std::string_view>(how.type_) : std::nullopt;
     }
 
 private:
