@@ -237,8 +237,10 @@ public:
     [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, const store& how = {},
                                                const object_attributes& about = {}) & {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
-        const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
-        return start_stream(name, dimensions, element_traits<T>::storage, typed, about, sizeof(T));
+        return detail::guard_memory([&] {
+            const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
+            return start_stream(name, dimensions, element_traits<T>::storage, typed, about, sizeof(T));
+        });
     }
     template <class T>
     result<tensor_stream> stream(std::string_view, const shape&, const store& = {},
