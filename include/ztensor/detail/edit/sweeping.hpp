@@ -54,7 +54,7 @@ namespace detail {
     if (!mine || !named) {
         return mine ? named.error() : mine.error();
     }
-    const std::int64_t age = wall_clock_seconds() - mine->modified_seconds;
+    const std::int64_t age = wall_clock_seconds() - mine->modified_nanoseconds / 1'000'000'000;
     const bool is_old_enough =
         least_age_seconds == 0 || (age >= 0 && static_cast<std::uint64_t>(age) >= least_age_seconds);
     if (!is_old_enough || !*named) {

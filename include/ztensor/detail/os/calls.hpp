@@ -48,9 +48,8 @@ struct file_status {
     std::uint32_t group = 0;
     std::uint64_t device = 0; ///< with file_id what no other file has at the same time
     std::uint64_t file_id = 0;
-    std::uint64_t links = 1;           ///< names; 0 of a file that has none any more
-    std::uint64_t written = 0;         ///< when its content was written last, in the system's own units
-    std::int64_t modified_seconds = 0; ///< when its content last changed, since 1970
+    std::uint64_t links = 1;               ///< names; 0 of a file that has none any more
+    std::int64_t modified_nanoseconds = 0; ///< when its content last changed, since 1970
 
     [[nodiscard]] bool is_same_file(const file_status& other) const noexcept {
         return device == other.device && file_id == other.file_id;

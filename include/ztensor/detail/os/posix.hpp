@@ -298,8 +298,7 @@ inline constexpr int folder_flags = O_RDONLY | O_DIRECTORY;
             static_cast<std::uint64_t>(found.st_dev),
             static_cast<std::uint64_t>(found.st_ino),
             static_cast<std::uint64_t>(found.st_nlink),
-            nanoseconds_of(written),
-            static_cast<std::int64_t>(found.st_mtime)};
+            static_cast<std::int64_t>(nanoseconds_of(written))};
 }
 
 [[nodiscard]] inline os_answer<std::size_t> bytes_moved(::ssize_t count) noexcept {

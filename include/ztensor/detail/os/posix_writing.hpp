@@ -21,7 +21,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// As file_status::modified_seconds.
+/// Since 1970, as file_status::modified_nanoseconds.
 [[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
     return static_cast<std::int64_t>(::time(nullptr));
 }

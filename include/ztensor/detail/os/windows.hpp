@@ -192,11 +192,11 @@ inline void pause_thread(unsigned rounds) noexcept {
     return {file, failed_if(file == INVALID_HANDLE_VALUE)};
 }
 
-[[nodiscard]] inline std::int64_t seconds_since_1970(const FILETIME& time) noexcept {
-    constexpr std::int64_t ticks_per_second = 10'000'000;
-    constexpr std::int64_t seconds_from_1601 = 11'644'473'600;
+[[nodiscard]] inline std::int64_t nanoseconds_since_1970(const FILETIME& time) noexcept {
+    constexpr std::int64_t nanoseconds_per_tick = 100;
+    constexpr std::int64_t ticks_from_1601 = 116'444'736'000'000'000;
     const std::uint64_t ticks = (static_cast<std::uint64_t>(time.dwHighDateTime) << 32) | time.dwLowDateTime;
-    return static_cast<std::int64_t>(ticks) / ticks_per_second - seconds_from_1601;
+    return (static_cast<std::int64_t>(ticks) - ticks_from_1601) * nanoseconds_per_tick;
 }
 
 [[nodiscard]] inline file_status portable_status(DWORD attributes, DWORD size_high, DWORD size_low) noexcept {
@@ -213,9 +213,7 @@ inline void pause_thread(unsigned rounds) noexcept {
     status.device = found.dwVolumeSerialNumber;
     status.file_id = (static_cast<std::uint64_t>(found.nFileIndexHigh) << 32) | found.nFileIndexLow;
     status.links = found.nNumberOfLinks;
-    status.written =
-        (static_cast<std::uint64_t>(found.ftLastWriteTime.dwHighDateTime) << 32) | found.ftLastWriteTime.dwLowDateTime;
-    status.modified_seconds = seconds_since_1970(found.ftLastWriteTime);
+    status.modified_nanoseconds = nanoseconds_since_1970(found.ftLastWriteTime);
     return status;
 }
 

@@ -32,11 +32,11 @@ struct rename_request {
     wchar_t name[1];
 };
 
-/// As file_status::modified_seconds.
+/// Since 1970, as file_status::modified_nanoseconds.
 [[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
     FILETIME now = {};
     ::GetSystemTimeAsFileTime(&now);
-    return seconds_since_1970(now);
+    return nanoseconds_since_1970(now) / 1'000'000'000;
 }
 
 /// Owners are not told apart: file_status has none either.

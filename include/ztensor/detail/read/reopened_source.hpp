@@ -38,7 +38,8 @@ struct reopenable {
     file_status status;
 
     [[nodiscard]] bool is_same(const file_status& found) const noexcept {
-        return found.is_same_file(status) && found.size_bytes == status.size_bytes && found.written == status.written;
+        return found.is_same_file(status) && found.size_bytes == status.size_bytes &&
+               found.modified_nanoseconds == status.modified_nanoseconds;
     }
     /// Errors: file_changed if the path no longer leads to the same file as it was; what the system says.
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
