@@ -7,18 +7,17 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/read/lazy_mapping.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -140,13 +139,8 @@ public:
     /// `text` is the path for messages.
     reopened_source(reopenable file, const read_options& options, std::string text)
         : file_(std::move(file)), path_(std::move(text)), is_stable_(options.stable_file_),
-          mapped_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
-    ~reopened_source() override {
-        handle_cache::get().forget(file_);
-        if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
-            const mapping unmapped(*file_.os, mapped != &nothing ? bytes_of(mapped) : bytes_view());
-        }
-    }
+          mapped_(*file_.os, file_.status.size_bytes, options.mode_ != io_mode::positional) {}
+    ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
     void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
@@ -163,32 +157,16 @@ public:
     }
 
     [[nodiscard]] bytes_view mapped() const noexcept override {
-        const std::byte* mapped = mapped_.load(std::memory_order_acquire);
-        if (mapped == nullptr) {
-            static_cast<void>(map());
-            mapped = mapped_.load(std::memory_order_acquire);
-        }
-        return mapped != &nothing ? bytes_of(mapped) : bytes_view();
+        return mapped_.get([&] { return map_now(); });
     }
-
     /// As file_source::map().
     [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
-        result<mapping> in_memory = guard_memory([&]() -> result<mapping> {
-            const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-            return opened ? (*opened)->map() : opened.error();
-        });
-        const std::byte* before = nullptr;
-        const std::byte* const now = in_memory && !in_memory->bytes().empty() ? in_memory->bytes().data() : &nothing;
-        if (mapped_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
-            in_memory->release();
-        }
-        return in_memory ? result<void>() : std::move(in_memory).error();
+        return mapped_.map([&] { return map_now(); });
     }
 
     /// Of a mapped file; others are looked at whenever they are read.
     [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
-        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
-        if (mapped == nullptr || mapped == &nothing) {
+        if (mapped_.known().empty()) {
             return {};
         }
         const os_answer<file_status> now = file_.os->status(file_.path);
@@ -199,17 +177,15 @@ public:
     }
 
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
-        if (mapped != nullptr && mapped != &nothing) {
-            forget_pages(bytes_of(mapped), offset, length);
+        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
+            forget_pages(mapped, offset, length);
         }
     }
 
 private:
-    static constexpr std::byte nothing{}; ///< as in file_source
-
-    [[nodiscard]] bytes_view bytes_of(const std::byte* mapped) const noexcept {
-        return {mapped, static_cast<std::size_t>(size())};
+    [[nodiscard]] result<mapping> map_now() const {
+        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
+        return opened ? (*opened)->map() : opened.error();
     }
     [[nodiscard]] bool identify(std::uint64_t& device, std::uint64_t& file_id) const noexcept override {
         device = file_.status.device;
@@ -221,8 +197,8 @@ private:
 
     reopenable file_;
     std::string path_;
-    bool is_stable_;                               ///< read_options::stable_file()
-    mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
+    bool is_stable_; ///< read_options::stable_file()
+    lazy_mapping mapped_;
 };
 
 } // namespace detail

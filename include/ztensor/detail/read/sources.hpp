@@ -7,9 +7,9 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/read/lazy_mapping.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -17,7 +17,6 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,16 +42,10 @@ namespace detail {
 /// touching the mapping would end the process.
 class file_source final : public byte_source {
 public:
-    /// `path` is for messages only. Nothing is mapped before somebody asks: mapping and unmapping a file takes longer
-    /// than opening one of 300 tensors.
+    /// `path` is for messages only. Nothing is mapped before somebody asks.
     file_source(file content, const read_options& options, std::string path)
         : file_(std::move(content)), path_(std::move(path)), is_stable_(options.stable_file_),
-          mapped_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
-    ~file_source() override {
-        if (const std::byte* const mapped = mapped_.load(std::memory_order_acquire)) {
-            mapping unmapped(file_.os(), mapped != &nothing ? bytes_of(mapped) : bytes_view());
-        }
-    }
+          mapped_(file_.os(), file_.size_bytes(), options.mode_ != io_mode::positional) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return file_.size_bytes(); }
 
@@ -65,23 +58,11 @@ public:
     }
 
     [[nodiscard]] bytes_view mapped() const noexcept override {
-        const std::byte* mapped = mapped_.load(std::memory_order_acquire);
-        if (mapped == nullptr) {
-            static_cast<void>(map());
-            mapped = mapped_.load(std::memory_order_acquire);
-        }
-        return mapped != &nothing ? bytes_of(mapped) : bytes_view();
+        return mapped_.get([&] { return file_.map(); });
     }
-
-    /// Maps the file, if it is not mapped yet. Threads that meet here map it each, and all but the first undo that.
+    /// Maps the file, if it is not mapped yet.
     [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
-        result<mapping> in_memory = guard_memory([&] { return file_.map(); });
-        const std::byte* before = nullptr;
-        const std::byte* const now = in_memory && !in_memory->bytes().empty() ? in_memory->bytes().data() : &nothing;
-        if (mapped_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
-            in_memory->release();
-        }
-        return in_memory ? result<void>() : std::move(in_memory).error();
+        return mapped_.map([&] { return file_.map(); });
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
@@ -93,26 +74,20 @@ public:
         file_.advise(offset, length, true);
     }
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        const std::byte* const mapped = mapped_.load(std::memory_order_acquire);
-        if (mapped != nullptr && mapped != &nothing) {
-            forget_pages(bytes_of(mapped), offset, length);
+        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
+            forget_pages(mapped, offset, length);
         }
         file_.advise(offset, length, false);
     }
 
 private:
-    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
-
-    [[nodiscard]] bytes_view bytes_of(const std::byte* mapped) const noexcept {
-        return {mapped, static_cast<std::size_t>(file_.size_bytes())};
-    }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
     [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     file file_;
     std::string path_;
-    bool is_stable_;                               ///< read_options::stable_file()
-    mutable std::atomic<const std::byte*> mapped_; ///< null before anybody asked
+    bool is_stable_; ///< read_options::stable_file()
+    lazy_mapping mapped_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
