@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Statics that are there for whoever asks, however late.
+// Statics that outlive all code that may use them.
 #ifndef ZTENSOR_DETAIL_CORE_NEVER_DESTROYED_HPP
 #define ZTENSOR_DETAIL_CORE_NEVER_DESTROYED_HPP
 
