@@ -58,14 +58,20 @@ struct thread_start {
 // Null in static programs, which load no modules and should not have to hold a loader.
 [[maybe_unused]] static decltype(::dladdr) module_of __attribute__((weakref("dladdr")));
 [[maybe_unused]] static decltype(::dlopen) load_module __attribute__((weakref("dlopen")));
+[[nodiscard]] inline bool has_loader() noexcept {
+    return module_of != nullptr && load_module != nullptr;
+}
 #else
 inline constexpr auto* module_of = &::dladdr;
 inline constexpr auto* load_module = &::dlopen;
+[[nodiscard]] inline bool has_loader() noexcept {
+    return true;
+}
 #endif
 /// The module that holds this code stays loaded until the process ends: threads may come to the code at any time.
 ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
     ::Dl_info found = {};
-    if (module_of != nullptr && load_module != nullptr && module_of(address_of_code(code), &found) != 0) {
+    if (has_loader() && module_of(address_of_code(code), &found) != 0) {
         static_cast<void>(load_module(found.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)); // null: the program
     }
 }
