@@ -98,8 +98,13 @@ namespace {
 
 namespace refused_by_system {
 
-/// From now on this process gets no handle more than it has.
+bool is_rehearsal = false;
+
+/// From now on this process gets no handle more than it has, but in a rehearsal.
 bool allow_no_more_handles() {
+    if (is_rehearsal) {
+        return true;
+    }
     const int next = ::dup(0);
     if (next < 0 || ::close(next) != 0) {
         return false;
@@ -158,7 +163,15 @@ TEST_CASE("once a file is written, nothing needs a handle more to finish it") {
                 write_old(directory / "f.zt");
                 std::filesystem::permissions(directory / "f.zt", std::filesystem::perms(0644));
                 const auto options = write_options().sync(sync).publish(mode);
-                CHECK(support::exit_code_of([&] { return works[i](directory.path(), options) ? 0 : 1; }) == 0);
+                const auto is_done = [&](const temp_dir& in) { return works[i](in.path(), options); };
+                // A sanitizer writes into a pipe when it first meets a type, which takes handles: so it meets all
+                // before.
+                const temp_dir rehearsed;
+                write_old(rehearsed / "f.zt");
+                is_rehearsal = true;
+                CHECK(is_done(rehearsed));
+                is_rehearsal = false;
+                CHECK(support::exit_code_of([&] { return is_done(directory) ? 0 : 1; }) == 0);
                 CHECK(gone_on_with::leftovers(directory.names()).empty());
                 CHECK(std::filesystem::status(directory / "f.zt").permissions() == std::filesystem::perms(0644));
             }
