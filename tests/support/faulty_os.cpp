@@ -17,6 +17,7 @@ ztensor::detail::os_calls& real() {
 } // namespace
 
 std::size_t faulty_os::count(const std::string& name) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
     return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), name));
 }
 
@@ -33,7 +34,10 @@ faulty_os::os_answer<faulty_os::file_status> faulty_os::status(const native_path
 }
 
 faulty_os::os_answer<std::size_t> faulty_os::read(os_handle file, std::uint64_t offset, ztensor::span<std::byte> to) {
-    largest_transfer_asked = std::max<std::size_t>(largest_transfer_asked, to.size());
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        largest_transfer_asked = std::max<std::size_t>(largest_transfer_asked, to.size());
+    }
     if (fails("read")) {
         return {0, failure};
     }
@@ -233,6 +237,7 @@ faulty_os::os_answer<faulty_os::native_path> faulty_os::resolve_links(const nati
 }
 
 bool faulty_os::fails(const char* name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     const std::size_t call = calls.size();
     calls.emplace_back(name);
     if (name == failing_name && failed_by_name_ < failing_times) {

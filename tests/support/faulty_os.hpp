@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -99,6 +100,7 @@ private:
     os_answer<os_handle> opened(const os_answer<os_handle>& answer);
 
     std::size_t failed_by_name_ = 0;
+    mutable std::mutex mutex_; ///< of what is seen while several threads read
 };
 
 } // namespace support
