@@ -11,11 +11,13 @@
 namespace zt {
 namespace {
 
-constexpr std::size_t column = 30; // of the descriptions
+constexpr std::size_t description_column = 30;
 
 void write_row(std::ostream& out, const std::string& synopsis, const std::string& description) {
     const std::string row = "  " + synopsis;
-    out << row << (row.size() + 1 < column ? std::string(column - row.size(), ' ') : '\n' + std::string(column, ' '))
+    out << row
+        << (row.size() + 1 < description_column ? std::string(description_column - row.size(), ' ')
+                                                : '\n' + std::string(description_column, ' '))
         << description << '\n';
 }
 
