@@ -2,6 +2,7 @@
 //
 // Sets of files: one namespace over shards, and everything that is wrong with them at once.
 #include "foreign/foreign_files.hpp"
+#include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/few_handles.hpp"
 #include "support/refusal.hpp"
