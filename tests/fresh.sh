@@ -9,6 +9,7 @@
 # The release is in a folder, which debootstrap fills from the mirror that apt uses here, or MIRROR. FRESH_DIR (build/fresh)
 # keeps what was downloaded. Takes root. Status 77 with a line "SKIPPED: why" where this machine can't do that.
 set -euo pipefail
+umask 022 # The system's own folders are for all its users, whatever is private here.
 script=$(realpath "$0")
 cd "$(dirname "$script")/.."
 fresh=$(realpath -m "${FRESH_DIR:-build/fresh}")
