@@ -2,6 +2,7 @@
 //
 // zt: looks into tensor files, converts, compares and changes them. Every subcommand is a thin caller of the library.
 #include "command.hpp"
+#include "terminal.hpp"
 
 #include <ztensor/ztensor.hpp>
 
@@ -42,9 +43,10 @@ std::string version_text() {
 
 /// "--zstd" and "--digest" may stand alone, and must not take the word behind them for their value.
 std::vector<std::string> words_of(int argc, char** argv) {
+    const std::vector<std::string> arguments = utf8_arguments(argc, argv);
     std::vector<std::string> words;
-    for (int i = argc - 1; i > 0; --i) { // CLI11 takes them from the back
-        const std::string word = argv[i];
+    for (std::size_t i = arguments.size(); i > 1; --i) { // CLI11 takes them from the back
+        const std::string& word = arguments[i - 1];
         words.push_back(word == "--zstd" ? "--zstd=1" : word == "--digest" ? "--digest=sha256" : word);
     }
     return words;

@@ -10,10 +10,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <new>
 #include <utility>
 
 #ifdef _WIN32
+#define NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
 #include <io.h>
+#include <shellapi.h>
 #else
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -73,6 +79,28 @@ std::string padded(const std::string& text, std::size_t width, bool is_number) {
 }
 
 } // namespace
+
+std::vector<std::string> utf8_arguments([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+#ifdef _WIN32
+    int count = 0;
+    wchar_t** const wide = CommandLineToArgvW(GetCommandLineW(), &count);
+    if (wide == nullptr) {
+        throw std::bad_alloc();
+    }
+    std::vector<std::string> arguments;
+    for (int i = 0; i < count; ++i) {
+        const int needed = WideCharToMultiByte(CP_UTF8, 0, wide[i], -1, nullptr, 0, nullptr, nullptr); // with its zero
+        std::string argument(static_cast<std::size_t>(needed), '\0');
+        WideCharToMultiByte(CP_UTF8, 0, wide[i], -1, argument.data(), needed, nullptr, nullptr);
+        argument.resize(argument.size() - 1);
+        arguments.push_back(argument);
+    }
+    LocalFree(wide);
+    return arguments;
+#else
+    return {argv, argv + argc};
+#endif
+}
 
 std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);

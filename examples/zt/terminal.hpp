@@ -18,6 +18,8 @@
 
 namespace zt {
 
+/// The words of the command line in UTF-8, which Windows hands to main() in the code page of the system.
+std::vector<std::string> utf8_arguments(int argc, char** argv);
 /// "1,234,567"
 std::string grouped(std::uint64_t number);
 /// "2GB", "512MiB", "1000": throws usage_error for anything else.

@@ -35,7 +35,7 @@ namespace detail {
 
 inline constexpr bool has_xxh3 = true;
 
-static_assert(sizeof(XXH3_state_t) <= sizeof(digest_memory::xxh3) && alignof(XXH3_state_t) <= 64,
+static_assert(sizeof(XXH3_state_t) <= sizeof(digest_memory::xxh3) && alignof(XXH3_state_t) <= alignof(digest_memory),
               "xxHash keeps more between two pieces than there is room for");
 
 [[nodiscard]] inline XXH3_state_t* xxh3_state(digest_memory& memory) noexcept {
@@ -78,13 +78,14 @@ inline void xxh3_update(digest_memory&, bytes_view) noexcept {
 
 /// Where XXH3 is needed. Errors: unsupported_digest in a build without xxHash.
 [[nodiscard]] ZTENSOR_COLD inline result<void> require_xxh3() {
-    if (has_xxh3) {
+    if constexpr (has_xxh3) {
         return {};
+    } else {
+        return fail(
+            errc::unsupported_digest,
+            "version 2 of .zt needs XXH3, and this library was built without xxHash: install it (Debian and Ubuntu: "
+            "libxxhash-dev, vcpkg: xxhash, conan: xxhash) and build again");
     }
-    return fail(
-        errc::unsupported_digest,
-        "version 2 of .zt needs XXH3, and this library was built without xxHash: install it (Debian and Ubuntu: "
-        "libxxhash-dev, vcpkg: xxhash, conan: xxhash) and build again");
 }
 
 } // namespace detail

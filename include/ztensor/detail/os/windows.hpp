@@ -96,6 +96,39 @@ namespace detail {
     return (std::filesystem::path(directory) / name).native();
 }
 
+/// Paths this long, and longer ones, need a prefix; a directory's may have 12 characters fewer than a file's 260.
+inline constexpr std::size_t long_path_size = 248;
+
+/// What takes the place of the first `replaced` characters of an absolute path, so that it may have 32767 characters.
+struct long_path_prefix {
+    std::wstring_view text;
+    std::size_t replaced;
+};
+[[nodiscard]] inline long_path_prefix prefix_of(std::wstring_view absolute) noexcept {
+    const std::wstring_view start = absolute.substr(0, 4);
+    if (start == L"\\\\?\\" || start == L"\\\\.\\") {
+        return {L"", 0};
+    }
+    return start.substr(0, 2) == L"\\\\" ? long_path_prefix{L"\\\\?\\UNC\\", 2} : long_path_prefix{L"\\\\?\\", 0};
+}
+
+/// The path as the system is told it: what is too long for a path of its own becomes absolute, without "/", "." and
+/// "..", which a prefixed one must not have.
+[[nodiscard]] inline native_path system_path(const native_path& path) {
+    const DWORD needed = ::GetFullPathNameW(path.c_str(), 0, nullptr, nullptr); // with the closing zero
+    if (needed <= long_path_size) {
+        return path;
+    }
+    native_path absolute(needed, L'\0');
+    const DWORD size = ::GetFullPathNameW(path.c_str(), needed, absolute.data(), nullptr);
+    if (size == 0 || size >= needed) {
+        return path; // the current directory changed meanwhile
+    }
+    absolute.resize(size);
+    const long_path_prefix prefix = prefix_of(absolute);
+    return absolute.replace(0, prefix.replaced, prefix.text);
+}
+
 /// A number that hardly any other call gives, here or in another process.
 [[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
     LARGE_INTEGER ticks = {};
@@ -188,7 +221,7 @@ inline void pause_thread(unsigned rounds) noexcept {
 [[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, DWORD access, DWORD sharing,
                                                       DWORD creation) {
     const os_handle file =
-        ::CreateFileW(path.c_str(), access, sharing, nullptr, creation, FILE_ATTRIBUTE_NORMAL, nullptr);
+        ::CreateFileW(system_path(path).c_str(), access, sharing, nullptr, creation, FILE_ATTRIBUTE_NORMAL, nullptr);
     return {file, failed_if(file == INVALID_HANDLE_VALUE)};
 }
 
@@ -252,7 +285,7 @@ public:
 
     os_answer<file_status> status(const native_path& path) override {
         WIN32_FILE_ATTRIBUTE_DATA found = {};
-        if (::GetFileAttributesExW(path.c_str(), GetFileExInfoStandard, &found)) {
+        if (::GetFileAttributesExW(system_path(path).c_str(), GetFileExInfoStandard, &found)) {
             return {portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow), {}};
         }
         const std::error_code failure = last_error();

@@ -45,11 +45,12 @@ struct rename_request {
 }
 
 /// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
-[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& to) {
+[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& target) {
     constexpr DWORD replace_if_exists = 1;
     constexpr DWORD posix_semantics = 2;
     constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
 
+    const native_path to = system_path(target);
     const std::size_t name_bytes = to.size() * sizeof(wchar_t);
     const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
     std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
@@ -76,7 +77,7 @@ public:
         if (failure) {
             return {{}, failure};
         }
-        const DWORD attributes = ::GetFileAttributesW(where.c_str());
+        const DWORD attributes = ::GetFileAttributesW(system_path(where.native()).c_str());
         if (attributes == INVALID_FILE_ATTRIBUTES) {
             return {{}, last_error()};
         }
@@ -102,7 +103,7 @@ public:
         os_answer<std::vector<native_path>> names;
         const native_path pattern = joined_path(directory.path, L"*");
         WIN32_FIND_DATAW entry = {};
-        const HANDLE found = ::FindFirstFileW(pattern.c_str(), &entry);
+        const HANDLE found = ::FindFirstFileW(system_path(pattern).c_str(), &entry);
         if (found == INVALID_HANDLE_VALUE) {
             names.failure = last_error();
             return names;
@@ -185,10 +186,12 @@ public:
             return {};
         }
         // Virus scanners and indexers open new files for a moment, and then the rename is refused.
+        const native_path old_path = system_path(from);
+        const native_path new_path = system_path(to);
         constexpr int most_tries = 8;
         DWORD pause_milliseconds = 1;
         for (int tries = 1;; ++tries) {
-            if (::MoveFileExW(from.c_str(), to.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+            if (::MoveFileExW(old_path.c_str(), new_path.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
                 return {};
             }
             const DWORD code = ::GetLastError();
@@ -202,11 +205,13 @@ public:
 
     std::error_code remove_in(const os_directory& directory, const native_path& name) override {
         wchar_t path[32768]; // the longest there is: what was begun is removed where there is no memory, too
-        const std::size_t folder_size = directory.path.size();
-        if (folder_size + 1 + name.size() >= std::size(path)) {
+        const long_path_prefix prefix = prefix_of(directory.path); // which any absolute path may have
+        const auto folder = std::wstring_view(directory.path).substr(prefix.replaced);
+        if (prefix.text.size() + folder.size() + 1 + name.size() >= std::size(path)) {
             return windows_error(ERROR_FILENAME_EXCED_RANGE);
         }
-        wchar_t* end = std::copy(directory.path.begin(), directory.path.end(), path);
+        wchar_t* end = std::copy(prefix.text.begin(), prefix.text.end(), path);
+        end = std::copy(folder.begin(), folder.end(), end);
         *end++ = L'\\';
         *std::copy(name.begin(), name.end(), end) = L'\0';
         return failed_if(!::DeleteFileW(path));
@@ -215,7 +220,7 @@ public:
     std::error_code sync_directory(const os_directory&) override { return {}; }
 
     os_answer<native_path> resolve_links(const native_path& path) override {
-        const DWORD attributes = ::GetFileAttributesW(path.c_str());
+        const DWORD attributes = ::GetFileAttributesW(system_path(path).c_str());
         if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
             return {path, {}};
         }
