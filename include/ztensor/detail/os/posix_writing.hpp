@@ -128,6 +128,9 @@ public:
     // Of the open file, not of the process: two writers within one process meet, too, and a child that is forked off
     // loses nothing by closing its handles.
     std::error_code lock(os_handle file) override {
+#if defined(__wasi__) // has no locks
+        return not_supported(file);
+#else
         int outcome = 0;
         do {
             outcome = ::flock(file, LOCK_EX | LOCK_NB);
@@ -136,11 +139,14 @@ public:
             return std::make_error_code(std::errc::device_or_resource_busy);
         }
         return failed_if(outcome != 0);
+#endif
     }
 
+#if !defined(__wasi__)
     void unlock(os_handle file) noexcept override {
         ::flock(file, LOCK_UN);
     }
+#endif
 
     os_answer<os_handle> duplicate(os_handle file) override {
 #if defined(F_DUPFD_CLOEXEC)
