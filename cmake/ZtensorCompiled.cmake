@@ -24,6 +24,24 @@ else()
     target_compile_definitions(ztensor_compiled PRIVATE ZTENSOR_WITHOUT_ZLIB)
 endif()
 
+# More sections than an object file holds by default: 65,279 for Microsoft's compiler, 32,767 for MinGW's assembler.
+if(MSVC)
+    set(ztensor_many_sections /bigobj)
+elseif(WIN32 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(ztensor_many_sections -Wa,-mbig-obj)
+else()
+    set(ztensor_many_sections "")
+endif()
+target_compile_options(ztensor_compiled PRIVATE ${ztensor_many_sections})
+if(NOT MSVC) # so that a program which links statically keeps what it calls
+    target_compile_options(ztensor_compiled PRIVATE -ffunction-sections)
+    # Without a build type, as a part of another project: unless flags say otherwise, which come behind.
+    if(NOT ztensor_is_top_level AND NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CXX_FLAGS MATCHES "-O")
+        target_compile_options(ztensor_compiled PRIVATE -O2)
+        message(STATUS "ztensor: no CMAKE_BUILD_TYPE was given, so ztensor::compiled is built with -O2")
+    endif()
+endif()
+
 # Before 1.0 a new minor version may break its users.
 if(PROJECT_VERSION_MAJOR EQUAL 0)
     set(ztensor_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
