@@ -400,6 +400,9 @@ private:
     [[nodiscard]] static int no_link_unless(bool follows_links) noexcept {
         return follows_links ? 0 : O_NOFOLLOW;
     }
+
+protected:
+    ~system_reading() = default; // as that of os_reading
 };
 
 } // namespace detail

@@ -396,6 +396,9 @@ public:
 
 private:
     static constexpr DWORD share_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+
+protected:
+    ~system_reading() = default; // as that of os_reading
 };
 
 } // namespace detail
