@@ -328,7 +328,8 @@ TEST_CASE("E10: a length of no whole elements is refused where the format gives 
     for (const auto& file : {with_part("dense", "more", "f32"), with_part("own", "role", "f64")}) {
         const result<reader> from = opens(file);
         REQUIRE(from.has_value());
-        for (const auto component : from->find("w").value()) {
+        const ztensor::object_view object = from->find("w").value();
+        for (const auto component : object) {
             if (component.stored_bytes() == 7) {
                 CHECK(component.read<std::byte>().has_value());
                 CHECK(component.read_as<float>().has_value() == false);

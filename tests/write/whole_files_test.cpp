@@ -235,7 +235,8 @@ TEST_CASE("names of every kind are sorted by their bytes") {
     for (const ztensor::object_view object : file) {
         objects.emplace_back(object.name());
     }
-    for (const ztensor::component_view component : file.find("b").value()) {
+    const ztensor::object_view sparse = file.find("b").value();
+    for (const ztensor::component_view component : sparse) {
         roles.emplace_back(component.role());
     }
     for (const ztensor::attribute& each : file.attributes()) {
