@@ -34,7 +34,7 @@ namespace detail {
 }
 
 [[nodiscard]] inline std::string text_of_xxh3(std::uint64_t value) {
-    std::array<std::byte, 8> bytes;
+    std::array<std::byte, 8> bytes = {};
     store_big(value, bytes.data(), bytes.size());
     return with_hex("xxh3:", bytes, "0123456789abcdef");
 }
