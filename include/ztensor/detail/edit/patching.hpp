@@ -52,7 +52,7 @@ public:
         if (result<void> fits = check_fits(object, digest, draft); !fits) {
             return std::move(fits).error().in_object(old.name);
         }
-        const component_record& part = model().components_of(object)[0];
+        const component_record& part = model().components_of(object).data()[0];
         std::string new_digest;
         write_options options;
         options.version(old_.version).threads(threads_);
@@ -151,7 +151,7 @@ private:
         if (object.component_count != 1 || draft.components().size() != 1) {
             return unfit("it has several components");
         }
-        const component_record& part = index.components_of(object)[0];
+        const component_record& part = index.components_of(object).data()[0];
         const component_source& source = draft.components()[0];
         if (draft.format() != format_name(index, object) || source.role != role_name(index, part) ||
             draft.shape() != index.shape_of(object)) {

@@ -33,7 +33,7 @@ namespace detail {
 /// truncated; unclaimed_bytes.
 template <class ReadStart>
 [[nodiscard]] result<npy_header> read_npy_header(std::uint64_t size, bool may_have_more, const ReadStart& read) {
-    std::array<std::byte, npy_preamble_bytes> start;
+    std::array<std::byte, npy_preamble_bytes> start = {};
     const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
     if (result<void> done = read(there); !done) {
         return std::move(done).error();

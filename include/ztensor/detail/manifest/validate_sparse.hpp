@@ -48,7 +48,7 @@ public:
         if (index_.generation != generation::v0_1) {
             return is_csr ? check_csr_parts(object, *pointers) : check_coo_parts(object, dimensions.rank());
         }
-        const component_record& blob = index_.components_of(object)[0];
+        const component_record& blob = index_.components_of(object).data()[0];
         return blob.holds_indices ? check_blob_0_1(*object.format, dimensions, blob)
                                   : check_index_arrays_0_1(object, dimensions, blob);
     }
