@@ -232,7 +232,7 @@ private:
         }
         const object_record& record = *object.record;
         return field_keys_0_1(model().text(record.format_word), record.format,
-                              model().components_of(record)[0].holds_indices);
+                              model().components_of(record).data()[0].holds_indices);
     }
 
     [[nodiscard]] result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {

@@ -281,7 +281,7 @@ private:
 /// The object's attributes; in 0.1 what is left of its map without the fields.
 [[nodiscard]] inline attributes_view attributes_of(const manifest& index, const object_record& object) noexcept {
     if (index.generation == generation::v0_1) {
-        const bool blob_holds_indices = index.components_of(object)[0].holds_indices;
+        const bool blob_holds_indices = index.components_of(object).data()[0].holds_indices;
         return attributes_view(index.from(object.attributes),
                                field_keys_0_1(index.text(object.format_word), object.format, blob_holds_indices));
     }

@@ -39,7 +39,7 @@ class sparse_loader_0_1 {
 public:
     sparse_loader_0_1(const opened_file& file, const object_record& object, format layout, loading how,
                       const element_request& value, dtype index, call_budget& budget) noexcept
-        : file_(file), object_(object), blob_(file.index.components_of(object)[0]), layout_(layout), how_(how),
+        : file_(file), object_(object), blob_(file.index.components_of(object).data()[0]), layout_(layout), how_(how),
           value_(value), index_(index), budget_(budget) {}
 
     /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts

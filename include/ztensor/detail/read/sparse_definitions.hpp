@@ -112,7 +112,8 @@ private:
         const shared_memory bools(values.bytes.size(), 1);
         std::copy(values.bytes.begin(), values.bytes.end(), bools.bytes().begin());
         const component_record* const named = find_component(file_.index, object_, "values");
-        const component_record& component = named != nullptr ? *named : file_.index.components_of(object_).data()[0]; // 0.1
+        const component_record& component =
+            named != nullptr ? *named : file_.index.components_of(object_).data()[0]; // 0.1
         if (result<void> valid = normalise_bools(component, bools.bytes()); !valid) {
             return std::move(valid).error().in_component(role_name(file_.index, component));
         }
