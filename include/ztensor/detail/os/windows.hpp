@@ -332,7 +332,7 @@ public:
         // Of a path that is final, ".." can be taken away by its letters, and must be, since it begins with "\\?\".
         const native_path where =
             from != nullptr ? std::filesystem::path(joined_path(from->path, asked)).lexically_normal().native() : asked;
-        const os_handle found = ::CreateFileW(where.c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
+        const os_handle found = ::CreateFileW(system_path(where).c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
                                               OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
         if (found == INVALID_HANDLE_VALUE) {
             return {{}, last_error()};
@@ -381,8 +381,8 @@ public:
     /// All of the way, not only what the first link says.
     os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {
         const os_handle found =
-            ::CreateFileW(joined_path(directory.path, name).c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
-                          OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+            ::CreateFileW(system_path(joined_path(directory.path, name)).c_str(), FILE_READ_ATTRIBUTES, share_with_all,
+                          nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
         if (found == INVALID_HANDLE_VALUE) {
             return {{}, last_error()};
         }
