@@ -10,8 +10,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 build=$PWD/build/compilers
 syntax_only=${SYNTAX_ONLY:-0}
+. tests/support/debian_folder.sh
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
-failed=()
 
 # NAME KIND WHERE COMPILER-OR-TARGET RUNNER. Debian's: the release, the program, and the package of libc++ if it is used.
 # No release of Debian has clang 20; ziglang 0.15 is made of it.
@@ -45,22 +45,28 @@ macos-x86_64 zig 0.17.1 x86_64-macos -
 macos-aarch64 zig 0.17.1 aarch64-macos -
 freebsd-x86_64 zig 0.17.1 x86_64-freebsd -
 openbsd-x86_64 zig 0.17.1 x86_64-openbsd -
-wasi zig 0.17.1 wasm32-wasi -
+wasi zig 0.17.1 wasm32-wasi node
 ROWS
 }
 
-# A Debian in a folder, made once: prints its place.
+# A Debian in a folder, made once, and packages in it: one row at a time.
 debian_folder() { # RELEASE
     local folder=$build/debian/$1
-    if [[ ! -x $folder/usr/bin/apt-get ]]; then
-        mkdir -p "$build/debian"
-        debootstrap --variant=minbase "$1" "$folder" >"$build/debian/$1.log" 2>&1 || return 1
+    if [[ ! -e $folder/is_made ]]; then
+        ((EUID == 0)) || { echo "only root can make a Debian in a folder"; return 1; } >&2
+        bash cmake/install_dependencies.sh debootstrap >&2 || return 1
+        rm -rf --one-file-system "$folder" && mkdir -p "$folder"
+        debootstrap --variant=minbase "$1" "$folder" "$(mirror_of "$1")" >"$folder.log" 2>&1 || { tail -n 1 "$folder.log" >&2; return 1; }
+        let_into_the_network "$folder"
+        touch "$folder/is_made"
     fi
-    echo "$folder"
 }
 install_in() { # FOLDER PACKAGE...
     chroot "$1" env DEBIAN_FRONTEND=noninteractive sh -c 'dpkg -s "$@" >/dev/null 2>&1 ||
-        { apt-get -q update && apt-get -q -y install --no-install-recommends "$@"; }' sh "${@:2}"
+        { apt-get -q update && apt-get -q -y install --no-install-recommends "$@"; }' sh "${@:2}" </dev/null
+}
+one_at_a_time() { # COMMAND...
+    (flock 9 && "$@") 9>"$build/lock"
 }
 
 # What each row does with a compiler: the rest of the line names what was done.
@@ -68,16 +74,19 @@ compile_row() { # FLAG-OF-OUTPUT-FOLDER COMPILER...
     local out=$1
     shift
     if [[ $syntax_only == 1 ]]; then
-        "$@" -fsyntax-only -DZTENSOR_COMPILED cmake/ztensor.cpp && "$@" -fsyntax-only tests/structure/consumer/main.cpp
+        "$@" -fsyntax-only -DZTENSOR_COMPILED cmake/ztensor.cpp &&
+            "$@" -fsyntax-only tests/structure/consumer/main.cpp
         return
     fi
     "$@" -c -DZTENSOR_COMPILED cmake/ztensor.cpp -o "$out/ztensor.o" &&
+        "$@" -fsyntax-only -DZTENSOR_COMPILED examples/save_model.cpp &&
+        "$@" -fsyntax-only -DZTENSOR_COMPILED examples/load_model.cpp &&
         "$@" -c tests/structure/consumer/main.cpp -o "$out/main.o"
 }
 
 debian_row() { # RELEASE COMPILER LIBCXX-PACKAGE
-    local folder packages=(libc6-dev libzstd-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev) flags=(-std=c++17)
-    folder=$(debian_folder "$1") || return 2
+    local folder=$build/debian/$1 work=work-$2-$3 packages=(libc6-dev libzstd-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev) flags=(-std=c++17)
+    one_at_a_time debian_folder "$1" || return 2
     packages+=("${2/clang++/clang}")
     if [[ $3 != - ]]; then
         packages+=("$3" "${3/libc++/libc++abi}")
@@ -87,41 +96,58 @@ debian_row() { # RELEASE COMPILER LIBCXX-PACKAGE
         [[ $1 == trixie ]] && packages[-1]=libstdc++-14-dev
         [[ $1 == sid ]] && packages[-1]=libstdc++-16-dev
     fi
-    install_in "$folder" "${packages[@]}" >&2 || return 2
-    rm -rf "$folder/work" && mkdir -p "$folder/work/out"
-    cp -r include cmake tests/structure "$folder/work" # the last one by itself
-    mkdir -p "$folder/work/tests" && mv "$folder/work/structure" "$folder/work/tests"
-    in_folder() { chroot "$folder" sh -c 'cd /work && exec "$@"' sh "$@"; }
+    one_at_a_time install_in "$folder" "${packages[@]}" >&2 || return 2
+    rm -rf "${folder:?}/$work" && mkdir -p "$folder/$work"/{out,tests/structure}
+    cp -r include cmake examples "$folder/$work"
+    cp -r tests/structure/consumer "$folder/$work/tests/structure"
+    in_folder() { chroot "$folder" sh -c 'cd "/$0" && exec "$@"' "$work" "$@" </dev/null; }
     compile_row out in_folder "$2" "${flags[@]}" "${warnings[@]}" -Iinclude >&2 || return 1
     version=$(in_folder "$2" --version | head -n 1)
-    did="library and header-only program"
+    did="library, examples and header-only program"
     [[ $syntax_only == 1 ]] && { did+=", syntax only"; return; }
     in_folder "$2" "${flags[@]}" out/main.o -o out/main -lzstd -lxxhash -lz -pthread >&2 || return 1
     in_folder out/main out/model.zt >&2 || return 1
     did+="; ran: wrote and read a file"
 }
 
+install_zig() { # ZIG-VERSION
+    local python=$build/zig/$1
+    if ! "$python/bin/python" -m ziglang version >/dev/null 2>&1; then
+        python3 -m venv "$python" && "$python/bin/pip" install -q "ziglang==$1" || return 1
+    fi
+    [[ -e $build/zstd/zstd.c ]] || gather_sources
+}
+
+# The programs of WASI see one folder, as "/".
+run_by_node() { # PROGRAM FOLDER
+    node --no-warnings -e 'const {WASI} = require("wasi"), fs = require("fs");
+        const wasi = new WASI({version: "preview1", args: ["main", "/model.zt"], preopens: {"/": process.argv[2]}});
+        WebAssembly.instantiate(fs.readFileSync(process.argv[1]), wasi.getImportObject())
+            .then(made => process.exit(wasi.start(made.instance)));' "$1" "$2"
+}
+
 zig_row() { # ZIG-VERSION TARGET RUNNER
     local python=$build/zig/$1 out=$build/out/$2 zig_flags=(-std=c++17 -Iinclude -isystem "$build/include" -DZTENSOR_WITHOUT_ZLIB)
-    if [[ ! -x $python/bin/python ]] || ! "$python/bin/python" -m ziglang version >/dev/null 2>&1; then
-        { python3 -m venv "$python" && "$python/bin/pip" install -q "ziglang==$1"; } >&2 || return 2
-    fi
-    [[ -e $build/zstd/zstd.c ]] || gather_sources >&2 || return 2
+    one_at_a_time install_zig "$1" >&2 || return 2
     local zig=("$python/bin/python" -m ziglang)
     version=$("${zig[@]}" c++ --version | head -n 1)
     mkdir -p "$out"
     # zig has no -fsyntax-only: an object file is what it can make.
     syntax_only=0 compile_row "$out" "${zig[@]}" c++ -target "$2" "${zig_flags[@]}" "${warnings[@]}" >&2 || return 1
-    did="library and header-only program"
+    did="library, examples and header-only program"
     [[ $3 == - ]] && { did+="; nothing here runs it"; return; }
     local runner=()
     [[ $3 == native ]] || runner=("$3")
     if [[ $3 != native ]] && ! command -v "$3" >/dev/null; then
-        bash cmake/install_dependencies.sh "$3" >&2 || { did+="; $3 is not available"; return; }
+        one_at_a_time bash cmake/install_dependencies.sh "$3" >&2 || { did+="; $3 is not available"; return; }
     fi
     [[ -e $out/zstd.o ]] || "${zig[@]}" cc -w -target "$2" -O1 -c "$build/zstd/zstd.c" -o "$out/zstd.o" >&2 || return 1
     "${zig[@]}" c++ -target "$2" "$out/main.o" "$out/zstd.o" -o "$out/main.exe" >&2 || return 1
-    "${runner[@]}" "$out/main.exe" "$out/model.zt" >&2 || return 1
+    if [[ $3 == node ]]; then
+        run_by_node "$out/main.exe" "$out" >&2 || return 1
+    else
+        (cd "$out" && rm -f model.zt && "${runner[@]}" ./main.exe model.zt) >&2 || return 1
+    fi
     did+="; ran: wrote and read a file"
 }
 
@@ -136,16 +162,16 @@ gather_sources() {
     cp "$build"/download/zstd/zstd.* "$build/zstd"
 }
 
-row() { # NAME KIND WHERE WHAT RUNNER
+row() { # NAME KIND WHERE WHAT RUNNER: prints one line, and the first errors where there are some
     local log=$build/log/$1.log version='' did='' status=0
-    mkdir -p "$build/log"
     "${2}_row" "${@:3}" 2>"$log" || status=$?
     case $status in
         0) echo "$1: ${version:-?}: $did: ok" ;;
         2) echo "$1: not available: $(tail -n 1 "$log")" ;;
         *)
-            echo "$1: ${version:-?}: FAILED: $(grep -m 1 -E 'error|undefined' "$log" || tail -n 1 "$log") (see $log)"
-            failed+=("$1")
+            echo "$1: ${version:-?}: FAILED (see $log)"
+            { grep -E 'error|undefined' "$log" || tail -n 3 "$log"; } | head -n 3 | cut -c 1-300 | sed 's/^/    /'
+            return 1
             ;;
     esac
 }
@@ -154,10 +180,23 @@ if [[ ${1:-} == --list ]]; then
     table | cut -d ' ' -f 1
     exit
 fi
-while read -r -a words <&3; do
-    if [[ $# == 0 || " $* " == *" ${words[0]} "* ]]; then
-        row "${words[@]}"
+for name in "$@"; do
+    if ! table | grep -q "^$name "; then
+        echo "There is no row $name; --list names them." >&2
+        exit 2
     fi
-done 3< <(table)
-echo "${#failed[@]} failed${failed:+: ${failed[*]}}"
-[[ ${#failed[@]} == 0 ]]
+done
+mkdir -p "$build/log"
+table | if (($# > 0)); then grep -E "^($(IFS='|' && sed 's/[+.]/\\&/g' <<<"$*")) "; else cat; fi >"$build/rows"
+export -f row debian_row zig_row install_zig run_by_node gather_sources compile_row debian_folder install_in one_at_a_time \
+    mirror_of let_into_the_network
+export build syntax_only warning_flags="${warnings[*]}"
+# A line each as soon as it is known; xargs tells by its status whether one FAILED.
+status=0
+xargs -P "$(nproc)" -L 1 bash -c 'read -r -a warnings <<<"$warning_flags"; row "$@"' bash <"$build/rows" || status=1
+if [[ $status == 0 ]]; then
+    echo "all $(wc -l <"$build/rows") are ok or not available"
+else
+    echo "some FAILED"
+fi
+exit $status

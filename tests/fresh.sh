@@ -12,6 +12,7 @@ set -euo pipefail
 umask 022 # The system's own folders are for all its users, whatever is private here.
 script=$(realpath "$0")
 cd "$(dirname "$script")/.."
+. tests/support/debian_folder.sh
 fresh=$(realpath -m "${FRESH_DIR:-build/fresh}")
 
 skip() { # WORDS...
@@ -60,14 +61,6 @@ fi
 
 # -- outside
 
-mirror_of() { # RELEASE
-    local mirror=${MIRROR:-}
-    if [[ -z $mirror ]]; then # any suite but those of updates, which are no whole system
-        mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | awk '$2 !~ /[-\/]/ { print $1; exit }')
-    fi
-    echo "${mirror:-/none}"
-}
-
 base_of() { # RELEASE: its file, which is made once
     local base=$fresh/$1.tar building
     if [[ ! -e $base ]]; then
@@ -88,14 +81,7 @@ unpack() { # BASE FOLDER USER
     local root=$2 home=$2/root
     mkdir -p "$root"
     tar -C "$root" -xf "$1"
-    cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-    # How apt reaches the mirror from here, and which certificates are trusted.
-    apt-config dump | grep -E '^Acquire::(http|https|Check|Retries)[-:A-Za-z]* "[^"]' >"$root/etc/apt/apt.conf.d/90fresh" || true
-    if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
-        mkdir -p "$root/etc/ssl/certs"
-        cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-        cp -r /usr/local/share/ca-certificates "$root/usr/local/share/" # which the package of that name goes through
-    fi
+    let_into_the_network "$root"
     if [[ $3 != root ]]; then
         chroot "$root" useradd --create-home --shell /bin/bash "$3"
         home="$root/home/$3/a folder"
