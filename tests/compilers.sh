@@ -79,8 +79,8 @@ compile_row() { # FLAG-OF-OUTPUT-FOLDER COMPILER...
         return
     fi
     "$@" -c -DZTENSOR_COMPILED cmake/ztensor.cpp -o "$out/ztensor.o" &&
-        "$@" -fsyntax-only -DZTENSOR_COMPILED examples/save_model.cpp &&
-        "$@" -fsyntax-only -DZTENSOR_COMPILED examples/load_model.cpp &&
+        "$@" -c -DZTENSOR_COMPILED examples/save_model.cpp -o "$out/save_model.o" &&
+        "$@" -c -DZTENSOR_COMPILED examples/load_model.cpp -o "$out/load_model.o" &&
         "$@" -c tests/structure/consumer/main.cpp -o "$out/main.o"
 }
 
@@ -127,7 +127,8 @@ run_by_node() { # PROGRAM FOLDER
 }
 
 zig_row() { # ZIG-VERSION TARGET RUNNER
-    local python=$build/zig/$1 out=$build/out/$2 zig_flags=(-std=c++17 -Iinclude -isystem "$build/include" -DZTENSOR_WITHOUT_ZLIB)
+    local python=$build/zig/$1 out=$build/out/$2 zig_flags=(-std=c++17 -Iinclude -isystem "$build/include" -DZTENSOR_WITHOUT_ZLIB
+        -Wno-unused-command-line-argument) # of those that zig adds
     one_at_a_time install_zig "$1" >&2 || return 2
     local zig=("$python/bin/python" -m ziglang)
     version=$("${zig[@]}" c++ --version | head -n 1)
