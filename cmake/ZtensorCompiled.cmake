@@ -34,7 +34,7 @@ else()
 endif()
 target_compile_options(ztensor_compiled PRIVATE ${ztensor_many_sections})
 if(NOT MSVC) # so that a program which links statically keeps what it calls
-    target_compile_options(ztensor_compiled PRIVATE -ffunction-sections)
+    target_compile_options(ztensor_compiled PRIVATE -ffunction-sections -fdata-sections)
     # Without a build type, as a part of another project: unless flags say otherwise, which come behind.
     if(NOT ztensor_is_top_level AND NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CXX_FLAGS MATCHES "-O")
         target_compile_options(ztensor_compiled PRIVATE -O2)
@@ -54,7 +54,8 @@ set_target_properties(ztensor_compiled PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${ztensor_soversion}
     POSITION_INDEPENDENT_CODE ON # a static one may become part of a parent's shared library
-    # A parent that hides its own symbols would otherwise empty a shared one.
+    # A parent that hides its own symbols would otherwise empty a shared one. Inline functions are compiled by whoever
+    # calls them, and are most of what the library has inside.
     CXX_VISIBILITY_PRESET default
-    VISIBILITY_INLINES_HIDDEN OFF
+    VISIBILITY_INLINES_HIDDEN ON
     WINDOWS_EXPORT_ALL_SYMBOLS ON)

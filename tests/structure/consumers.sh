@@ -122,12 +122,19 @@ way_add_subdirectory() {
 way_add_subdirectory_compiled() {
     by_cmake part add_subdirectory compiled
 }
+# Templates aside, whose name begins with a type.
+exports_no_inline_function_of_detail() { # LIBRARY
+    local exported
+    exported=$(nm -DC --defined-only "$1" | grep -E ' W ztensor::[a-z0-9_]+::detail::[a-z0-9_:~]+\(' || true)
+    [[ -s $1 && -z $exported ]] || stop "The shared library $1 exports what its users compile themselves: ${exported:0:300}"
+}
 # Part of a project that hides its own symbols, and installed with it: shared, and without nlohmann/json.
 way_add_subdirectory_installed() {
     by_cmake part add_subdirectory compiled -DZTENSOR_INSTALL=ON -DZTENSOR_BUILD_COMPILED=ON -DBUILD_SHARED_LIBS=ON \
         -DZTENSOR_JSON=OFF -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON
     install_to "$scratch/part" "$scratch/first place"
     mv "$scratch/first place" "$scratch/a place"
+    exports_no_inline_function_of_detail "$(find "$scratch/a place" -name 'libztensor.so' | head -n 1)"
     by_cmake uses find_package compiled -DZTENSOR_JSON=OFF -DCMAKE_PREFIX_PATH="$scratch/a place"
 }
 
