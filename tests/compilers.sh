@@ -15,6 +15,7 @@ warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 
 # NAME KIND WHERE COMPILER-OR-TARGET RUNNER. Debian's: the release, the program, and the package of libc++ if it is used.
 # No release of Debian has clang 20; ziglang 0.15 is made of it.
+# zig's WASI links no exceptions and no destructors of thread_local, which the library has.
 table() {
     cat <<'ROWS'
 g++-11 debian bookworm g++-11 -
@@ -45,7 +46,7 @@ macos-x86_64 zig 0.17.1 x86_64-macos -
 macos-aarch64 zig 0.17.1 aarch64-macos -
 freebsd-x86_64 zig 0.17.1 x86_64-freebsd -
 openbsd-x86_64 zig 0.17.1 x86_64-openbsd -
-wasi zig 0.17.1 wasm32-wasi node
+wasi zig 0.17.1 wasm32-wasi -
 ROWS
 }
 
@@ -118,14 +119,6 @@ install_zig() { # ZIG-VERSION
     [[ -e $build/zstd/zstd.c ]] || gather_sources
 }
 
-# The programs of WASI see one folder, as "/".
-run_by_node() { # PROGRAM FOLDER
-    node --no-warnings -e 'const {WASI} = require("wasi"), fs = require("fs");
-        const wasi = new WASI({version: "preview1", args: ["main", "/model.zt"], preopens: {"/": process.argv[2]}});
-        WebAssembly.instantiate(fs.readFileSync(process.argv[1]), wasi.getImportObject())
-            .then(made => process.exit(wasi.start(made.instance)));' "$1" "$2"
-}
-
 zig_row() { # ZIG-VERSION TARGET RUNNER
     local python=$build/zig/$1 out=$build/out/$2 zig_flags=(-std=c++17 -Iinclude -isystem "$build/include" -DZTENSOR_WITHOUT_ZLIB
         -Wno-unused-command-line-argument) # of those that zig adds
@@ -144,11 +137,7 @@ zig_row() { # ZIG-VERSION TARGET RUNNER
     fi
     [[ -e $out/zstd.o ]] || "${zig[@]}" cc -w -target "$2" -O1 -c "$build/zstd/zstd.c" -o "$out/zstd.o" >&2 || return 1
     "${zig[@]}" c++ -target "$2" "$out/main.o" "$out/zstd.o" -o "$out/main.exe" >&2 || return 1
-    if [[ $3 == node ]]; then
-        run_by_node "$out/main.exe" "$out" >&2 || return 1
-    else
-        (cd "$out" && rm -f model.zt && "${runner[@]}" ./main.exe model.zt) >&2 || return 1
-    fi
+    (cd "$out" && rm -f model.zt && "${runner[@]}" ./main.exe model.zt) >&2 || return 1
     did+="; ran: wrote and read a file"
 }
 
@@ -189,7 +178,7 @@ for name in "$@"; do
 done
 mkdir -p "$build/log"
 table | if (($# > 0)); then grep -E "^($(IFS='|' && sed 's/[+.]/\\&/g' <<<"$*")) "; else cat; fi >"$build/rows"
-export -f row debian_row zig_row install_zig run_by_node gather_sources compile_row debian_folder install_in one_at_a_time \
+export -f row debian_row zig_row install_zig gather_sources compile_row debian_folder install_in one_at_a_time \
     mirror_of let_into_the_network
 export build syntax_only warning_flags="${warnings[*]}"
 # A line each as soon as it is known; xargs tells by its status whether one FAILED.
