@@ -167,6 +167,9 @@ inline json file(const ztensor::reader& source) {
     }
     out["index_length"] = source.manifest_bytes();
     out["attributes"] = source.has_attributes() ? attributes(source.attributes()) : json();
+    for (const ztensor::skipped_item& each : source.skipped()) {
+        out["skipped"].push_back({{"name", each.name}, {"where", each.where}, {"why", each.why}});
+    }
     out["objects"] = json::array();
     for (const ztensor::object_view each : source) {
         out["objects"].push_back(object(each, source.generation()));

@@ -21,6 +21,7 @@ struct convert_options {
     selection selected;
     rewriting how;
     bool drops_attributes = false;
+    bool is_strict = false;
 };
 
 bool ends_with(std::string_view text, std::string_view end) {
@@ -54,6 +55,9 @@ exit_code convert_file(convert_options& options) {
         throw usage_error("OUT ends with .zt, .safetensors or .npz, not as \"" + printable(options.out) + "\" does");
     }
     const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
+    if (tell_skipped(files) && options.is_strict) {
+        throw content_error("not all of " + printable(options.in) + " can be read, and --strict was given");
+    }
     options.selected.check(files);
     if (!is_zt && files.size() != 1) {
         throw usage_error("several files become one .zt file; convert that into another format then");
@@ -96,6 +100,7 @@ void add_convert(tool& to) {
     options->selected.add_rename_option(*command);
     command->add_flag("--drop-attributes", options->drops_attributes,
                       "Leave out the attributes that the new format has no place for, and all others");
+    command->add_flag("--strict", options->is_strict, "Convert nothing of a file of which something has to be skipped");
 }
 
 } // namespace zt

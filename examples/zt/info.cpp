@@ -105,6 +105,7 @@ exit_code show_info(const info_options& options) {
             print_file(each);
         }
     }
+    tell_skipped(files);
     if (!note.empty()) {
         (options.as_json ? std::cerr : std::cout) << note << '\n';
     }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "input.hpp"
 
+#include "terminal.hpp"
+
+#include <iostream>
+
 namespace zt {
 
 void input_options::add_options(CLI::App& command) {
@@ -15,6 +19,28 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
     const auto how = ztensor::read_options().verify_digests(!options.takes_damaged);
     const auto set = ztensor::reader_set::open(path, how).value();
     return {set.shards().begin(), set.shards().end()};
+}
+
+bool tell_skipped(const std::vector<ztensor::reader>& files) {
+    bool tells = false;
+    for (const ztensor::reader& file : files) {
+        const std::string start = "zt: " + printable(file.path()) + ": ";
+        for (const ztensor::skipped_item& each : file.skipped()) {
+            const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
+            std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << printable(each.why)
+                      << '\n';
+        }
+        if (!file.skipped().empty()) {
+            std::cerr << start << grouped(file.skipped().size()) << " skipped, " << grouped(file.size())
+                      << " objects read\n";
+        } else if (file.empty() && file.container() != ztensor::container_kind::zt) {
+            std::cerr << start << "no tensors were found in it\n";
+        } else {
+            continue;
+        }
+        tells = true;
+    }
+    return tells;
 }
 
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name) {

@@ -28,6 +28,10 @@ ztensor::reader open_input(const std::string& path, const input_options& options
 /// The same of what may be several files: the shards of a model, by their folder or index, or one file.
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
+/// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which
+/// files of other formats have no objects at all. True if there is anything to tell.
+bool tell_skipped(const std::vector<ztensor::reader>& files);
+
 /// Objects in files of which each name is in one.
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);
 

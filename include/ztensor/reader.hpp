@@ -13,6 +13,7 @@
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/skipped_item.hpp>
 #include <ztensor/slice.hpp>
 
 #include <cstddef>
@@ -106,6 +107,10 @@ public:
     [[nodiscard]] bool has_attributes() const noexcept;
     /// The attributes of the file itself.
     [[nodiscard]] attributes_view attributes() const& noexcept;
+
+    /// What a file of another format holds that its importer has no object or attribute for, each with the reason.
+    /// Empty for .zt files, of which every object is listed.
+    [[nodiscard]] const std::vector<skipped_item>& skipped() const& noexcept;
 
     /// Objects, in the order of the manifest: sorted by name in every file of the reference writers since 1.0.
     class iterator : public detail::position_iterator<iterator, object_view> {
@@ -216,6 +221,7 @@ public:
     std::string_view version() const&& = delete;
     const std::string& path() const&& = delete;
     attributes_view attributes() const&& = delete;
+    const std::vector<skipped_item>& skipped() const&& = delete;
     iterator begin() const&& = delete;
     iterator end() const&& = delete;
     result<object_view> find(std::string_view) const&& = delete;

@@ -12,7 +12,7 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error error_code exception unexpected result dtype vocabulary shape slice float_types options store file_path array executor recovery lint_finding",
+    1: "error error_code exception unexpected result dtype vocabulary shape slice float_types options store file_path array executor recovery lint_finding skipped_item",
     2: "digest attribute_value attributes attributes_view byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "csr_view coo_view sparse quantized packed reader writer load_options",

@@ -9,18 +9,23 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/manifest/pattern.hpp>
 #include <ztensor/detail/manifest/words.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/skipped_item.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -77,6 +82,13 @@ public:
     /// The file has attributes, be they none.
     void has_attributes() noexcept { has_attributes_ = true; }
 
+    /// Something that becomes neither an object nor an attribute, and why: see skipped_item.
+    void skip(std::string_view name, std::string_view where, std::string why) {
+        skipped_.push_back({utf8_of(name), utf8_of(where), std::move(why)});
+    }
+    /// All that was skipped, which goes to imported::skipped.
+    [[nodiscard]] std::vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
+
     /// Where the object that is added next will stand, and the name of one that stands there.
     [[nodiscard]] std::size_t next_place() const noexcept { return objects_.size(); }
     [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
@@ -120,6 +132,23 @@ public:
     }
 
 private:
+    [[nodiscard]] static std::string utf8_of(std::string_view text) {
+        if (is_utf8(text)) {
+            return std::string(text);
+        }
+        constexpr char digits[] = "0123456789abcdef";
+        std::string escaped;
+        for (const char each : text) {
+            const auto byte = static_cast<unsigned char>(each);
+            if (byte < 0x80) {
+                escaped += each;
+            } else {
+                escaped += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            }
+        }
+        return escaped;
+    }
+
     void encode(const foreign_component& component) {
         const bool has_type = !component.type.empty();
         const bool has_digest = !component.digest.empty();
@@ -150,6 +179,7 @@ private:
 
     cbor_encoder objects_;
     cbor_encoder attributes_;
+    std::vector<skipped_item> skipped_;
     std::uint64_t object_count_ = 0;
     std::uint64_t attribute_count_ = 0;
     bool has_attributes_ = false;

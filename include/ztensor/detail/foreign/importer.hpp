@@ -15,6 +15,7 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/skipped_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,6 +43,7 @@ struct imported {
     std::shared_ptr<const byte_source> source;
     byte_buffer index;                       ///< see foreign_index
     std::vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
+    std::vector<skipped_item> skipped;       ///< see foreign_index::skip()
     bool blobs_may_overlap = false;          ///< as views of one storage do; else only equal ranges may
 };
 
@@ -79,6 +81,7 @@ struct reader_maker {
         opened->index.index = std::move(made.index);
         std::sort(made.digest_covers.begin(), made.digest_covers.end());
         opened->digest_covers = std::move(made.digest_covers);
+        opened->skipped = std::move(made.skipped);
         opened->index.blobs_may_overlap = made.blobs_may_overlap;
         result<void> valid = guard_memory([&] { return open_foreign(*opened); });
         return reader::opened_as(std::move(opened), std::move(valid));

@@ -20,6 +20,7 @@
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/skipped_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -51,6 +52,7 @@ struct opened_file {
     manifest index;
     read_options options;
     std::vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
+    std::vector<skipped_item> skipped;       ///< of files of other formats: what became no object
     std::string path;                        ///< for messages; empty for memory and user-defined sources
 };
 

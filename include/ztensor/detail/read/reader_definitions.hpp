@@ -149,6 +149,9 @@ ZTENSOR_INLINE ztensor::generation reader::generation() const noexcept {
 ZTENSOR_INLINE const std::string& reader::path() const& noexcept {
     return file_->path;
 }
+ZTENSOR_INLINE const std::vector<skipped_item>& reader::skipped() const& noexcept {
+    return file_->skipped;
+}
 ZTENSOR_INLINE bool reader::is_data_shard() const noexcept {
     return file_->index.is_data_shard;
 }
