@@ -65,6 +65,7 @@ base_of() { # RELEASE: its file, which is made once
     local base=$fresh/$1.tar building
     if [[ ! -e $base ]]; then
         building=$(mktemp -d "$fresh/$1.XXXXXX")
+        chmod 755 "$building" # as it is packed
         if ! debootstrap --variant=minbase "$1" "$building" "$(mirror_of "$1")" >"$fresh/$1.log" 2>&1; then
             rm -rf --one-file-system "$building"
             tail -n 3 "$fresh/$1.log" >&2
