@@ -13,6 +13,7 @@
 
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/read/hash_blobs.hpp>
+#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/digest.hpp>
@@ -56,6 +57,23 @@ bytes object_at(std::uint64_t offset, std::uint64_t length, std::string_view dig
         .component("digest", cbor::text(digest))
         .encoded_object();
 }
+
+/// Reads by calls of the system, it says.
+class file_like final : public watched_source {
+public:
+    using watched_source::watched_source;
+
+    [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset,
+                                                ztensor::span<std::byte> destination) const override {
+        if (destination.size() > size() - offset) {
+            return ztensor::error(ztensor::errc::truncated, "past the end");
+        }
+        return watched_source::read_at(offset, destination);
+    }
+
+private:
+    [[nodiscard]] bool reads_files() const noexcept override { return true; }
+};
 
 /// The host, and what it can pass for: nothing, and what hashes two or three, or eight messages at once.
 std::vector<cpu_features> cpus() {
@@ -119,6 +137,57 @@ TEST_CASE("ranges hashed together have the digests of each, on any processor and
             CHECK(count_wrong(tasks, content) == 0);
         }
     }
+}
+
+TEST_CASE("checksums of neighbours in a file take one read, and those of ranges far from another one each") {
+    const support::byte_vector content = support::noise(700000);
+    std::vector<hash_task> near;
+    for (std::size_t offset = 0; offset < 600000; offset += 300) { // of 100 bytes, some within others
+        for (const std::size_t length : {100u, 40u}) {
+            hash_task task;
+            task.offset = offset + (100 - length) / 2;
+            task.length = length;
+            task.algorithm = digest::crc32c;
+            near.push_back(std::move(task));
+        }
+    }
+    const file_like source(support::as_string(content), false);
+    std::vector<hash_task> tasks = near;
+    ztensor::detail::blob_hasher(source, tasks, ztensor::detail::host_cpu()).run(1);
+    CHECK(count_wrong(tasks, content) == 0);
+    CHECK(source.reads.size() == 3); // 600,000 bytes
+    for (const unsigned threads : {2u, 5u}) {
+        const ztensor::detail::memory_source memory(content);
+        tasks = near;
+        ztensor::detail::blob_hasher(memory, tasks, ztensor::detail::host_cpu()).run(threads);
+        CHECK(count_wrong(tasks, content) == 0);
+    }
+
+    std::vector<hash_task> far(2);
+    far[0].algorithm = far[1].algorithm = digest::crc32c;
+    far[0].length = far[1].length = 100;
+    far[1].offset = 100 + ztensor::detail::most_gap_bytes + 1;
+    const file_like other(support::as_string(content), false);
+    ztensor::detail::blob_hasher(other, far, ztensor::detail::host_cpu()).run(1);
+    CHECK(count_wrong(far, content) == 0);
+    CHECK(other.reads == support::read_ranges{{0, 100}, {far[1].offset, 100}});
+}
+
+TEST_CASE("where neighbours can't be read at once each is read by itself, and only what fails has failed") {
+    const support::byte_vector content = support::noise(3000);
+    std::vector<hash_task> tasks(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+        tasks[i].algorithm = digest::crc32c;
+        tasks[i].offset = 1000 * i;
+        tasks[i].length = i == 2 ? 1001 : 1000; // the last goes past the end
+    }
+    const file_like source(support::as_string(content), false);
+    ztensor::detail::blob_hasher(source, tasks, ztensor::detail::host_cpu()).run(1);
+    CHECK(outcome(tasks[0].outcome) == "ok");
+    CHECK(outcome(tasks[1].outcome) == "ok");
+    CHECK(outcome(tasks[2].outcome) == "truncated");
+    tasks.pop_back();
+    CHECK(count_wrong(tasks, content) == 0);
 }
 
 TEST_CASE("a damaged byte is found wherever pieces of a digest meet") {

@@ -34,7 +34,7 @@ struct read_range {
 };
 using read_ranges = std::vector<read_range>;
 
-class watched_source final : public ztensor::byte_source {
+class watched_source : public ztensor::byte_source {
 public:
     static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 

@@ -109,13 +109,11 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     }
 }
 
-/// Runs of raw data in a file, neighbours at once with what lies between them: a call takes as long as reading 8 KiB
-/// into memory that the cache keeps. (Runs of 64 bytes at every 2 KiB of 64 MiB took 16 ms by one call each, and
-/// take 2.3.)
+/// Runs of raw data in a file, neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
+/// 64 MiB took 16 ms by one call each, and take 2.3.)
 [[nodiscard]] ZTENSOR_COLD inline result<void> read_near_runs(const opened_file& file,
                                                               const component_record& component, byte_runs runs,
                                                               span<std::byte> destination, std::uint64_t& read_bytes) {
-    constexpr std::uint64_t most_gap_bytes = std::uint64_t{8} << 10;
     thread_memory memory;
     while (!runs.is_empty()) {
         const std::uint64_t begin = runs.begin();

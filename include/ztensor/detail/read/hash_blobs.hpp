@@ -79,8 +79,8 @@ private:
         if (source_access::is_file(source_) || !source_access::is_mapped(source_)) {
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
-        while (hash_task* const task = take(next_crc32c_, digest::crc32c)) {
-            task->outcome = hash_crc(*task, buffer.writable_bytes());
+        for (span<hash_task> near = take_near(buffer.size()); !near.empty(); near = take_near(buffer.size())) {
+            hash_near(near, buffer.writable_bytes());
         }
         while (hash_task* const task = take(next_crc32_, digest::crc32)) {
             if (task->outcome) { // else it is larger than what may be made
@@ -100,6 +100,65 @@ private:
             }
         }
         return nullptr;
+    }
+
+    /// The next task of CRC-32C, with those behind it that one call can read with it into `room_bytes`: of a file, and
+    /// with small gaps. Empty where none is left.
+    [[nodiscard]] span<hash_task> take_near(std::size_t room_bytes) noexcept {
+        std::size_t seen = next_crc32c_;
+        for (;;) {
+            std::size_t first = seen;
+            while (first < tasks_.size() && tasks_[first].algorithm != digest::crc32c) {
+                ++first;
+            }
+            const std::size_t count = first == tasks_.size() ? 0 : near_tasks(first, room_bytes);
+            if (next_crc32c_.compare_exchange_weak(seen, first + count)) {
+                return tasks_.subspan(first, count);
+            }
+        }
+    }
+
+    [[nodiscard]] std::size_t near_tasks(std::size_t first, std::size_t room_bytes) const noexcept {
+        if (!source_access::is_file(source_)) {
+            return 1;
+        }
+        const std::uint64_t begin = tasks_[first].offset;
+        std::uint64_t end = begin + tasks_[first].length;
+        std::size_t last = first + 1;
+        for (; last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
+            const hash_task& next = tasks_[last];
+            const std::uint64_t next_end = (std::max)(end, next.offset + next.length);
+            const bool is_near = next.offset >= begin && (next.offset <= end || next.offset - end <= most_gap_bytes);
+            if (!is_near || next_end - begin > room_bytes) {
+                break;
+            }
+            end = next_end;
+        }
+        return last - first;
+    }
+
+    /// Tasks of CRC-32C, read by one call unless they lie in memory. Where that fails each says what fails of its own.
+    void hash_near(span<hash_task> near, span<std::byte> buffer) const {
+        const std::uint64_t begin = near[0].offset;
+        const auto ends_before = [](const hash_task& a, const hash_task& b) {
+            return a.offset + a.length < b.offset + b.length;
+        };
+        const hash_task& last = *std::max_element(near.begin(), near.end(), ends_before);
+        const std::uint64_t size = last.offset + last.length - begin;
+        const auto read = [&] {
+            return guard_memory([&] { return source_.read_at(begin, buffer.first(static_cast<std::size_t>(size))); });
+        };
+        if (near.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
+            for (hash_task& task : near) {
+                task.outcome = hash_crc(task, buffer);
+            }
+            return;
+        }
+        for (hash_task& task : near) {
+            const auto length = static_cast<std::size_t>(task.length);
+            const bytes_view part = buffer.subspan(static_cast<std::size_t>(task.offset - begin), length);
+            task.crc = crc32c_update(task.crc, part, cpu_);
+        }
     }
 
     /// The bytes of the task from `done` on: all of them where they lie in memory, else as many as the buffer holds.

@@ -17,6 +17,9 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Between two ranges of a file: a call takes as long as reading so much into memory that the cache keeps.
+inline constexpr std::uint64_t most_gap_bytes = std::uint64_t{8} << 10;
+
 struct source_access {
     /// The range where it lies, if what is looked at there twice is the same both times. Else nothing: what is to be
     /// checked, hashed or decoded is then read into memory of our own.
