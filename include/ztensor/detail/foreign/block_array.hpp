@@ -5,6 +5,8 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_BLOCK_ARRAY_HPP
 #define ZTENSOR_DETAIL_FOREIGN_BLOCK_ARRAY_HPP
 
+#include <ztensor/version.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
