@@ -11,8 +11,8 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// One item of reader::skipped(). All text is UTF-8: of a name that is not, a backslash, an x and two hexadecimal digits
-/// stand for each byte beyond ASCII.
+/// One item of reader::skipped(). All text is UTF-8: of a name that is not, a backslash, an x and two hexadecimal
+/// digits stand for each byte beyond ASCII.
 struct skipped_item {
     std::string name;  ///< what the file calls it
     std::string where; ///< what it lies in or belongs to, such as a group, a graph or an entry; "" for the file itself

@@ -79,8 +79,8 @@ private:
         if (source_access::is_file(source_) || !source_access::is_mapped(source_)) {
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
-        for (span<hash_task> near = take_near(buffer.size()); !near.empty(); near = take_near(buffer.size())) {
-            hash_near(near, buffer.writable_bytes());
+        for (span<hash_task> group = take_near(buffer.size()); !group.empty(); group = take_near(buffer.size())) {
+            hash_near(group, buffer.writable_bytes());
         }
         while (hash_task* const task = take(next_crc32_, digest::crc32)) {
             if (task->outcome) { // else it is larger than what may be made
@@ -138,23 +138,23 @@ private:
     }
 
     /// Tasks of CRC-32C, read by one call unless they lie in memory. Where that fails each says what fails of its own.
-    void hash_near(span<hash_task> near, span<std::byte> buffer) const {
-        const std::uint64_t begin = near[0].offset;
+    void hash_near(span<hash_task> group, span<std::byte> buffer) const {
+        const std::uint64_t begin = group[0].offset;
         const auto ends_before = [](const hash_task& a, const hash_task& b) {
             return a.offset + a.length < b.offset + b.length;
         };
-        const hash_task& last = *std::max_element(near.begin(), near.end(), ends_before);
+        const hash_task& last = *std::max_element(group.begin(), group.end(), ends_before);
         const std::uint64_t size = last.offset + last.length - begin;
         const auto read = [&] {
             return guard_memory([&] { return source_.read_at(begin, buffer.first(static_cast<std::size_t>(size))); });
         };
-        if (near.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
-            for (hash_task& task : near) {
+        if (group.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
+            for (hash_task& task : group) {
                 task.outcome = hash_crc(task, buffer);
             }
             return;
         }
-        for (hash_task& task : near) {
+        for (hash_task& task : group) {
             const auto length = static_cast<std::size_t>(task.length);
             const bytes_view part = buffer.subspan(static_cast<std::size_t>(task.offset - begin), length);
             task.crc = crc32c_update(task.crc, part, cpu_);
