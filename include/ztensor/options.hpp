@@ -17,6 +17,9 @@ class result;
 
 namespace detail {
 class blob_digester;
+struct foreign_file;
+struct hdf5_importer; // in hdf5.hpp
+struct imported;
 struct opened_file;
 struct strict_check; // in lint.hpp
 struct ways_of_2;    // in write/
@@ -64,6 +67,7 @@ struct read_options {
     shard_lookup shards_ = shard_lookup::beside;
     bool stable_file_ = false;
     result<void> (*strict_)(const detail::opened_file& file) = nullptr;
+    result<detail::imported> (*hdf5_)(const detail::foreign_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
     /// The caller's promise that nobody changes the file while it is open: large tensors of a mapped file are then
@@ -114,6 +118,12 @@ struct read_options {
     template <class Check = detail::strict_check>
     read_options& strict(bool value = true) noexcept {
         return strict_ = value ? &Check::run : nullptr, *this;
+    }
+    /// Lets open_any() and reader_set open HDF5 files and Keras archives, too, as open_hdf5() does. Include
+    /// <ztensor/hdf5.hpp>, and link libhdf5.
+    template <class Importer = detail::hdf5_importer>
+    read_options& hdf5(bool value = true) noexcept {
+        return hdf5_ = value ? &Importer::import : nullptr, *this;
     }
 };
 

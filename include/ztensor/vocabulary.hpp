@@ -52,12 +52,12 @@ enum class generation : std::uint8_t { v0_1, v1_0, v1_1, v1_2, v2 };
 }
 
 /// What kind of file was opened: of .zt every generation, and the formats of others that open_any() reads. SPEC.md
-/// section 9.
-enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx };
+/// section 9. A Keras archive counts as what is in it, hdf5.
+enum class container_kind : std::uint8_t { zt, safetensors, gguf, npy, npz, pt, onnx, hdf5 };
 
 /// Its name.
 [[nodiscard]] constexpr std::string_view name(container_kind kind) noexcept {
-    constexpr std::string_view names[] = {"zt", "safetensors", "gguf", "npy", "npz", "pt", "onnx"};
+    constexpr std::string_view names[] = {"zt", "safetensors", "gguf", "npy", "npz", "pt", "onnx", "hdf5"};
     return names[static_cast<std::size_t>(kind)];
 }
 

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/foreign/gguf.hpp>
+#include <ztensor/detail/foreign/hdf5_signature.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/onnx.hpp>
@@ -35,7 +36,8 @@ namespace detail {
     return reader_maker::open(file, *std::move(made));
 }
 
-/// An archive: a checkpoint, if it has a pickle of the name that PyTorch gives it, else one of arrays.
+/// An archive: a checkpoint, if it has a pickle of the name that PyTorch gives it, or the weights of Keras, else one of
+/// arrays.
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_zip(const foreign_file& file) {
     const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
     if (!directory) {
@@ -43,6 +45,9 @@ namespace detail {
     }
     if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
         return pt_importer(file, *directory, *folder).import(stem_of(path_text(file.path)));
+    }
+    if (find_keras_weights(*directory) != nullptr) {
+        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
     }
     return import_npz(file, *directory);
 }
@@ -59,6 +64,8 @@ namespace detail {
         return open_as(file, import_zip(file));
     case foreign_kind_id::onnx:
         return open_as(file, import_onnx(file));
+    case foreign_kind_id::hdf5:
+        return open_as(file, file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false));
     default:
         return reader_maker::open(file); // which names what can't be imported
     }
@@ -71,7 +78,15 @@ namespace detail {
     if (result<void> read = file.source->read_at(0, start); !read) {
         return std::move(read).error();
     }
-    return sniff(start, size, path_text(file.path));
+    const foreign_kind_id kind = sniff(start, size, path_text(file.path));
+    if (kind != foreign_kind_id::none || is_zt(start)) {
+        return kind;
+    }
+    const result<bool> is_hdf5 = has_hdf5_signature(*file.source);
+    if (!is_hdf5) {
+        return is_hdf5.error();
+    }
+    return *is_hdf5 ? foreign_kind_id::hdf5 : kind;
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {

@@ -219,6 +219,13 @@ open_named(const std::vector<native_path>& paths, const read_options& options) {
                        [&](std::string_view each) { return ends_with_ignoring_case(name, each); });
 }
 
+/// A folder of another format's files often has the same weights in HDF5, too: these count where there is nothing else.
+[[nodiscard]] ZTENSOR_COLD inline bool is_hdf5_file(std::string_view name) noexcept {
+    constexpr std::string_view endings[] = {".h5", ".hdf5", ".keras"};
+    return std::any_of(std::begin(endings), std::end(endings),
+                       [&](std::string_view each) { return ends_with_ignoring_case(name, each); });
+}
+
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>>
 open_directory(const native_path& path, const read_options& options) {
     const result<directory> opened = directory::open(path, false);
@@ -230,18 +237,23 @@ open_directory(const native_path& path, const read_options& options) {
         return os_failure("can't list the directory", names.failure);
     }
     std::sort(names.value.begin(), names.value.end());
-    std::vector<native_path> indices, files;
+    std::vector<native_path> indices, files, hdf5_files;
     for (const native_path& each : names.value) {
         const std::string name = path_text(each);
         if (ends_with_ignoring_case(name, ".index.json")) {
             indices.push_back(each);
         } else if (is_tensor_file(name)) {
             files.push_back(each);
+        } else if (is_hdf5_file(name)) {
+            hdf5_files.push_back(each);
         }
     }
     if (indices.size() > 1) {
         return fail(errc::invalid_argument, "the directory has {} indices of shards: open one of them",
                     {indices.size()});
+    }
+    if (files.empty() && options.hdf5_ != nullptr) {
+        files = std::move(hdf5_files);
     }
     if (indices.empty() && files.empty()) {
         return fail(errc::file_not_found, "the directory has no file that is called as one of tensors is");

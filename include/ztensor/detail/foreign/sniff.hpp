@@ -24,6 +24,7 @@ enum class foreign_kind_id : std::uint8_t {
     npy,
     zip, ///< npz or PyTorch: the entries tell
     onnx,
+    hdf5,
 };
 
 [[nodiscard]] inline bool ends_with_ignoring_case(std::string_view text, std::string_view end) noexcept {
@@ -56,12 +57,18 @@ enum class foreign_kind_id : std::uint8_t {
     return false;
 }
 
+/// Of any generation that this library reads.
+[[nodiscard]] inline bool is_zt(bytes_view head) noexcept {
+    const std::string_view magic = as_text(head).substr(0, magic_bytes);
+    return magic == magic_1 || magic == magic_0_1 || magic == magic_2;
+}
+
 /// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
 [[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
                                                         std::string_view path) noexcept {
     const std::string_view text = as_text(head);
     const auto starts_with = [&](std::string_view magic) { return text.substr(0, magic.size()) == magic; };
-    if (starts_with(magic_1) || starts_with(magic_0_1) || starts_with(magic_2)) {
+    if (is_zt(head)) {
         return foreign_kind_id::none;
     }
     if (starts_with("GGUF")) {
