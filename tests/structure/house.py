@@ -18,7 +18,7 @@ RANKS = {
     6: "csr_view coo_view sparse quantized packed reader writer load_options",
     7: "load_plan append content_digest copy edit lint json recover pieces export_options export shards foreign reader_set",
     8: "ztensor compiled",
-    9: "eigen mdspan dlpack dlpack_types visit formatter",
+    9: "hdf5 eigen mdspan dlpack dlpack_types visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
@@ -39,6 +39,7 @@ WINGS = {
     "export": (6, 7),
     "edit": (6, 7),
     "foreign": (6, 7),
+    "hdf5": (7, 7),  # of the adaptor alone
 }
 WAIST_WING = "core"  # all of detail/ that a public header may reach in compiled mode
 WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled library knows no nlohmann/json
@@ -68,6 +69,7 @@ FOREIGN_HEADERS = {
     r"(detail/foreign/)?json\.hpp": r"nlohmann/\w+\.hpp",
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
+    r"detail/hdf5/library\.hpp": r"hdf5\.h",
     r"mdspan\.hpp": r"mdspan/mdspan\.hpp|experimental/mdspan",
 }
 FOREIGN_WORDS = {
@@ -80,6 +82,7 @@ FOREIGN_WORDS = {
     r"\b__asm__\b": r"detail/(codec/(crc32c|sha256)_arm|os/cpu)\.hpp",
     # version.hpp has a symbol of that kind, and no object that a program uses.
     r"\bthread_local\b": r"detail/os/thread_storage\.hpp|version\.hpp",
+    r"\bH5[A-Z]+\w*|\bhid_t\b|\bherr_t\b|\bhsize_t\b|\bhaddr_t\b": r"detail/hdf5/\w+\.hpp",
 }
 
 MAX_MACROS = 15  # six of them make the name of the mode

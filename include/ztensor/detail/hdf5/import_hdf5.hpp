@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+//
+// An HDF5 file, or the one in a Keras archive -> our index.
+#ifndef ZTENSOR_DETAIL_HDF5_IMPORT_HDF5_HPP
+#define ZTENSOR_DETAIL_HDF5_IMPORT_HDF5_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/foreign/foreign_index.hpp>
+#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/sibling_files.hpp>
+#include <ztensor/detail/hdf5/attribute_values.hpp>
+#include <ztensor/detail/hdf5/datasets.hpp>
+#include <ztensor/detail/hdf5/driver.hpp>
+#include <ztensor/detail/hdf5/elements.hpp>
+#include <ztensor/detail/hdf5/library.hpp>
+#include <ztensor/detail/hdf5/place.hpp>
+#include <ztensor/detail/hdf5/walk.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The visitor of hdf5_walk. Used within a session.
+class hdf5_importer_run {
+public:
+    /// `begin` is where the HDF5 file stands in `all`.
+    hdf5_importer_run(const foreign_file& file, std::shared_ptr<hdf5_file> content, foreign_index& index,
+                      assembled_source& all, std::uint64_t begin)
+        : file_(file), content_(std::move(content)), index_(index), all_(all), begin_(begin), siblings_(file, all),
+          made_(std::make_shared<hdf5_datasets>(content_, file.options.max_decoded_bytes_)) {}
+
+    [[nodiscard]] result<void> walk() {
+        const hdf5_session session;
+        return hdf5_walk<hdf5_importer_run>(*content_, file_.options.max_objects_, *this).run();
+    }
+
+    // -- what hdf5_walk calls
+
+    [[nodiscard]] result<void> group(hid_t group, const std::string& path) {
+        std::vector<std::string> names;
+        if (!list_hdf5_attributes(group, names)) {
+            return located(content_->failure("list the attributes of a group"), path);
+        }
+        for (const std::string& name : names) {
+            const std::string key = path.empty() ? name : path + '/' + name;
+            value_.clear();
+            const char* refused = is_name(key) ? encode(group, name) : not_a_name;
+            if (refused == nullptr && !file_keys_.insert(key).second) {
+                refused = "another attribute of the file has that name";
+            }
+            if (refused != nullptr) {
+                skip_attribute(name, path, refused);
+                continue;
+            }
+            index_.attribute(key).encoded(value_.bytes());
+        }
+        return check_size();
+    }
+
+    [[nodiscard]] result<std::size_t> dataset(hid_t dataset, const std::string& path) {
+        entry made;
+        attributes of_object;
+        if (result<void> read = read_attributes(dataset, path, of_object); !read) {
+            return std::move(read).error();
+        }
+        const hdf5_id type(::H5Dget_type(dataset), &H5Tclose);
+        const hdf5_id properties(::H5Dget_create_plist(dataset), &H5Pclose);
+        if (!type || !properties) {
+            return located(content_->failure("read what a dataset is"), path);
+        }
+        made.refused = hdf5_classifier(made.elements, dtype_word_).classify(type.get());
+        if (made.refused == nullptr && ::H5Pget_layout(properties.get()) == H5D_VIRTUAL) {
+            made.refused = "it is virtual: its elements lie in other files, which are not followed";
+        }
+        if (made.refused == nullptr) {
+            if (result<void> found = find_shape(dataset, made); !found) {
+                return located(std::move(found).error(), path);
+            }
+        }
+        if (made.refused == nullptr) {
+            if (result<void> placed = place(dataset, properties.get(), path, made); !placed) {
+                return located(std::move(placed).error(), path);
+            }
+        }
+        made.of_object = std::move(of_object);
+        entries_.push_back(std::move(made));
+        if (result<void> added = again(entries_.size() - 1, path); !added) {
+            return std::move(added).error();
+        }
+        return entries_.size() - 1;
+    }
+
+    [[nodiscard]] result<void> again(std::size_t number, const std::string& path) {
+        const entry& known = entries_[number];
+        if (known.refused != nullptr || !is_name(path)) {
+            skip(path, known.refused != nullptr ? known.refused : not_a_name);
+            return {};
+        }
+        foreign_component data;
+        data.dtype = known.elements.dtype;
+        data.type = known.elements.type;
+        data.offset = known.offset;
+        data.length = known.bytes;
+        data.is_big_endian = known.elements.is_big_endian;
+        index_.add(path, known.shape, "dense", {&data, 1}, known.of_object.empty() ? nullptr : &known.of_object);
+        return check_size();
+    }
+
+    void skip(const std::string& path, const char* why) {
+        const std::size_t slash = path.rfind('/');
+        const bool is_in_root = slash == std::string::npos;
+        index_.skip(is_in_root ? path : path.substr(slash + 1), is_in_root ? "/" : '/' + path.substr(0, slash), why);
+    }
+
+private:
+    struct entry {
+        const char* refused = nullptr; ///< why it is no object; null if it is one
+        hdf5_elements elements;
+        std::vector<std::uint64_t> dimensions; ///< without those within an element
+        std::vector<std::uint64_t> shape;
+        std::uint64_t offset = 0; ///< in the assembled source
+        std::uint64_t bytes = 0;
+        attributes of_object;
+    };
+    static constexpr const char* not_a_name = "its name is empty, longer than 4096 bytes, no UTF-8, or holds U+0000";
+
+    [[nodiscard]] static bool is_name(std::string_view name) noexcept {
+        return !name.empty() && name.size() <= max_name_bytes && is_utf8(name) &&
+               name.find('\0') == std::string_view::npos;
+    }
+    [[nodiscard]] static error located(error why, const std::string& path) {
+        return std::move(why).in_object(path.empty() ? "/" : path);
+    }
+
+    void skip_attribute(const std::string& name, const std::string& path, const char* why) {
+        index_.skip(name, "attributes of /" + path, why);
+    }
+    [[nodiscard]] const char* encode(hid_t object, const std::string& name) {
+        return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes_).encode(value_);
+    }
+    /// The index may not become larger than it may be in the end.
+    [[nodiscard]] result<void> check_size() const {
+        if (index_.bytes() <= file_.options.max_manifest_bytes_) {
+            return {};
+        }
+        return fail(errc::manifest_too_large, "the index of the file takes more than the {} bytes allowed",
+                    {file_.options.max_manifest_bytes_});
+    }
+
+    [[nodiscard]] result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
+        dtype_word_.clear();
+        names_.clear();
+        if (!list_hdf5_attributes(dataset, names_)) {
+            return located(content_->failure("list the attributes of a dataset"), path);
+        }
+        for (const std::string& name : names_) {
+            value_.clear();
+            const char* const refused = is_name(name) ? encode(dataset, name) : not_a_name;
+            if (refused != nullptr) {
+                skip_attribute(name, path, refused);
+                continue;
+            }
+            if (result<void> set = of_object.set_cbor(name, value_.bytes()); !set) {
+                return set;
+            }
+            cbor_text word;
+            if (name == "dtype" && cbor_cursor(value_.bytes()).read_text(word)) {
+                dtype_word_ = std::string(word.text);
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> find_shape(hid_t dataset, entry& made) {
+        const hdf5_id space(::H5Dget_space(dataset), &H5Sclose);
+        if (!space) {
+            return content_->failure("read the shape of a dataset");
+        }
+        if (::H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
+            made.refused = "it has no elements and no shape: its dataspace is H5S_NULL";
+            return {};
+        }
+        hsize_t dimensions[H5S_MAX_RANK] = {};
+        const int rank = ::H5Sget_simple_extent_dims(space.get(), dimensions, nullptr);
+        if (rank < 0) {
+            return content_->failure("read the shape of a dataset");
+        }
+        made.dimensions.assign(dimensions, dimensions + rank);
+        made.shape = made.dimensions;
+        const std::vector<std::uint64_t>& inner = made.elements.inner_dimensions;
+        made.shape.insert(made.shape.end(), inner.begin(), inner.end());
+        element_counter counter;
+        bool is_countable = counter.multiply(made.elements.bytes);
+        for (const std::uint64_t each : made.dimensions) {
+            is_countable = is_countable && counter.multiply(each);
+        }
+        if (!is_countable || made.shape.size() > max_rank) {
+            return fail(errc::shape_overflow,
+                        "a dataset has more elements or bytes than 64 bits can count, or more than {} dimensions",
+                        {max_rank});
+        }
+        made.bytes = counter.count();
+        return {};
+    }
+
+    /// Where its elements are: in the file itself, in another beside it, or where libhdf5 makes them.
+    [[nodiscard]] result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
+        if (made.bytes == 0) {
+            made.offset = begin_ + content_->size();
+            return {};
+        }
+        if (::H5Pget_external_count(properties) > 0) {
+            return place_external(properties, made);
+        }
+        // Of a dataset that was never written there is nothing in the file, and its offset says nothing.
+        const bool is_in_file = ::H5Pget_layout(properties) == H5D_CONTIGUOUS &&
+                                ::H5Dget_storage_size(dataset) == made.bytes && !made.elements.is_converted;
+        const haddr_t offset = is_in_file ? ::H5Dget_offset(dataset) : HADDR_UNDEF;
+        if (offset != HADDR_UNDEF) {
+            if (!fits(offset, made.bytes, content_->size())) {
+                return fail(errc::truncated, "the elements take {} bytes, beyond the end of the file", {made.bytes})
+                    .at(offset);
+            }
+            made.offset = begin_ + offset;
+            return {};
+        }
+        hdf5_dataset added;
+        added.path = '/' + path;
+        added.dimensions = made.dimensions;
+        added.element_bytes = made.elements.bytes;
+        added.bytes = made.bytes;
+        added.kept_bytes = hdf5_chunk_bytes_to_keep(properties, made.dimensions, made.elements.bytes);
+        added.converted_to = made.elements.is_converted ? made.elements.dtype : std::string_view();
+        const std::optional<std::uint64_t> begin = made_->add(std::move(added));
+        if (!begin) {
+            return fail(errc::out_of_bounds, "the datasets are together more than 64 bits can count");
+        }
+        const result<std::uint64_t> placed = all_.add(made_, *begin, made.bytes);
+        if (!placed) {
+            return placed.error();
+        }
+        made.offset = *placed;
+        return {};
+    }
+
+    /// In one range of a file below the folder of this one; nothing else is opened.
+    [[nodiscard]] result<void> place_external(hid_t properties, entry& made) {
+        hdf5_external_file there;
+        if (made.elements.is_converted || ::H5Pget_external_count(properties) != 1 ||
+            !find_hdf5_external(&H5Pget_external, properties, 0, there) || there.length < made.bytes) {
+            made.refused = "its elements lie in several other files, or are of an odd type";
+            return {};
+        }
+        const result<sibling_files::sibling> sibling = siblings_.find(there.name.data());
+        if (!sibling && sibling.error().code() == errc::name_invalid) {
+            made.refused = "its elements lie in a file that is not below the folder of this one";
+            return {};
+        }
+        if (!sibling) {
+            return sibling.error();
+        }
+        if (!fits(there.offset, made.bytes, sibling->size)) {
+            return fail(errc::truncated, "the elements take {} bytes from byte {} on of {}, which has {}",
+                        {made.bytes, there.offset, in_quotes(there.name.data()), sibling->size});
+        }
+        made.offset = sibling->begin + there.offset;
+        return {};
+    }
+
+    const foreign_file& file_;
+    std::shared_ptr<hdf5_file> content_;
+    foreign_index& index_;
+    assembled_source& all_;
+    std::uint64_t begin_;
+    sibling_files siblings_;
+    std::shared_ptr<hdf5_datasets> made_;
+    std::vector<entry> entries_;
+    std::unordered_set<std::string> file_keys_;
+    std::string dtype_word_;
+    std::vector<std::string> names_;
+    cbor_encoder value_;
+};
+
+/// Errors: header_malformed for what libhdf5 refuses; those of the archive; limit_exceeded, manifest_too_large,
+/// shape_overflow, truncated; what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
+    auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
+    foreign_index index;
+    result<hdf5_place> place = find_hdf5(file, *all, index);
+    if (!place) {
+        return std::move(place).error();
+    }
+    result<std::shared_ptr<hdf5_file>> content = hdf5_file::open(place->source);
+    if (!content) {
+        return std::move(content).error();
+    }
+    hdf5_importer_run run(file, *std::move(content), index, *all, place->begin);
+    if (result<void> walked = run.walk(); !walked) {
+        return std::move(walked).error();
+    }
+    result<byte_buffer> encoded = index.finish(file.options.max_manifest_bytes_);
+    if (!encoded) {
+        return std::move(encoded).error();
+    }
+    imported made;
+    made.kind = container_kind::hdf5;
+    made.source = std::move(all);
+    made.index = *std::move(encoded);
+    made.skipped = index.take_skipped();
+    return made;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

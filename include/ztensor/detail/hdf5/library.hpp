@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// libhdf5 from 1.10 to 2.x: its header, one lock around every call, its identifiers, and its stack of errors as one of
+// ours. The only file that includes <hdf5.h>, and where what differs between its versions stands.
+#ifndef ZTENSOR_DETAIL_HDF5_LIBRARY_HPP
+#define ZTENSOR_DETAIL_HDF5_LIBRARY_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/error.hpp>
+
+#include <hdf5.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What every call of libhdf5 by this library holds: most builds of it are not thread-safe.
+[[nodiscard]] inline os_mutex& hdf5_mutex() noexcept {
+    static os_mutex only;
+    return only;
+}
+
+/// Turns the printing of errors off, and the caller's own handler on again, of whichever version of the interface.
+class hdf5_silence {
+public:
+    hdf5_silence() noexcept {
+        unsigned is_version_2 = 1;
+#if !defined(H5_NO_DEPRECATED_SYMBOLS)
+        ::H5Eauto_is_v2(H5E_DEFAULT, &is_version_2);
+        if (is_version_2 == 0) {
+            is_set_ = ::H5Eget_auto1(&handler_1_, &data_) >= 0 && ::H5Eset_auto1(nullptr, nullptr) >= 0;
+            is_version_1_ = true;
+            return;
+        }
+#endif
+        is_set_ =
+            ::H5Eget_auto2(H5E_DEFAULT, &handler_, &data_) >= 0 && ::H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+    }
+    hdf5_silence(const hdf5_silence&) = delete;
+    hdf5_silence& operator=(const hdf5_silence&) = delete;
+    ~hdf5_silence() {
+        if (!is_set_) {
+            return;
+        }
+#if !defined(H5_NO_DEPRECATED_SYMBOLS)
+        if (is_version_1_) {
+            ::H5Eset_auto1(handler_1_, data_);
+            return;
+        }
+#endif
+        ::H5Eset_auto2(H5E_DEFAULT, handler_, data_);
+    }
+
+private:
+#if !defined(H5_NO_DEPRECATED_SYMBOLS)
+    H5E_auto1_t handler_1_ = nullptr;
+#endif
+    H5E_auto2_t handler_ = nullptr;
+    void* data_ = nullptr;
+    bool is_version_1_ = false;
+    bool is_set_ = false;
+};
+
+/// Around every use of libhdf5. Not to be nested: it holds hdf5_mutex().
+class hdf5_session {
+public:
+    hdf5_session() noexcept : lock_(hdf5_mutex()) {}
+
+private:
+    os_lock lock_;
+    hdf5_silence silence_;
+};
+
+/// An identifier of libhdf5 that is closed with it. Made, moved and destroyed within a session.
+class hdf5_id {
+public:
+    using close_function = herr_t (*)(hid_t);
+
+    hdf5_id() noexcept = default;
+    hdf5_id(hid_t id, close_function closing) noexcept : id_(id), close_(closing) {}
+    hdf5_id(hdf5_id&& other) noexcept : id_(std::exchange(other.id_, hid_t{-1})), close_(other.close_) {}
+    hdf5_id& operator=(hdf5_id&& other) noexcept {
+        std::swap(id_, other.id_);
+        std::swap(close_, other.close_);
+        return *this;
+    }
+    ~hdf5_id() { close(); }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return id_ >= 0; }
+    [[nodiscard]] hid_t get() const noexcept { return id_; }
+    void close() noexcept {
+        if (id_ >= 0) {
+            close_(std::exchange(id_, hid_t{-1}));
+        }
+    }
+
+private:
+    hid_t id_ = -1;
+    close_function close_ = nullptr;
+};
+
+/// Text that libhdf5 allocated; "" for null.
+class hdf5_text {
+public:
+    explicit hdf5_text(char* text) noexcept : text_(text) {}
+    hdf5_text(const hdf5_text&) = delete;
+    hdf5_text& operator=(const hdf5_text&) = delete;
+    ~hdf5_text() { ::H5free_memory(text_); }
+    [[nodiscard]] std::string_view view() const noexcept {
+        return text_ != nullptr ? std::string_view(text_) : std::string_view();
+    }
+
+private:
+    char* text_;
+};
+
+/// What libhdf5 says of its last failure: the outermost and the innermost description of its stack.
+struct hdf5_complaint {
+    std::array<char, 160> outer{};
+    std::array<char, 160> inner{};
+
+    /// H5E_walk2_t: called by C, so that nothing here may throw.
+    static herr_t take(unsigned /*place*/, const H5E_error2_t* entry, void* into) noexcept {
+        auto& complaint = *static_cast<hdf5_complaint*>(into);
+        if (entry->desc == nullptr || *entry->desc == '\0') {
+            return 0;
+        }
+        std::array<char, 160>& text = complaint.outer[0] == '\0' ? complaint.outer : complaint.inner;
+        text.fill('\0');
+        std::strncpy(text.data(), entry->desc, text.size() - 1);
+        return 0;
+    }
+};
+
+/// The error for a call of libhdf5 that has just failed: `what` could not be done.
+[[nodiscard]] ZTENSOR_COLD inline error hdf5_failure(const char* what) noexcept {
+    hdf5_complaint complaint;
+    ::H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, &hdf5_complaint::take, &complaint);
+    const char* const separator = complaint.inner[0] != '\0' ? ": " : "";
+    return fail(errc::header_malformed, "libhdf5 can't {}: {}{}{}",
+                {what, complaint.outer.data(), separator, complaint.inner.data()});
+}
+
+// -- what differs between versions
+
+/// Where an object lies in its file, as libhdf5 numbers it.
+struct hdf5_address {
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_token_t token{};
+#else
+    haddr_t token = 0;
+#endif
+
+    friend bool operator==(const hdf5_address& a, const hdf5_address& b) noexcept {
+        return std::memcmp(&a.token, &b.token, sizeof a.token) == 0;
+    }
+    struct hash {
+        std::size_t operator()(const hdf5_address& of) const noexcept {
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, &of.token, sizeof bits);
+            return static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15u >> 16);
+        }
+    };
+};
+
+[[nodiscard]] inline hdf5_id open_hdf5_object(hid_t file, const hdf5_address& at) noexcept {
+#if H5_VERSION_GE(1, 12, 0)
+    return {::H5Oopen_by_token(file, at.token), &H5Oclose};
+#else
+    return {::H5Oopen_by_addr(file, at.token), &H5Oclose};
+#endif
+}
+
+[[nodiscard]] inline bool find_hdf5_address(hid_t object, hdf5_address& at) noexcept {
+#if H5_VERSION_GE(1, 12, 0)
+    H5O_info2_t info;
+    const bool is_found = ::H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0;
+    at.token = info.token;
+#else
+    H5O_info_t info;
+#if H5_VERSION_GE(1, 10, 3)
+    const bool is_found = ::H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
+#else
+    const bool is_found = ::H5Oget_info(object, &info) >= 0;
+#endif
+    at.token = info.addr;
+#endif
+    return is_found;
+}
+
+#if H5_VERSION_GE(1, 12, 0)
+using hdf5_link_info = H5L_info2_t;
+#else
+using hdf5_link_info = H5L_info_t;
+#endif
+
+/// Of a hard link.
+[[nodiscard]] inline hdf5_address address_of_link(const hdf5_link_info& link) noexcept {
+    hdf5_address at;
+#if H5_VERSION_GE(1, 12, 0)
+    at.token = link.u.token;
+#else
+    at.token = link.u.address;
+#endif
+    return at;
+}
+
+using hdf5_link_visitor = herr_t (*)(hid_t group, const char* name, const hdf5_link_info* link, void* data);
+
+[[nodiscard]] inline herr_t visit_hdf5_links(hid_t group, H5_index_t order, hdf5_link_visitor visit,
+                                             void* data) noexcept {
+    hsize_t start = 0;
+#if H5_VERSION_GE(1, 12, 0)
+    return ::H5Literate2(group, order, H5_ITER_INC, &start, visit, data);
+#else
+    return ::H5Literate(group, order, H5_ITER_INC, &start, visit, data);
+#endif
+}
+
+/// Frees what libhdf5 allocated for elements of varying length.
+inline void reclaim_hdf5_elements(hid_t type, hid_t space, void* elements) noexcept {
+#if H5_VERSION_GE(1, 12, 0)
+    ::H5Treclaim(type, space, H5P_DEFAULT, elements);
+#else
+    ::H5Dvlen_reclaim(type, space, H5P_DEFAULT, elements);
+#endif
+}
+
+struct hdf5_external_file {
+    std::array<char, 4097> name{};
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0; ///< ~0 for no end
+};
+
+/// `call` is H5Pget_external, whose offset is of another type in each version.
+template <class Offset>
+[[nodiscard]] bool find_hdf5_external(herr_t (*call)(hid_t, unsigned, std::size_t, char*, Offset*, hsize_t*),
+                                      hid_t properties, unsigned number, hdf5_external_file& found) noexcept {
+    Offset offset = 0;
+    hsize_t length = 0;
+    const bool is_there = call(properties, number, found.name.size() - 1, found.name.data(), &offset, &length) >= 0;
+    found.offset = static_cast<std::uint64_t>(offset);
+    found.length = length;
+    return is_there && offset >= 0;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
