@@ -88,7 +88,7 @@ endfunction()
 set(ztensor_json_min_version 3.8) # the first that tells CBOR byte strings from arrays
 set(ztensor_dependency_targets
     Threads::Threads nlohmann_json::nlohmann_json zstd::libzstd zstd::libzstd_shared zstd::libzstd_static zstd::zstd
-    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash)
+    ztensor::zstd ztensor::json ztensor::zlib ZLIB::ZLIB ztensor::xxhash ztensor::hdf5)
 ztensor_list_missing_targets(ztensor_new_targets ${ztensor_dependency_targets})
 
 find_package(Threads REQUIRED)
@@ -132,6 +132,9 @@ else()
     set(ztensor_zstd ztensor::zstd)
 endif()
 include(cmake/ZtensorFindXxhash.cmake)
+if(ZTENSOR_HDF5) # which the library itself never links to
+    include(cmake/ZtensorFindHdf5.cmake)
+endif()
 
 set(ZTENSOR_HAS_ZLIB OFF)
 if(ZTENSOR_ZLIB)

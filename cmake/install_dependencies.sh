@@ -39,6 +39,7 @@ need_header zlib1g-dev zlib.h
 need_header nlohmann-json3-dev nlohmann/json.hpp
 need_header catch2 catch2/catch_all.hpp catch2/catch.hpp
 need_header libcli11-dev CLI/CLI.hpp
+need_header libhdf5-dev hdf5/serial/hdf5.h hdf5.h
 need_header libeigen3-dev eigen3/Eigen/Core Eigen/Core
 for program in "$@"; do
     case $program in
