@@ -5,6 +5,7 @@ get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../../../.." ABSOLUTE
 vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options
     FEATURES
         compiled ZTENSOR_BUILD_COMPILED
+        hdf5 ZTENSOR_HDF5
         json ZTENSOR_JSON
         zlib ZTENSOR_ZLIB
 )
