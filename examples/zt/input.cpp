@@ -3,21 +3,36 @@
 
 #include "terminal.hpp"
 
+#if defined(ZT_HAS_HDF5)
+#include <ztensor/hdf5.hpp>
+#endif
+
 #include <iostream>
 
 namespace zt {
+
+namespace {
+
+ztensor::read_options reading(const input_options& options) {
+    ztensor::read_options how;
+#if defined(ZT_HAS_HDF5)
+    how.hdf5();
+#endif
+    return how.verify_digests(!options.takes_damaged);
+}
+
+} // namespace
 
 void input_options::add_options(CLI::App& command) {
     command.add_flag("--damaged", takes_damaged, "Take what does not match its digest, too, instead of refusing it");
 }
 
 ztensor::reader open_input(const std::string& path, const input_options& options) {
-    return ztensor::open_any(path, ztensor::read_options().verify_digests(!options.takes_damaged)).value();
+    return ztensor::open_any(path, reading(options)).value();
 }
 
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto how = ztensor::read_options().verify_digests(!options.takes_damaged);
-    const auto set = ztensor::reader_set::open(path, how).value();
+    const auto set = ztensor::reader_set::open(path, reading(options)).value();
     return {set.shards().begin(), set.shards().end()};
 }
 
