@@ -221,8 +221,8 @@ private:
             return open_.front().get();
         }
         auto added = std::make_unique<opened>();
-        if (!open(number, *added)) {
-            return file_->failure("open a dataset");
+        if (result<void> done = open(number, *added); !done) {
+            return std::move(done).error();
         }
         open_.insert(open_.begin(), std::move(added));
         std::uint64_t kept = 0;
@@ -238,24 +238,29 @@ private:
         return open_.front().get();
     }
 
-    [[nodiscard]] bool open(std::size_t number, opened& added) const {
+    [[nodiscard]] result<void> open(std::size_t number, opened& added) const {
         constexpr std::size_t slots = 12421; // a prime, some times as many as there are chunks at once
         const hdf5_dataset& from = datasets_[number];
         const hdf5_id access(::H5Pcreate(H5P_DATASET_ACCESS), &H5Pclose);
         if (!access || (from.kept_bytes != 0 &&
                         ::H5Pset_chunk_cache(access.get(), slots, static_cast<std::size_t>(from.kept_bytes),
                                              H5D_CHUNK_CACHE_W0_DEFAULT) < 0)) {
-            return false;
+            return file_->failure("prepare to open a dataset");
         }
         added.number = number;
         added.id = hdf5_id(::H5Dopen2(file_->id(), from.path.c_str(), access.get()), &H5Dclose);
         if (!added.id) {
-            return false;
+            return file_->failure("open a dataset");
         }
         added.space = hdf5_id(::H5Dget_space(added.id.get()), &H5Sclose);
         added.type = from.converted_to.empty() ? hdf5_id(::H5Dget_type(added.id.get()), &H5Tclose)
                                                : hdf5_id(::H5Tcopy(little_endian_type(from.converted_to)), &H5Tclose);
-        return added.space && added.type && has_shape(added.space.get(), from);
+        if (!added.space || !added.type) {
+            return file_->failure("read what a dataset is");
+        }
+        return has_shape(added.space.get(), from)
+                   ? result<void>()
+                   : fail(errc::file_changed, "the shape of a dataset is not what it was when the file was opened");
     }
 
     /// The same as when the file was opened.

@@ -96,7 +96,7 @@ struct hdf5_driver {
     }
 
     /// Opens the content, which must outlive what this gives.
-    [[nodiscard]] static hdf5_id open_file(hdf5_content& content) noexcept {
+    [[nodiscard]] static result<hdf5_id> open_file(hdf5_content& content) noexcept {
         H5FD_class_t functions = {};
 #if H5_VERSION_GE(1, 14, 0)
         functions.version = H5FD_CLASS_VERSION;
@@ -119,9 +119,10 @@ struct hdf5_driver {
         hdf5_content* const address = &content;
         if (!driver || !access || ::H5Pset_driver(access.get(), driver.get(), &address) < 0 ||
             ::H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) < 0) {
-            return {};
+            return hdf5_failure("prepare to open the file");
         }
-        return {::H5Fopen("ztensor", H5F_ACC_RDONLY, access.get()), &H5Fclose};
+        hdf5_id opened(::H5Fopen("ztensor", H5F_ACC_RDONLY, access.get()), &H5Fclose);
+        return opened ? result<hdf5_id>(std::move(opened)) : hdf5_failure("open the file");
     }
 
 private:
@@ -146,10 +147,11 @@ public:
         auto file = std::make_shared<hdf5_file>();
         const hdf5_session session;
         file->content_.source = std::move(source);
-        file->id_ = hdf5_driver::open_file(file->content_);
-        if (!file->id_) {
-            return file->failure("open the file");
+        result<hdf5_id> opened = hdf5_driver::open_file(file->content_);
+        if (!opened) {
+            return file->content_.failure ? *std::move(file->content_.failure) : std::move(opened).error();
         }
+        file->id_ = *std::move(opened);
         return file;
     }
 
@@ -173,6 +175,11 @@ public:
         error why = *std::move(content_.failure);
         content_.failure.reset();
         return why;
+    }
+
+    /// What the source said at any time, even where libhdf5 went on, or where something was taken for absent.
+    [[nodiscard]] result<void> check_source() const {
+        return content_.failure ? result<void>(*content_.failure) : result<void>();
     }
 
 private:

@@ -48,7 +48,8 @@ public:
 
     [[nodiscard]] result<void> walk() {
         const hdf5_session session;
-        return hdf5_walk<hdf5_importer_run>(*content_, file_.options.max_objects_, *this).run();
+        result<void> walked = hdf5_walk<hdf5_importer_run>(*content_, file_.options.max_objects_, *this).run();
+        return walked ? content_->check_source() : walked;
     }
 
     // -- what hdf5_walk calls

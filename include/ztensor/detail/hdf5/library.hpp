@@ -142,12 +142,13 @@ struct hdf5_complaint {
     }
 };
 
-/// The error for a call of libhdf5 that has just failed: `what` could not be done.
+/// The error for a call of libhdf5 that has just failed: `what` could not be done. Every other call, such as one that
+/// closes an identifier, forgets what libhdf5 has to say: to be called where it failed.
 [[nodiscard]] ZTENSOR_COLD inline error hdf5_failure(const char* what) noexcept {
     hdf5_complaint complaint;
     ::H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, &hdf5_complaint::take, &complaint);
     const char* const separator = complaint.inner[0] != '\0' ? ": " : "";
-    return fail(errc::header_malformed, "libhdf5 can't {}: {}{}{}",
+    return fail(errc::header_malformed, "HDF5: libhdf5 can't {}: {}{}{}",
                 {what, complaint.outer.data(), separator, complaint.inner.data()});
 }
 
