@@ -47,8 +47,9 @@ struct hdf5_importer {
 /// references, lists of varying length, links that lead out of the file or nowhere.
 ///
 /// Integers and floats of either byte order, h5py's bools (bool) and complex numbers; bfloat16 and the 8-bit floats as
-/// types of their own, or as Keras writes them: opaque, with an attribute "dtype" that names them. Opaque elements of
-/// which nothing says anything are bytes, with a last dimension more. Enumerations are their integers.
+/// types of their own, or as Keras writes them: opaque, with an attribute "dtype" that names them, or (bfloat16) in a
+/// file with the attribute "keras_version". Opaque elements of which nothing says anything are bytes, with a last
+/// dimension more. Enumerations are their integers.
 ///
 /// What is contiguous lies where it lies in the file: view() works as for other formats. The rest (chunked, compressed,
 /// compact) is read by libhdf5 in the parts that are asked for, behind the end of the file as open_any() says.

@@ -163,6 +163,7 @@ def keras_2(file):
         of_layer.attrs["weight_names"] = [f"{layer}/kernel:0".encode(), f"{layer}/bias:0".encode()]
         of_layer.create_dataset(f"{layer}/kernel:0", data=numbers((4, 3), "<f4", 10 + place))
         of_layer.create_dataset(f"{layer}/bias:0", data=np.zeros(3, "<f4"))
+    weights["dense_1/dense_1/half:0"] = numbers(4, "f4", 12).astype(ml_dtypes.bfloat16)  # as Keras 3 writes such files
     file.create_group("optimizer_weights").attrs["weight_names"] = [b"iteration:0"]
     file["optimizer_weights"].create_dataset("iteration:0", data=np.int64(12))
 
@@ -190,7 +191,7 @@ def described(dataset):
             array = dataset[()]
         except Exception:
             return None
-    if dataset.attrs.get("dtype") == "bfloat16":
+    if dataset.attrs.get("dtype") == "bfloat16" or "keras_version" in dataset.file.attrs and dataset.dtype.kind == "V":
         array = np.asarray(array).view(ml_dtypes.bfloat16)
     if not isinstance(array, (np.ndarray, np.generic)):
         return None

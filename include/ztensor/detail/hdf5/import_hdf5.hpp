@@ -71,6 +71,7 @@ public:
                 continue;
             }
             index_.attribute(key).encoded(value_.bytes());
+            is_of_keras_ = is_of_keras_ || key == "keras_version";
         }
         return check_size();
     }
@@ -166,7 +167,7 @@ private:
     }
 
     [[nodiscard]] result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
-        dtype_word_.clear();
+        dtype_word_ = is_of_keras_ ? "bfloat16" : "";
         names_.clear();
         if (!list_hdf5_attributes(dataset, names_)) {
             return located(content_->failure("list the attributes of a dataset"), path);
@@ -294,7 +295,8 @@ private:
     std::shared_ptr<hdf5_datasets> made_;
     std::vector<entry> entries_;
     std::unordered_set<std::string> file_keys_;
-    std::string dtype_word_;
+    std::string dtype_word_; ///< of the dataset at hand; the .h5 files of Keras have nothing else that is opaque
+    bool is_of_keras_ = false;
     std::vector<std::string> names_;
     cbor_encoder value_;
 };
