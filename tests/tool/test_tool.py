@@ -19,6 +19,7 @@ import unittest
 import xml.etree.ElementTree
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "golden"
+CORPUS = GOLDEN.parent
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
 COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename recover id bench "
@@ -346,6 +347,29 @@ class ToolTest(unittest.TestCase):
         self.assertIn("; 1.2, ", run("info", self.dir / "x.zt"))
         run("convert", "--version", "2", self.small(), self.dir / "x.safetensors", code=USAGE)
         run("convert", "--version", "3", self.small(), self.dir / "x.zt", code=USAGE)
+
+    def test_what_is_skipped_is_told(self):
+        path, out = CORPUS / "hdf5" / "skipped.h5", self.dir / "kept.zt"
+        words = [[*ZT, *map(str, each)] for each in (("info", path), ("convert", path, out),
+                                                     ("convert", "--strict", path, self.dir / "none.zt"))]
+        results = [subprocess.run(each, capture_output=True, check=False) for each in words]
+        if b"hdf5.hpp" in results[0].stderr:
+            self.skipTest("built without libhdf5")
+        self.assertEqual([each.returncode for each in results], [GOOD, GOOD, BAD])
+        for each in results:
+            errors = each.stderr.decode().splitlines()
+            self.assertIn(f'zt: {path}: skipped "records" in "/": its elements are records of several fields', errors)
+            self.assertIn(f"zt: {path}: 12 skipped, 1 objects read", errors)
+        self.assertEqual(self.names(out), ["kept"])
+        self.assertFalse((self.dir / "none.zt").exists())
+
+    def test_a_file_of_another_format_without_tensors_is_no_quiet_success(self):
+        empty = self.file("empty.safetensors", safetensors([]))
+        for words, code in ((("info", empty), GOOD), (("convert", empty, self.dir / "e.zt"), GOOD),
+                            (("convert", "--strict", empty, self.dir / "s.zt"), BAD)):
+            result = subprocess.run([*ZT, *map(str, words)], capture_output=True, check=False)
+            self.assertEqual(result.returncode, code)
+            self.assertIn("no tensors were found in it", result.stderr.decode())
 
     def test_convert_selects_and_renames(self):
         start = self.small()
