@@ -14,6 +14,7 @@
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,7 +47,11 @@ namespace detail {
         return taken.has_failed ? -1 : 0;
     };
     hsize_t start = 0;
-    return ::H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &start, take, &found) >= 0;
+    if (::H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &start, take, &found) < 0) {
+        return false;
+    }
+    std::sort(names.begin(), names.end());
+    return true;
 }
 
 /// One attribute -> one CBOR item.

@@ -218,13 +218,14 @@ using hdf5_link_info = H5L_info_t;
 
 using hdf5_link_visitor = herr_t (*)(hid_t group, const char* name, const hdf5_link_info* link, void* data);
 
-[[nodiscard]] inline herr_t visit_hdf5_links(hid_t group, H5_index_t order, hdf5_link_visitor visit,
-                                             void* data) noexcept {
+/// In whatever order they are stored: any other makes libhdf5 build a table of them, of which 1.10 frees what it never
+/// filled where a read fails meanwhile.
+[[nodiscard]] inline herr_t visit_hdf5_links(hid_t group, hdf5_link_visitor visit, void* data) noexcept {
     hsize_t start = 0;
 #if H5_VERSION_GE(1, 12, 0)
-    return ::H5Literate2(group, order, H5_ITER_INC, &start, visit, data);
+    return ::H5Literate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, &start, visit, data);
 #else
-    return ::H5Literate(group, order, H5_ITER_INC, &start, visit, data);
+    return ::H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &start, visit, data);
 #endif
 }
 

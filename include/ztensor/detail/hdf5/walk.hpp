@@ -11,6 +11,7 @@
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -60,7 +61,8 @@ public:
 private:
     struct named_link {
         std::string path;
-        hdf5_address address; ///< of a hard link
+        hdf5_address address;    ///< of a hard link
+        std::int64_t number = 0; ///< in the order in which links were made, where the group keeps that
         H5L_type_t type = H5L_TYPE_HARD;
     };
     /// What the visitor of one group's links fills.
@@ -99,6 +101,7 @@ private:
         named_link made;
         made.path = group.empty() ? std::string(name) : group + '/' + name;
         made.type = link.type;
+        made.number = link.corder_valid ? link.corder : 0;
         if (link.type == H5L_TYPE_HARD) {
             made.address = address_of_link(link);
         }
@@ -107,12 +110,8 @@ private:
 
     /// The links of a group, in the order in which they were made where the group keeps that, else of their names.
     [[nodiscard]] result<void> list(hid_t group, const std::string& path) {
-        const hdf5_id properties(::H5Gget_create_plist(group), &H5Pclose);
-        unsigned order = 0;
-        const bool is_ordered = properties && ::H5Pget_link_creation_order(properties.get(), &order) >= 0 &&
-                                (order & H5P_CRT_ORDER_INDEXED) != 0;
         listing all{this, &path, {}, false, false};
-        const herr_t done = visit_hdf5_links(group, is_ordered ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, &take_link, &all);
+        const herr_t done = visit_hdf5_links(group, &take_link, &all);
         if (all.is_too_many) {
             return fail(errc::limit_exceeded,
                         "the file has more than the {} links that read_options::max_objects allows", {max_objects_});
@@ -123,6 +122,9 @@ private:
         if (done < 0) {
             return file_.failure("list a group");
         }
+        std::sort(all.links.begin(), all.links.end(), [](const named_link& a, const named_link& b) {
+            return a.number != b.number ? a.number < b.number : a.path < b.path;
+        });
         take(std::move(all.links));
         return {};
     }
