@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Installs what building and testing needs, by apt and only what is missing. Further words on the command line name
-# programs that are needed too, such as clang++ or s390x-linux-gnu-g++.
+# programs that are needed too, such as clang++ or s390x-linux-gnu-g++. What can be done without is left out where it can't
+# be had.
 set -euo pipefail
 
 packages=()
+wanted=()
 
 need_program() { # PROGRAM PACKAGE
     command -v "$1" >/dev/null || packages+=("$2")
 }
-need_header() { # PACKAGE HEADER...: any of the headers will do
-    local package=$1 header
-    shift
+has_header() { # HEADER...: any of them will do
+    local header
     if command -v c++ >/dev/null; then
         for header in "$@"; do
             if printf '#include <%s>\n' "$header" | c++ -std=c++17 -x c++ -fsyntax-only - 2>/dev/null; then
@@ -20,7 +21,13 @@ need_header() { # PACKAGE HEADER...: any of the headers will do
             fi
         done
     fi
-    packages+=("$package")
+    return 1
+}
+need_header() { # PACKAGE HEADER...
+    has_header "${@:2}" || packages+=("$1")
+}
+want_header() { # PACKAGE HEADER...
+    has_header "${@:2}" || wanted+=("$1")
 }
 
 need_program cmake cmake
@@ -39,8 +46,8 @@ need_header zlib1g-dev zlib.h
 need_header nlohmann-json3-dev nlohmann/json.hpp
 need_header catch2 catch2/catch_all.hpp catch2/catch.hpp
 need_header libcli11-dev CLI/CLI.hpp
-need_header libhdf5-dev hdf5/serial/hdf5.h hdf5.h
 need_header libeigen3-dev eigen3/Eigen/Core Eigen/Core
+want_header libhdf5-dev hdf5/serial/hdf5.h hdf5.h # else its tests are skipped, and zt refuses HDF5
 for program in "$@"; do
     case $program in
         clang++) need_program "$program" clang ;;
@@ -120,6 +127,9 @@ sanitizer_package() {
 }
 
 install "${packages[@]}"
+if ((${#wanted[@]} > 0)); then
+    (install "${wanted[@]}") || echo "Going on without: ${wanted[*]}" >&2
+fi
 if [[ " $* " == *' clang++ '* ]] && ! links_sanitized; then
     if command -v apt-get >/dev/null; then
         update_lists
