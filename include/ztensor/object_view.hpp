@@ -109,10 +109,10 @@ public:
         const result<component_view> elements = data();
         return elements ? elements->template read<T>() : elements.error();
     }
-    /// Of an object of format gguf.<type>/1 the weights, for the types q4_0, q4_1, q5_0, q5_1, q8_0 and q2_k to q6_k:
-    /// bit for bit what ggml's dequantizers give. Of zt.mx/1 and zt.quant_group/1 of version 2 the weights, too, which
-    /// are computed in double and rounded once. Errors there: unsupported_format (of another type), layout_components,
-    /// attribute_not_found, attribute_type, size_mismatch; as component_view::read_as().
+    /// Of an object of format gguf.<type>/1 the weights, for every block type of ggml: bit for bit what its
+    /// dequantizers give. Of zt.mx/1 and zt.quant_group/1 of version 2 the weights, too, which are computed in double
+    /// and rounded once. Errors there: unsupported_format (of another type), layout_components, attribute_not_found,
+    /// attribute_type, size_mismatch; as component_view::read_as().
     template <class To>
     [[nodiscard]] result<std::vector<To>> read_as() const {
         if (known_format() != format::dense) {

@@ -5,9 +5,10 @@
 kinds.gguf      every kind of key-value and every dense type, little-endian, version 3
 big_endian.gguf the same, big-endian
 version_2.gguf  the same, little-endian, version 2 (which differs in the number alone)
-blocks.gguf     of each documented block type two tensors: TYPE, random blocks, and TYPE.expected, its weights in
-                float32 as the package's own dequantizer computes them
-listed.gguf     of each other block type a tensor
+blocks.gguf     of each block type two tensors: TYPE, random blocks, and TYPE.expected, its weights in float32 as the
+                package's own dequantizer computes them, or for the types that it has none for, as ggml does
+extremes.gguf   the same of blocks whose scales are infinite, no numbers, subnormal, zero, or the largest and smallest
+codebooks.gguf  of each type with a codebook blocks that hold every entry once, and TYPE.expected as int8
 empty.gguf      no tensor and no key-value but the architecture
 aligned.gguf    general.alignment of 128
 """
@@ -26,12 +27,19 @@ from make import describe
 import make_hostile
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "gguf"
-DOCUMENTED = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0,
-              Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
-Q8_1 = Type.Q8_1  # the package takes it for 40 bytes, ggml for 36; nobody stores it
-# Where a block has a half-precision number: those must be finite for the comparison to be one of values.
-HALVES = {Type.Q4_0: [0], Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2], Type.Q8_0: [0], Type.Q2_K: [80, 82],
-          Type.Q3_K: [108], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2], Type.Q6_K: [208]}
+Q2_0 = 42  # newer than the package
+SIZES = {each.name: (int(each), elements, size) for each, (elements, size) in GGML_QUANT_SIZES.items() if elements > 1}
+SIZES["Q8_1"] = (9, 32, 36)  # the package takes it for 40 bytes, ggml for 36
+SIZES["Q2_0"] = (Q2_0, 64, 18)
+# Where a block has a half-precision number.
+HALVES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q2_K": [80, 82], "Q3_K": [108],
+          "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "Q8_1": [0], "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0],
+          "IQ3_XXS": [0], "IQ3_S": [0], "IQ1_S": [0], "IQ4_NL": [0], "IQ4_XS": [0], "TQ1_0": [52], "TQ2_0": [64],
+          "Q1_0": [0], "Q2_0": [0]}
+EXTREMES = [0x7c00, 0xfc00, 0x7e00, 0x0001, 0x83ff, 0x8000, 0x7bff, 0x0400]
+# Codebooks: how many entries, and what makes the scale of a block so that weights are integers.
+CODEBOOKS = {"IQ2_XXS": (256, 8), "IQ2_XS": (512, 8), "IQ2_S": (1024, 8), "IQ3_XXS": (256, 4), "IQ3_S": (512, 1),
+             "IQ1_S": (2048, 8), "IQ1_M": (2048, 8)}
 
 
 def write(name, fill, **options):
@@ -80,26 +88,97 @@ def add_kinds(writer):
             writer.add_tensor(name, array)
 
 
-def add_blocks(writer):
-    random = numpy.random.default_rng(12)
-    for each in DOCUMENTED:
-        elements, size = GGML_QUANT_SIZES[each]
-        blocks = random.integers(0, 256, (2, 2, size), dtype=numpy.uint8)
-        for at in HALVES[each]:
-            halves = (random.standard_normal((2, 2)) * 2.0 ** random.integers(-20, 6, (2, 2))).astype(numpy.float16)
-            blocks[..., at:at + 2] = halves.view(numpy.uint8).reshape(2, 2, 2)
-        blocks = blocks.reshape(2, 2 * size)
-        weights = gguf.quants.dequantize(blocks, each)
-        assert weights.dtype == numpy.float32 and weights.shape == (2, 2 * elements)
-        writer.add_tensor(each.name.lower(), blocks, raw_dtype=each)
-        writer.add_tensor(each.name.lower() + ".expected", weights)
+def halves_at(blocks, at):
+    return blocks[:, at:at + 2].copy().view("<f2").astype(numpy.float32)
 
 
-def add_listed(writer):
-    random = numpy.random.default_rng(13)
-    for each, (elements, size) in GGML_QUANT_SIZES.items():
-        if elements > 1 and each not in DOCUMENTED and each != Q8_1:
-            writer.add_tensor(each.name.lower(), random.integers(0, 256, (2, size), dtype=numpy.uint8), raw_dtype=each)
+def set_scales(name, blocks, halves):
+    """Puts one of `halves` (16-bit patterns) into each block, wherever it has a scale."""
+    halves = numpy.asarray(halves, "<u2")
+    for at in HALVES.get(name, []):
+        blocks[:, at:at + 2] = halves.view("u1").reshape(-1, 2)
+    if name == "Q8_K":
+        blocks[:, 0:4] = halves.view("<f2").astype("<f4").view("u1").reshape(-1, 4)
+    if name == "IQ1_M":  # four bits of it in the second byte of each pair
+        for i in range(4):
+            blocks[:, 49 + 2 * i] = blocks[:, 49 + 2 * i] & 15 | (halves >> 4 * i & 15).astype("u1") << 4
+
+
+def weights_of(name, blocks):
+    if name == "Q8_1":
+        return halves_at(blocks, 0) * blocks[:, 4:].view("i1").astype(numpy.float32)
+    if name == "Q8_K":
+        return blocks[:, :4].copy().view("<f4") * blocks[:, 4:260].copy().view("i1").astype(numpy.float32)
+    if name == "Q1_0":
+        bits = numpy.unpackbits(blocks[:, 2:], axis=1, bitorder="little")
+        return halves_at(blocks, 0) * (bits.astype(numpy.float32) * 2 - 1)
+    if name == "Q2_0":
+        codes = blocks[:, 2:, None] >> numpy.array([0, 2, 4, 6], "u1") & 3
+        return halves_at(blocks, 0) * (codes.reshape(len(blocks), -1).astype(numpy.float32) - 1)
+    return gguf.quants.dequantize(blocks, Type[name])
+
+
+def random_blocks(random, name, count):
+    blocks = random.integers(0, 256, (count, SIZES[name][2]), dtype=numpy.uint8)
+    scales = (random.standard_normal(count) * 2.0 ** random.integers(-20, 6, count)).astype(numpy.float16)
+    set_scales(name, blocks, scales.view(numpy.uint16))
+    return blocks
+
+
+def block_tensors(random, count, change=lambda name, blocks: None):
+    for name, (kind, elements, size) in SIZES.items():
+        blocks = random_blocks(random, name, count)
+        change(name, blocks)
+        with numpy.errstate(all="ignore"):
+            weights = weights_of(name, blocks)
+        assert weights.dtype == numpy.float32 and weights.size == count * elements
+        yield name.lower(), (elements * count // 2, 2), kind, blocks.tobytes()
+        yield name.lower() + ".expected", (elements * count // 2, 2), 0, weights.astype("<f4").tobytes()
+
+
+def codebook_tensors():
+    for name, (entries, scale) in CODEBOOKS.items():
+        kind, elements, size = SIZES[name]
+        per_block = 64 if name.startswith("IQ3") else 32
+        blocks = numpy.zeros((entries // per_block, size), "u1")
+        set_scales(name, blocks, numpy.full(len(blocks), scale, numpy.float16).view("u2"))
+        for entry in range(entries):
+            block, i = blocks[entry // per_block], entry % per_block
+            low, high = entry & 255, entry >> 8
+            if name in ("IQ2_XXS", "IQ3_XXS"):
+                block[2 + (i // 4 * 8 + i % 4 if name == "IQ2_XXS" else i)] = low
+            elif name == "IQ2_XS":
+                block[2 + 2 * i:4 + 2 * i] = low, high
+            elif name == "IQ2_S":
+                block[2 + i], block[66 + i // 4] = low, block[66 + i // 4] | high << i % 4 * 2
+            elif name == "IQ3_S":
+                block[2 + i], block[66 + i // 8] = low, block[66 + i // 8] | high << i % 8
+            elif name == "IQ1_S":
+                block[2 + i] = low
+                at = 34 + i // 4 * 2
+                block[at:at + 2].view("<u2")[0] |= high << i % 4 * 3
+            else:
+                block[i], block[32 + i // 2] = low, block[32 + i // 2] | high << i % 2 * 4
+        weights = weights_of(name, blocks)
+        assert (weights == weights.astype("i1")).all()
+        assert len(numpy.unique(weights.reshape(entries, -1), axis=0)) == entries
+        yield name.lower(), (elements, len(blocks)), kind, blocks.tobytes()
+        yield name.lower() + ".expected", (elements, len(blocks)), 24, weights.astype("i1").tobytes()
+
+
+def write_tensors(name, tensors):
+    infos, data = [], b""
+    for tensor, dimensions, kind, content in tensors:
+        infos.append(info(tensor, dimensions, kind, len(data)))
+        data += content + bytes(-len(content) % 32)
+    (FOLDER / name).write_bytes(file([pair("general.architecture", TEXT, text("test"))], infos, data))
+
+
+def write_blocks():
+    write_tensors("blocks.gguf", block_tensors(numpy.random.default_rng(12), 4))
+    write_tensors("extremes.gguf", block_tensors(numpy.random.default_rng(13), len(EXTREMES),
+                                                 lambda name, blocks: set_scales(name, blocks, EXTREMES)))
+    write_tensors("codebooks.gguf", codebook_tensors())
 
 
 def add_aligned(writer):
@@ -200,8 +279,7 @@ def main():
     (FOLDER / "version_2.gguf").write_bytes(old)
     for name in ("kinds.gguf", "big_endian.gguf", "version_2.gguf"):
         describe(FOLDER / name, dense_arrays(), {"general.architecture": "test", "kind.text": "Grüße"})
-    write("blocks.gguf", add_blocks)
-    write("listed.gguf", add_listed)
+    write_blocks()
     write("empty.gguf", lambda writer: None)
     describe(FOLDER / "empty.gguf", {}, {"general.architecture": "test"})
     write("aligned.gguf", add_aligned)

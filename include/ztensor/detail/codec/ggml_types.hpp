@@ -43,6 +43,7 @@ enum class ggml_type : std::uint32_t {
     mxfp4 = 39,
     nvfp4 = 40,
     q1_0 = 41,
+    q2_0 = 42,
 };
 
 struct ggml_block_type {
@@ -50,7 +51,6 @@ struct ggml_block_type {
     std::string_view name;
     std::uint32_t elements; ///< of one block
     std::uint32_t bytes;    ///< of one block
-    bool is_documented;     ///< its weights can be computed: see ggml_blocks.hpp
 };
 
 /// The largest of all blocks, in elements.
@@ -58,19 +58,20 @@ inline constexpr std::size_t max_ggml_block_elements = 256;
 inline constexpr std::size_t max_ggml_block_bytes = 292;
 
 inline constexpr ggml_block_type ggml_block_types[] = {
-    {ggml_type::q4_0, "q4_0", 32, 18, true},         {ggml_type::q4_1, "q4_1", 32, 20, true},
-    {ggml_type::q5_0, "q5_0", 32, 22, true},         {ggml_type::q5_1, "q5_1", 32, 24, true},
-    {ggml_type::q8_0, "q8_0", 32, 34, true},         {ggml_type::q8_1, "q8_1", 32, 36, false},
-    {ggml_type::q2_k, "q2_k", 256, 84, true},        {ggml_type::q3_k, "q3_k", 256, 110, true},
-    {ggml_type::q4_k, "q4_k", 256, 144, true},       {ggml_type::q5_k, "q5_k", 256, 176, true},
-    {ggml_type::q6_k, "q6_k", 256, 210, true},       {ggml_type::q8_k, "q8_k", 256, 292, false},
-    {ggml_type::iq2_xxs, "iq2_xxs", 256, 66, false}, {ggml_type::iq2_xs, "iq2_xs", 256, 74, false},
-    {ggml_type::iq3_xxs, "iq3_xxs", 256, 98, false}, {ggml_type::iq1_s, "iq1_s", 256, 50, false},
-    {ggml_type::iq4_nl, "iq4_nl", 32, 18, false},    {ggml_type::iq3_s, "iq3_s", 256, 110, false},
-    {ggml_type::iq2_s, "iq2_s", 256, 82, false},     {ggml_type::iq4_xs, "iq4_xs", 256, 136, false},
-    {ggml_type::iq1_m, "iq1_m", 256, 56, false},     {ggml_type::tq1_0, "tq1_0", 256, 54, false},
-    {ggml_type::tq2_0, "tq2_0", 256, 66, false},     {ggml_type::mxfp4, "mxfp4", 32, 17, false},
-    {ggml_type::nvfp4, "nvfp4", 64, 36, false},      {ggml_type::q1_0, "q1_0", 128, 18, false},
+    {ggml_type::q4_0, "q4_0", 32, 18},        {ggml_type::q4_1, "q4_1", 32, 20},
+    {ggml_type::q5_0, "q5_0", 32, 22},        {ggml_type::q5_1, "q5_1", 32, 24},
+    {ggml_type::q8_0, "q8_0", 32, 34},        {ggml_type::q8_1, "q8_1", 32, 36},
+    {ggml_type::q2_k, "q2_k", 256, 84},       {ggml_type::q3_k, "q3_k", 256, 110},
+    {ggml_type::q4_k, "q4_k", 256, 144},      {ggml_type::q5_k, "q5_k", 256, 176},
+    {ggml_type::q6_k, "q6_k", 256, 210},      {ggml_type::q8_k, "q8_k", 256, 292},
+    {ggml_type::iq2_xxs, "iq2_xxs", 256, 66}, {ggml_type::iq2_xs, "iq2_xs", 256, 74},
+    {ggml_type::iq3_xxs, "iq3_xxs", 256, 98}, {ggml_type::iq1_s, "iq1_s", 256, 50},
+    {ggml_type::iq4_nl, "iq4_nl", 32, 18},    {ggml_type::iq3_s, "iq3_s", 256, 110},
+    {ggml_type::iq2_s, "iq2_s", 256, 82},     {ggml_type::iq4_xs, "iq4_xs", 256, 136},
+    {ggml_type::iq1_m, "iq1_m", 256, 56},     {ggml_type::tq1_0, "tq1_0", 256, 54},
+    {ggml_type::tq2_0, "tq2_0", 256, 66},     {ggml_type::mxfp4, "mxfp4", 32, 17},
+    {ggml_type::nvfp4, "nvfp4", 64, 36},      {ggml_type::q1_0, "q1_0", 128, 18},
+    {ggml_type::q2_0, "q2_0", 64, 18},
 };
 
 /// Null for a number that is no block type, or is unknown.

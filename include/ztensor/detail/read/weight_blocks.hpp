@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects of format gguf.<type>/1, whose one component holds blocks of quantized weights as ggml lays them out: whether
-// their weights can be computed, and from how many blocks.
+// Objects of format gguf.<type>/1, whose one component holds blocks of quantized weights as ggml lays them out: of
+// which type, and from how many blocks.
 #ifndef ZTENSOR_DETAIL_READ_WEIGHT_BLOCKS_HPP
 #define ZTENSOR_DETAIL_READ_WEIGHT_BLOCKS_HPP
 
@@ -35,6 +35,16 @@ struct weight_blocks {
                     {in_quotes(format)});
     }
     return fail(errc::unsupported_format, "its format is {}, not dense: ask for its components", {in_quotes(format)});
+}
+
+/// Why an object of that format gives no weights.
+[[nodiscard]] ZTENSOR_COLD inline error no_weights(std::string_view format) noexcept {
+    const bool is_big_endian = format.find(ggml_big_endian_mark) != std::string_view::npos;
+    if (is_big_endian || format.substr(0, ggml_format_prefix.size()) != ggml_format_prefix) {
+        return not_dense(format);
+    }
+    return fail(errc::unsupported_format, "how blocks of format {} give weights is not known to this library",
+                {in_quotes(format)});
 }
 
 /// The one component, of plain bytes. Errors: layout_components, type_mismatch.
@@ -76,16 +86,12 @@ struct weight_blocks {
     return index.element_count_of(object) / type.elements;
 }
 
-/// Errors: unsupported_format for any other format, and for types whose weights can't be computed; those above.
+/// Errors: unsupported_format for any other format; those above.
 [[nodiscard]] inline result<weight_blocks> find_weight_blocks(const manifest& index, const object_record& object) {
     const std::string_view format = format_name(index, object);
     const ggml_block_type* const type = object.format ? nullptr : find_ggml_format(format);
     if (type == nullptr) {
-        return not_dense(format);
-    }
-    if (!type->is_documented) {
-        return fail(errc::unsupported_format, "how blocks of format {} give weights is not known to this library",
-                    {in_quotes(format)});
+        return no_weights(format);
     }
     const result<const component_record*> data = find_block_data(index, object);
     if (!data) {
