@@ -24,10 +24,12 @@ inline namespace ZTENSOR_MODE {
 /// else it says why not; read() always works. Component offsets behind the end of the file are those of elements that
 /// are made when they are read (inflated, transposed, gathered) or that lie in another file. read_options::strict()
 /// asks nothing of other formats: their importers are strict by themselves.
-/// A pickle of PyTorch is read, never run; an ONNX model's data may lie in other files, below its own folder. What
-/// symbolic links may lead to in place of one, read_options::follow_links() says.
+/// A pickle of PyTorch is read, never run; an ONNX model's data may lie in other files, below its own folder. The first
+/// of several files of a GGUF model, NAME-00001-of-00003.gguf, opens all of them; a part that is missing, or is not the
+/// one that its name says, is refused by its number. What symbolic links may lead to in place of one of these files,
+/// read_options::follow_links() says.
 /// Errors: those of reader::open(); header_malformed, json_malformed, zip_malformed, pickle_malformed, pickle_refused,
-/// unclaimed_bytes, not_built_in.
+/// unclaimed_bytes, not_built_in; shard_missing, shard_mismatch (parts of GGUF).
 [[nodiscard]] result<reader> open_any(const file_path& path, const read_options& options = {});
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
 /// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. Errors:

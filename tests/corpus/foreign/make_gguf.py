@@ -222,6 +222,7 @@ def hostile():
     for count in (1, 2**32, 2**63, 2**64 - 1):
         yield f"tensors_{count}", file(counts=(count, 0)), "truncated", "there are as many tensors as stated"
         yield f"key_values_{count}", file(counts=(0, count)), "truncated", "there are as many key-values as stated"
+    yield "key_empty", file([pair("", U8, b"\0")]), "name_invalid", "ours: a key is not empty"
     yield "key_2_64", file([struct.pack("<Q", 2**64 - 1) + bytes(64)]), "name_invalid", "ours: at most 4096 bytes"
     yield "key_4097", file([pair(b"k" * 4097, U8, b"\0")]), "name_invalid", "likewise"
     yield "key_cut", file([struct.pack("<Q", 100) + bytes(20)]), "truncated", "a key is as long as stated"
@@ -246,13 +247,13 @@ def hostile():
             "header_malformed", "an alignment is a power of two"
     yield "alignment_u64", file([pair("general.alignment", U64, struct.pack("<Q", 32))], [good], sixteen), \
         "header_malformed", "an alignment is a u32"
-    yield "name_65", file((), [info("n" * 65)], sixteen), "name_invalid", "a name has at most 64 bytes"
+    yield "name_256", file((), [info("n" * 256)], sixteen), "name_invalid", "a name has at most 255 bytes"
     yield "name_2_64", file((), [struct.pack("<Q", 2**64 - 1) + good], sixteen), "name_invalid", "likewise"
     yield "name_empty", file((), [info("")], sixteen), "name_invalid", "ours: a name is not empty"
     yield "name_with_nul", file((), [info("a\0b")], sixteen), "name_invalid", "ours: a name holds no U+0000"
     yield "name_not_utf8", file((), [info(b"\xff")], sixteen), "cbor_utf8", "a name is UTF-8"
     yield "name_twice", file((), [good, info(offset=32)], bytes(48)), "duplicate_key", "names are distinct"
-    yield "dimensions_5", file((), [info(dimensions=(1, 1, 1, 1, 4))], sixteen), "header_malformed", "at most four"
+    yield "dimensions_9", file((), [info(dimensions=(1,) * 8 + (4,))], sixteen), "header_malformed", "at most eight"
     yield "dimensions_2_32", file((), [text("w") + struct.pack("<I", 2**32 - 1) + bytes(99)]), "header_malformed", \
         "likewise"
     yield "shape_2_64", file((), [info(dimensions=(2**32, 2**32))], sixteen), "shape_overflow", "64 bits count elements"
@@ -265,6 +266,13 @@ def hostile():
     yield "offset_beyond", file((), [info(offset=32)], sixteen), "out_of_bounds", "likewise"
     yield "offset_2_64", file((), [info(offset=2**64 - 32)], sixteen), "out_of_bounds", "likewise"
     yield "offset_odd", file((), [info(offset=8)], bytes(32)), "misaligned_offset", "data starts at the alignment"
+    for number, count in ((0, 2), (0, 2**40), (1, 2), (2, 2), (1, 0), (2**64 - 1, 0)):
+        parts = [pair("split.no", U64, struct.pack("<Q", number)), pair("split.count", U64, struct.pack("<Q", count))]
+        code = "header_malformed" if number >= count else "shard_mismatch" if number else "shard_missing"
+        yield f"part_{number}_of_{count}", file(parts, [good], sixteen), code, "the first part opens all, beside it"
+    for kind, value, name in ((F32, bytes(4), "float"), (TEXT, text("1"), "text"), (I16, b"\xff\xff", "negative")):
+        yield f"part_{name}", file([pair("split.no", kind, value)]), "header_malformed", "a part has a number"
+        yield f"parts_{name}", file([pair("split.tensors.count", kind, value)]), "header_malformed", "likewise"
     yield "overlap", file((), [info("a", (16,)), info("b", (16,), 0, 32)], bytes(96)), "blob_overlap", "none share"
     whole = file([pair("k", ARRAY, struct.pack("<IQ", TEXT, 1) + text("t"))], [good], sixteen)
     for size in range(8, len(whole) - 16 - 31, 7):

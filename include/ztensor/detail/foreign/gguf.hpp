@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GGUF, versions 2 and 3 of either byte order: key-values become attributes, tensors objects. Of a quantized tensor the
-// blocks stay as they are, in an object of format gguf.<type>/1.
+// GGUF: key-values become attributes, tensors objects. Of a quantized tensor the blocks stay as they are, in an object
+// of format gguf.<type>/1. The first of several files of a model opens all.
 #ifndef ZTENSOR_DETAIL_FOREIGN_GGUF_HPP
 #define ZTENSOR_DETAIL_FOREIGN_GGUF_HPP
 
@@ -10,15 +10,19 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/foreign/gguf_values.hpp>
-#include <ztensor/detail/foreign/header_stream.hpp>
+#include <ztensor/detail/foreign/gguf_header.hpp>
+#include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/sibling_files.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,294 +54,212 @@ inline constexpr ggml_plain_type ggml_plain_types[] = {{0, "f32", 4},  {1, "f16"
 
 class gguf_importer {
 public:
-    explicit gguf_importer(const foreign_file& file)
-        : file_(file), header_(*file.source, magic_bytes, file.source->size(), file.options.max_manifest_bytes_) {}
+    explicit gguf_importer(const foreign_file& file) : file_(file) {}
 
     [[nodiscard]] result<imported> import() {
-        if (result<void> read = read_header(); !read) {
-            return std::move(read).error();
+        index_.has_attributes();
+        imported made;
+        made.kind = container_kind::gguf;
+        made.source = file_.source;
+        const std::uint64_t size = file_.source->size();
+        const result<gguf_header> first =
+            gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes_, &index_).read();
+        if (!first) {
+            return first.error();
         }
-        if (result<void> added = add_objects(); !added) {
+        if (result<void> added = add_objects(*first, size); !added) {
             return std::move(added).error();
+        }
+        if (first->part.count > 1 || first->part.number != 0) {
+            auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
+            if (result<void> added = add_other_parts(first->part, *all); !added) {
+                return std::move(added).error();
+            }
+            made.source = std::move(all);
         }
         result<byte_buffer> index = index_.finish(file_.options.max_manifest_bytes_);
         if (!index) {
             return std::move(index).error();
         }
-        imported made;
-        made.kind = container_kind::gguf;
-        made.source = file_.source;
         made.index = *std::move(index);
         return made;
     }
 
 private:
-    static constexpr std::uint64_t magic_bytes = 4;
-    static constexpr std::uint64_t least_key_value_bytes = 8 + 4 + 1;
-    static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
-    static constexpr std::uint64_t most_name_bytes = 64;
-    static constexpr std::size_t most_dimensions = 4;
+    using tensor = gguf_tensors::record;
 
-    struct tensor {
-        std::string name;
-        std::uint64_t dimensions[most_dimensions]; ///< outermost first, as ours
-        std::size_t rank;
-        std::uint64_t type;
-        std::uint64_t offset; ///< in the file
-    };
+    /// The file is the first part. Key-values are those of the first, as in ggml's own loader.
+    [[nodiscard]] result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
+        const result<gguf_part_name> names = name_gguf_parts(first, path_text(native_path(file_name_of(file_.path))));
+        if (!names) {
+            return names.error();
+        }
+        sibling_files siblings(file_, all);
+        for (std::uint64_t number = 2; number <= first.count; ++number) {
+            const std::string name = names->name_of(number);
+            if (result<void> added = add_part(number, first.count, siblings.find(name), all); !added) {
+                const error why = std::move(added).error();
+                const bool is_missing = why.code() == errc::file_not_found;
+                return fail(is_missing ? errc::shard_missing : why.code(), "part {} of {}, {}: {}",
+                            {number, first.count, in_quotes(name), is_missing ? "it is missing" : why.sentence()})
+                    .because(why.os_error())
+                    .in_object(why.object());
+            }
+        }
+        if (first.tensors && *first.tensors != tensor_count_) {
+            return fail(errc::shard_mismatch, "split.tensors.count is {}, but the {} parts hold {} tensors",
+                        {*first.tensors, first.count, tensor_count_});
+        }
+        return {};
+    }
 
-    [[nodiscard]] result<void> read_header() {
-        std::uint64_t tensors = 0;
-        std::uint64_t key_values = 0;
-        if (result<void> read = read_version(); !read) {
+    [[nodiscard]] result<void> add_part(std::uint64_t number, std::uint64_t count,
+                                        const result<sibling_files::sibling>& file, const assembled_source& all) {
+        if (!file) {
+            return file.error();
+        }
+        const std::uint64_t end = file->begin + file->size;
+        std::byte magic[gguf_header_reader::magic_bytes] = {};
+        if (result<void> read = all.read_at(
+                file->begin, span<std::byte>(magic).first((std::min<std::uint64_t>)(sizeof magic, file->size)));
+            !read) {
             return read;
         }
-        if (!take(8, tensors) || !take(8, key_values)) {
-            return header_.failure();
+        if (as_text(bytes_view(magic)) != "GGUF") {
+            return fail(errc::shard_mismatch, "it is no GGUF file");
         }
-        if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
-            return fail(errc::truncated,
-                        "the header states {} tensors and {} key-values, more than the file has room for",
-                        {tensors, key_values});
+        const result<gguf_header> header =
+            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes_, nullptr).read();
+        if (!header) {
+            return header.error();
         }
-        index_.has_attributes();
-        for (std::uint64_t i = 0; i < key_values; ++i) {
-            if (result<void> read = read_key_value(); !read) {
-                return read;
-            }
+        if (header->part.number + 1 != number || header->part.count != count) {
+            return fail(errc::shard_mismatch, "it says that it is part {} of {}",
+                        {header->part.number + 1, header->part.count});
         }
-        tensors_begin_ = header_.position();
-        tensors_ = tensors;
-        return {};
+        return add_objects(*header, end);
     }
 
-    /// Goes through the descriptions of all tensors once more, from the first on, so that nothing is kept of them.
-    template <class Take>
-    [[nodiscard]] result<void> for_each_tensor(Take&& take) {
-        const std::uint64_t most_bytes = file_.options.max_manifest_bytes_ - (tensors_begin_ - magic_bytes);
-        header_stream header(*file_.source, tensors_begin_, file_.source->size(), most_bytes);
-        for (std::uint64_t i = 0; i < tensors_; ++i) {
-            tensor read;
-            if (result<void> done = read_tensor(header, read); !done) {
-                return done;
+    /// `end` is that of the file in the source.
+    [[nodiscard]] result<void> add_objects(const gguf_header& from, std::uint64_t end) {
+        offsets_.clear();
+        tensor_count_ += from.tensors.records.size();
+        for (const tensor& each : from.tensors.records) {
+            if (result<void> added = add_object(from, each, end); !added) {
+                return std::move(added).error().in_object(from.tensors.name_of(each));
             }
-            if (result<void> taken = take(read); !taken) {
-                return std::move(taken).error().in_object(read.name);
-            }
-        }
-        tensors_end_ = header.position();
-        return {};
-    }
-
-    /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
-    [[nodiscard]] result<void> read_version() {
-        std::uint64_t version = 0;
-        if (!take(4, version)) {
-            return header_.failure();
-        }
-        if ((version & 0xffff) == 0) {
-            is_big_endian_ = true;
-            version = reverse_bytes(version) >> 32;
-        }
-        if (version != 2 && version != 3) {
-            return fail(errc::unsupported_version, "the file is GGUF of version {}; 2 and 3 can be read", {version});
         }
         return {};
     }
 
-    [[nodiscard]] result<void> read_key_value() {
-        std::uint64_t key_bytes = 0;
-        bytes_view key;
-        if (!take(8, key_bytes)) {
-            return header_.failure();
+    [[nodiscard]] result<void> add_object(const gguf_header& from, const tensor& what, std::uint64_t end) {
+        if (const ggml_plain_type* const plain = find_plain_ggml_type(what.type)) {
+            return add_dense(from, what, *plain, end);
         }
-        if (key_bytes > max_name_bytes) {
-            return fail(errc::name_invalid, "a key has {} bytes, more than {}", {key_bytes, max_name_bytes})
-                .at(header_.position());
+        if (const ggml_block_type* const blocks = find_ggml_type(what.type)) {
+            return add_blocks(from, what, *blocks, end);
         }
-        if (!header_.take(key_bytes, key)) {
-            return header_.failure();
-        }
-        const bool is_alignment = as_text(key) == "general.alignment";
-        gguf_values values(header_, is_big_endian_, index_.attribute(as_text(key)));
-        return is_alignment ? values.read_u32(alignment_) : values.read();
-    }
-
-    [[nodiscard]] result<void> read_tensor(header_stream& header, tensor& read) const {
-        std::uint64_t name_bytes = 0;
-        bytes_view name;
-        if (!take(header, 8, name_bytes)) {
-            return header.failure();
-        }
-        if (name_bytes > most_name_bytes) {
-            return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
-                        {name_bytes, most_name_bytes})
-                .at(header.position());
-        }
-        if (!header.take(name_bytes, name)) {
-            return header.failure();
-        }
-        read.name = as_text(name);
-        std::uint64_t rank = 0;
-        if (!take(header, 4, rank)) {
-            return header.failure();
-        }
-        if (rank > most_dimensions) {
-            return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
-                .in_object(read.name)
-                .at(header.position());
-        }
-        read.rank = static_cast<std::size_t>(rank);
-        for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
-            if (!take(header, 8, read.dimensions[i])) {
-                return header.failure();
-            }
-        }
-        if (!take(header, 4, read.type) || !take(header, 8, read.offset)) {
-            return header.failure();
-        }
+        add_unknown(from, what, end);
         return {};
     }
 
-    /// In three rounds, as the format has it: they can all be read, they all begin where they may, and they can be
-    /// entered.
-    [[nodiscard]] result<void> add_objects() {
-        bool has_unknown = false;
-        result<void> done = for_each_tensor([&](const tensor& each) -> result<void> {
-            has_unknown =
-                has_unknown || (find_plain_ggml_type(each.type) == nullptr && find_ggml_type(each.type) == nullptr);
-            return {};
-        });
-        if (!done) {
-            return done;
-        }
-        if (!is_power_of_two(alignment_)) {
-            return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
-        }
-        const std::optional<std::uint64_t> begin = checked_align(tensors_end_, alignment_);
-        done = for_each_tensor([&](const tensor& each) -> result<void> {
-            const std::optional<std::uint64_t> offset = begin ? checked_add(*begin, each.offset) : std::nullopt;
-            if (each.offset % alignment_ != 0) {
-                return fail(errc::misaligned_offset, "the data starts {} bytes into the tensor data, no multiple of {}",
-                            {each.offset, alignment_});
-            }
-            if (!offset) {
-                return fail(errc::out_of_bounds, "the data starts {} bytes into the tensor data, but the file has {}",
-                            {each.offset, file_.source->size()});
-            }
-            if (has_unknown) {
-                offsets_.push_back(*offset);
-            }
-            return {};
-        });
-        if (!done) {
-            return done;
-        }
-        std::sort(offsets_.begin(), offsets_.end());
-        return for_each_tensor([&](tensor& each) {
-            each.offset += *begin; // which was found to fit
-            return add_object(each);
-        });
-    }
-
-    [[nodiscard]] result<void> add_object(const tensor& from) {
-        if (const ggml_plain_type* const plain = find_plain_ggml_type(from.type)) {
-            const std::optional<std::uint64_t> length = bytes_of(from, 1, plain->bytes);
-            if (!length) {
-                return too_large(from);
-            }
-            foreign_component data;
-            data.dtype = plain->dtype;
-            data.offset = from.offset;
-            data.length = *length;
-            data.is_big_endian = is_big_endian_ && plain->bytes > 1;
-            index_.add(from.name, shape_of(from), data);
-            return {};
-        }
-        const ggml_block_type* const blocks = find_ggml_type(from.type);
-        return blocks != nullptr ? add_blocks(from, *blocks) : add_unknown(from);
-    }
-
-    [[nodiscard]] result<void> add_blocks(const tensor& from, const ggml_block_type& type) {
-        if (from.rank == 0 || from.dimensions[from.rank - 1] % type.elements != 0) {
-            return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
-                        {to_string(shape_of_tensor(from)), type.elements});
-        }
-        const std::optional<std::uint64_t> length = bytes_of(from, type.elements, type.bytes);
+    [[nodiscard]] result<void> add_dense(const gguf_header& from, const tensor& what, const ggml_plain_type& type,
+                                         std::uint64_t end) {
+        const span<const std::uint64_t> dimensions = from.tensors.shape_of(what);
+        const result<std::uint64_t> length = count_bytes(what, dimensions, 1, type.bytes, end);
         if (!length) {
-            return too_large(from);
+            return length.error();
+        }
+        foreign_component data;
+        data.dtype = type.dtype;
+        data.offset = what.offset;
+        data.length = *length;
+        data.is_big_endian = from.is_big_endian && type.bytes > 1;
+        index_.add(from.tensors.name_of(what), dimensions, data);
+        return {};
+    }
+
+    /// Rows are whole blocks.
+    [[nodiscard]] result<void> add_blocks(const gguf_header& from, const tensor& what, const ggml_block_type& type,
+                                          std::uint64_t end) {
+        const span<const std::uint64_t> dimensions = from.tensors.shape_of(what);
+        if (dimensions.empty() || dimensions[dimensions.size() - 1] % type.elements != 0) {
+            return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
+                        {shape_text(dimensions), type.elements});
+        }
+        const result<std::uint64_t> length = count_bytes(what, dimensions, type.elements, type.bytes, end);
+        if (!length) {
+            return length.error();
         }
         attributes of_object;
         of_object.set("block_bytes", type.bytes);
         of_object.set("elems_per_block", type.elements);
-        add_bytes(from, type.name, *length, &of_object);
+        add_bytes(from, what, type.name, *length, &of_object);
         return {};
     }
 
     /// Its bytes reach at most to where the next tensor starts.
-    [[nodiscard]] result<void> add_unknown(const tensor& from) {
-        const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), from.offset);
-        const std::uint64_t end = (std::min)(next != offsets_.end() ? *next : ~std::uint64_t{0}, file_.source->size());
-        add_bytes(from, "type_" + std::to_string(from.type), end - (std::min)(end, from.offset), nullptr);
-        return {};
+    void add_unknown(const gguf_header& from, const tensor& what, std::uint64_t end) {
+        if (offsets_.empty()) {
+            for (const tensor& each : from.tensors.records) {
+                offsets_.push_back(each.offset);
+            }
+            std::sort(offsets_.begin(), offsets_.end());
+        }
+        const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), what.offset);
+        const std::uint64_t until = (std::min)(next != offsets_.end() ? *next : ~std::uint64_t{0}, end);
+        add_bytes(from, what, "type_" + std::to_string(what.type), until - (std::min)(until, what.offset), nullptr);
     }
 
     /// Writers of big-endian files do not agree on the order of numbers in blocks: the gguf package's own leaves scales
     /// as they are, its script that turns a file around swaps those of some types, and nothing in the file tells which
     /// was at work. So these blocks get a name of their own, and are kept, not computed with.
-    void add_bytes(const tensor& from, std::string_view type, std::uint64_t length, const attributes* of_object) {
+    void add_bytes(const gguf_header& from, const tensor& what, std::string_view type, std::uint64_t length,
+                   const attributes* of_object) {
         foreign_component data;
         data.dtype = "u8";
-        data.offset = from.offset;
+        data.offset = what.offset;
         data.length = length;
         std::string format(ggml_format_prefix);
         format += type;
-        format += is_big_endian_ ? ggml_big_endian_mark : std::string_view();
+        format += from.is_big_endian ? ggml_big_endian_mark : std::string_view();
         format += ggml_format_suffix;
-        index_.add(from.name, shape_of(from), format, {&data, 1}, of_object);
+        index_.add(from.tensors.name_of(what), from.tensors.shape_of(what), format, {&data, 1}, of_object);
     }
 
-    [[nodiscard]] static span<const std::uint64_t> shape_of(const tensor& from) noexcept {
-        return {from.dimensions, from.rank};
-    }
-    [[nodiscard]] static shape shape_of_tensor(const tensor& from) {
-        shape dimensions;
-        for (const std::uint64_t dimension : shape_of(from)) {
-            dimensions.push_back(dimension);
+    [[nodiscard]] static std::string shape_text(span<const std::uint64_t> dimensions) {
+        shape made;
+        for (const std::uint64_t dimension : dimensions) {
+            made.push_back(dimension);
         }
-        return dimensions;
-    }
-    [[nodiscard]] static error too_large(const tensor& from) {
-        return fail(errc::shape_overflow, "shape {} has more elements or bytes than 64 bits can count",
-                    {to_string(shape_of_tensor(from))});
+        return to_string(made);
     }
 
-    /// Rows are whole blocks. Nothing, if 64 bits can't count the elements or the bytes.
-    [[nodiscard]] static std::optional<std::uint64_t> bytes_of(const tensor& from, std::uint64_t block_elements,
-                                                               std::uint64_t block_bytes) noexcept {
+    /// The bytes of a tensor, which end with its file at the latest. Errors: shape_overflow, out_of_bounds.
+    [[nodiscard]] static result<std::uint64_t> count_bytes(const tensor& what, span<const std::uint64_t> dimensions,
+                                                           std::uint64_t block_elements, std::uint64_t block_bytes,
+                                                           std::uint64_t end) {
         element_counter counter;
-        for (const std::uint64_t dimension : shape_of(from)) {
-            if (!counter.multiply(dimension)) {
-                return std::nullopt;
-            }
+        bool is_countable = true;
+        for (const std::uint64_t dimension : dimensions) {
+            is_countable = is_countable && counter.multiply(dimension);
         }
-        return checked_multiply(counter.count() / block_elements, block_bytes);
-    }
-
-    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) { return take(header_, size, value); }
-    [[nodiscard]] bool take(header_stream& header, std::size_t size, std::uint64_t& value) const {
-        return header.take_unsigned(size, is_big_endian_, value);
+        const std::optional<std::uint64_t> bytes =
+            is_countable ? checked_multiply(counter.count() / block_elements, block_bytes) : std::nullopt;
+        if (!bytes) {
+            return fail(errc::shape_overflow, "shape {} has more elements or bytes than 64 bits can count",
+                        {shape_text(dimensions)});
+        }
+        if (*bytes != 0 && !fits(what.offset, *bytes, end)) {
+            return fail(errc::out_of_bounds, "the data takes {} bytes, but the file ends before", {*bytes});
+        }
+        return *bytes;
     }
 
     const foreign_file& file_;
-    header_stream header_;
     foreign_index index_;
-    std::uint64_t tensors_ = 0;
-    std::uint64_t tensors_begin_ = 0; ///< of their descriptions
-    std::uint64_t tensors_end_ = 0;
-    std::vector<std::uint64_t> offsets_; ///< of all tensors, sorted, if one is of an unknown type
-    std::uint64_t alignment_ = 32;
-    bool is_big_endian_ = false;
+    std::vector<std::uint64_t> offsets_; ///< of all tensors of a file, sorted, once they were asked for
+    std::uint64_t tensor_count_ = 0;     ///< of all parts so far
 };
 
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_gguf(const foreign_file& file) {

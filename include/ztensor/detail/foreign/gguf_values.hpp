@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -61,6 +62,31 @@ public:
         }
         if (!take(4, value)) {
             return header_.failure();
+        }
+        out_.unsigned_integer(value);
+        return {};
+    }
+
+    /// A value that must be an integer of 0 or more, of any width, which is also given to the caller.
+    [[nodiscard]] result<void> read_count(std::string_view key, std::uint64_t& value) {
+        gguf_kind kind = gguf_kind::u8;
+        if (result<void> known = take_kind(kind); !known) {
+            return known;
+        }
+        const bool is_signed =
+            kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
+        const bool is_unsigned =
+            kind == gguf_kind::u8 || kind == gguf_kind::u16 || kind == gguf_kind::u32 || kind == gguf_kind::u64;
+        if (!is_signed && !is_unsigned) {
+            return fail(errc::header_malformed, "{} is of kind {}, no integer",
+                        {in_quotes(key), static_cast<unsigned>(kind)});
+        }
+        const std::size_t width = width_of(kind);
+        if (!take(width, value)) {
+            return header_.failure();
+        }
+        if (is_signed && extend_sign(value, width) >> 63 != 0) {
+            return fail(errc::header_malformed, "{} is negative", {in_quotes(key)});
         }
         out_.unsigned_integer(value);
         return {};

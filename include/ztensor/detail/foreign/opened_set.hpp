@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
+#include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/shard_index.hpp>
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/os/beneath.hpp>
@@ -178,6 +179,19 @@ open_indexed(const byte_source& source, const beneath_folder& folder, const read
     return folder ? open_indexed(**source, *folder, options) : folder.error();
 }
 
+/// The file is called as a further part of a GGUF model whose first one is open, which has opened all.
+[[nodiscard]] ZTENSOR_COLD inline bool is_opened_part(const opened_set& set, const native_path& path) {
+    const auto name = gguf_part_name::parse(path_text(native_path(file_name_of(path))));
+    if (!name || name->number() == 1) {
+        return false;
+    }
+    const std::string first = path_text(joined_path(directory_of(path), file_path(name->name_of(1)).native()));
+    return std::any_of(set.shards.begin(), set.shards.end(), [&](const reader& each) {
+        return each.path() == first && each.container() == container_kind::gguf &&
+               each.attributes().unsigned_integer("split.count").value_or(0) == name->count();
+    });
+}
+
 /// All is open: one namespace.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>>
 join_unindexed(std::shared_ptr<opened_set> set, set_problems& problems) {
@@ -200,6 +214,9 @@ open_named(const std::vector<native_path>& paths, const read_options& options) {
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& path : paths) {
+        if (is_opened_part(*set, path)) {
+            continue;
+        }
         result<std::shared_ptr<const byte_source>> source = open_one_of_many(path, options);
         take_shard(source ? open_any({*std::move(source), path, options})
                           : std::move(source).error().in_file(path_text(path)),
@@ -271,7 +288,9 @@ open_directory(const native_path& path, const read_options& options) {
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& each : files) {
-        take_shard(open_member(*folder, each, options), *set, problems);
+        if (!is_opened_part(*set, joined_path(folder->path(), each))) {
+            take_shard(open_member(*folder, each, options), *set, problems);
+        }
     }
     return join_unindexed(std::move(set), problems);
 }

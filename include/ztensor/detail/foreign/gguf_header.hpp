@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+//
+// The header of a GGUF file, versions 2 and 3 of either byte order: key-values and the list of tensors.
+#ifndef ZTENSOR_DETAIL_FOREIGN_GGUF_HEADER_HPP
+#define ZTENSOR_DETAIL_FOREIGN_GGUF_HEADER_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/foreign_index.hpp>
+#include <ztensor/detail/foreign/gguf_values.hpp>
+#include <ztensor/detail/foreign/header_stream.hpp>
+#include <ztensor/detail/manifest/names.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// The tensors of a file, without memory of each one's own.
+struct gguf_tensors {
+    struct record {
+        std::size_t name;      ///< where it begins among the names
+        std::size_t dimension; ///< where the first begins among the dimensions
+        std::uint64_t offset;  ///< in the source
+        std::uint32_t type;
+        std::uint8_t name_bytes;
+        std::uint8_t rank;
+    };
+    std::vector<record> records;
+    std::string names;
+    std::vector<std::uint64_t> dimensions; ///< outermost first, as ours
+
+    [[nodiscard]] std::string_view name_of(const record& tensor) const noexcept {
+        return std::string_view(names).substr(tensor.name, tensor.name_bytes);
+    }
+    [[nodiscard]] span<const std::uint64_t> shape_of(const record& tensor) const noexcept {
+        return {dimensions.data() + tensor.dimension, tensor.rank};
+    }
+};
+
+/// Which part of a model a file is, as its key-values say. A model in one file has one part, or says nothing of parts.
+struct gguf_part {
+    std::uint64_t number = 0; ///< from 0 on
+    std::uint64_t count = 0;
+    std::optional<std::uint64_t> tensors; ///< of all parts together
+};
+
+struct gguf_header {
+    gguf_tensors tensors;
+    gguf_part part;
+    bool is_big_endian = false;
+};
+
+class gguf_header_reader {
+public:
+    /// The header of the file that lies at [begin, end) of `source` and starts with the magic of GGUF. Key-values
+    /// become attributes of `index`, unless it is null.
+    gguf_header_reader(const byte_source& source, std::uint64_t begin, std::uint64_t end, std::uint64_t most_bytes,
+                       foreign_index* index)
+        : header_(source, begin + magic_bytes, end, most_bytes), index_(index), begin_(begin), size_(end - begin) {}
+
+    [[nodiscard]] result<gguf_header> read() {
+        std::uint64_t tensors = 0;
+        std::uint64_t key_values = 0;
+        if (result<void> read = read_version(); !read) {
+            return std::move(read).error();
+        }
+        if (!take(8, tensors) || !take(8, key_values)) {
+            return header_.failure();
+        }
+        if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
+            return fail(errc::truncated,
+                        "the header states {} tensors and {} key-values, more than the file has room for",
+                        {tensors, key_values});
+        }
+        for (std::uint64_t i = 0; i < key_values; ++i) {
+            if (result<void> read = read_key_value(); !read) {
+                return std::move(read).error();
+            }
+        }
+        for (std::uint64_t i = 0; i < tensors; ++i) {
+            if (result<void> read = read_tensor(); !read) {
+                return std::move(read).error();
+            }
+        }
+        if (result<void> placed = place_tensors(); !placed) {
+            return std::move(placed).error();
+        }
+        return std::move(found_);
+    }
+
+    static constexpr std::uint64_t magic_bytes = 4;
+
+private:
+    static constexpr std::uint64_t least_key_value_bytes = 8 + 4 + 1;
+    static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+    static constexpr std::uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
+    static constexpr std::uint64_t most_dimensions = 8;   ///< ggml itself takes 4
+
+    /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
+    [[nodiscard]] result<void> read_version() {
+        std::uint64_t version = 0;
+        if (!take(4, version)) {
+            return header_.failure();
+        }
+        if ((version & 0xffff) == 0) {
+            found_.is_big_endian = true;
+            version = reverse_bytes(version) >> 32;
+        }
+        if (version != 2 && version != 3) {
+            return fail(errc::unsupported_version, "the file is GGUF of version {}; 2 and 3 can be read", {version});
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> read_key_value() {
+        std::uint64_t key_bytes = 0;
+        bytes_view key_view;
+        if (!take(8, key_bytes)) {
+            return header_.failure();
+        }
+        if (key_bytes == 0 || key_bytes > max_name_bytes) {
+            return fail(errc::name_invalid, "a key has {} bytes, expected from 1 to {}", {key_bytes, max_name_bytes})
+                .at(header_.position());
+        }
+        if (!header_.take(key_bytes, key_view)) {
+            return header_.failure();
+        }
+        const std::string key(as_text(key_view)); // the view ends with the next take
+        cbor_encoder dropped;
+        gguf_values values(header_, found_.is_big_endian, index_ != nullptr ? index_->attribute(key) : dropped);
+        if (key == "general.alignment") {
+            return values.read_u32(alignment_);
+        }
+        if (key == "split.no") {
+            return values.read_count(key, found_.part.number);
+        }
+        if (key == "split.count") {
+            return values.read_count(key, found_.part.count);
+        }
+        if (key == "split.tensors.count") {
+            return values.read_count(key, found_.part.tensors.emplace());
+        }
+        return values.read();
+    }
+
+    [[nodiscard]] result<void> read_tensor() {
+        gguf_tensors& tensors = found_.tensors;
+        std::uint64_t name_bytes = 0, rank = 0, type = 0;
+        bytes_view name;
+        if (!take(8, name_bytes)) {
+            return header_.failure();
+        }
+        if (name_bytes == 0 || name_bytes > most_name_bytes) {
+            return fail(errc::name_invalid, "the name of a tensor has {} bytes, expected from 1 to {}",
+                        {name_bytes, most_name_bytes})
+                .at(header_.position());
+        }
+        if (!header_.take(name_bytes, name)) {
+            return header_.failure();
+        }
+        gguf_tensors::record read = {};
+        read.name = tensors.names.size();
+        read.name_bytes = static_cast<std::uint8_t>(name_bytes);
+        tensors.names += as_text(name);
+        if (!take(4, rank)) {
+            return header_.failure();
+        }
+        if (rank > most_dimensions) {
+            return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
+                .in_object(tensors.name_of(read))
+                .at(header_.position());
+        }
+        read.rank = static_cast<std::uint8_t>(rank);
+        read.dimension = tensors.dimensions.size();
+        tensors.dimensions.resize(read.dimension + read.rank);
+        for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
+            if (!take(8, tensors.dimensions[read.dimension + i])) {
+                return header_.failure();
+            }
+        }
+        if (!take(4, type) || !take(8, read.offset)) {
+            return header_.failure();
+        }
+        read.type = static_cast<std::uint32_t>(type);
+        tensors.records.push_back(read);
+        return {};
+    }
+
+    /// The data starts at the first multiple of the alignment behind the header, and offsets count from there.
+    [[nodiscard]] result<void> place_tensors() {
+        if (!is_power_of_two(alignment_)) {
+            return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
+        }
+        const std::optional<std::uint64_t> data = checked_align(header_.position() - begin_, alignment_);
+        for (gguf_tensors::record& each : found_.tensors.records) {
+            if (each.offset % alignment_ != 0) {
+                return fail(errc::misaligned_offset, "the data starts {} bytes into the tensor data, no multiple of {}",
+                            {each.offset, alignment_})
+                    .in_object(found_.tensors.name_of(each));
+            }
+            const std::optional<std::uint64_t> offset = data ? checked_add(*data, each.offset) : std::nullopt;
+            if (!offset || !checked_add(begin_, *offset)) {
+                return fail(errc::out_of_bounds, "the data starts {} bytes into the tensor data, but the file has {}",
+                            {each.offset, size_})
+                    .in_object(found_.tensors.name_of(each));
+            }
+            each.offset = begin_ + *offset;
+        }
+        return {};
+    }
+
+    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
+        return header_.take_unsigned(size, found_.is_big_endian, value);
+    }
+
+    header_stream header_;
+    foreign_index* index_;
+    std::uint64_t begin_;
+    std::uint64_t size_;
+    std::uint64_t alignment_ = 32;
+    gguf_header found_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
