@@ -59,7 +59,8 @@ exit_code code_for(const ztensor::error& why) {
     case ztensor::error_kind::limit:
         return why.code() == ztensor::errc::out_of_memory ? refused : bad;
     case ztensor::error_kind::not_found:
-        return why.code() == ztensor::errc::file_not_found ? refused : usage;
+        return why.code() == ztensor::errc::file_not_found || why.code() == ztensor::errc::shard_missing ? refused
+                                                                                                         : usage;
     case ztensor::error_kind::usage:
         return why.code() == ztensor::errc::invalid_argument || why.code() == ztensor::errc::writer_closed ? usage
                                                                                                            : bad;

@@ -217,3 +217,12 @@ TEST_CASE("what GGUF allows beyond ggml's own limits is read: names of 255 bytes
     CHECK(file->read<float>(longest).value() == std::vector<float>{1, 2, 3, 4, 5, 6});
     CHECK(file->read<float>("s").value() == std::vector<float>{1});
 }
+
+TEST_CASE("what is wrong in a header of another format is said of a header, not of a manifest") {
+    const support::temp_dir folder;
+    support::write_file(folder / "x.gguf", gguf_file().pair(u16_value("k", 1)).pair(u16_value("k", 2)).content());
+    const auto file = ztensor::open_any(folder / "x.gguf");
+    REQUIRE(refusal(file) == errc::duplicate_key);
+    CHECK(says(file.error().sentence(), "in the header"));
+    CHECK_FALSE(says(file.error().sentence(), "manifest"));
+}

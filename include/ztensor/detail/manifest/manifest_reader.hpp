@@ -327,9 +327,10 @@ private:
     /// The cursor's fault as an error, with the object and component it was met in.
     [[nodiscard]] ZTENSOR_COLD error fault() const {
         const cbor_fault& found = scan_.cursor().fault();
+        const char* const where = into_.is_foreign() ? "header" : "manifest";
         error why = missing_field_.empty()
-                        ? fail(found.code, "in the manifest, {}", {found.sentence})
-                        : fail(found.code, "in the manifest, {}: {}", {found.sentence, in_quotes(missing_field_)});
+                        ? fail(found.code, "in the {}, {}", {where, found.sentence})
+                        : fail(found.code, "in the {}, {}: {}", {where, found.sentence, in_quotes(missing_field_)});
         if (!into_.is_foreign()) { // whose index stands in no file
             why = std::move(why).at(index_offset_ + found.position);
         }
