@@ -28,6 +28,21 @@ bool ends_with(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+/// What becomes the one array of a .npy file.
+ztensor::object_view only_object(const ztensor::reader& from, const convert_options& options) {
+    std::vector<ztensor::object_view> selected;
+    for (const ztensor::object_view object : from) {
+        if (options.selected.takes(object)) {
+            selected.push_back(object);
+        }
+    }
+    if (selected.size() != 1) {
+        throw usage_error("a .npy file holds one tensor, but there are " + grouped(selected.size()) +
+                          ": choose one with --only");
+    }
+    return selected.front();
+}
+
 exit_code export_file(const ztensor::reader& from, const convert_options& options) {
     if (options.how.zstd_level || !options.how.digest.empty() || !options.version.empty()) {
         throw usage_error("--zstd, --digest and --version are for .zt files");
@@ -44,6 +59,10 @@ exit_code export_file(const ztensor::reader& from, const convert_options& option
     if (const auto floats = options.how.floats_as()) {
         how.floats_as(*floats);
     }
+    if (ends_with(options.out, ".npy")) {
+        ztensor::export_npy(only_object(from, options), options.out, how).value();
+        return good;
+    }
     const auto write = ends_with(options.out, ".npz") ? ztensor::export_npz : ztensor::export_safetensors;
     write(from, options.out, how).value();
     return good;
@@ -51,8 +70,10 @@ exit_code export_file(const ztensor::reader& from, const convert_options& option
 
 exit_code convert_file(convert_options& options) {
     const bool is_zt = ends_with(options.out, ".zt");
-    if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz")) {
-        throw usage_error("OUT ends with .zt, .safetensors or .npz, not as \"" + printable(options.out) + "\" does");
+    if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz") &&
+        !ends_with(options.out, ".npy")) {
+        throw usage_error("OUT ends with .zt, .safetensors, .npz or .npy, not as \"" + printable(options.out) +
+                          "\" does");
     }
     const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
     if (tell_skipped(files) && options.is_strict) {
@@ -88,11 +109,12 @@ exit_code convert_file(convert_options& options) {
 void add_convert(tool& to) {
     const auto options = std::make_shared<convert_options>();
     CLI::App* const command =
-        add_command(to, "convert", "Convert any file into .zt, or a .zt file into .safetensors or .npz",
+        add_command(to, "convert", "Convert any file into .zt, .safetensors, .npz or .npy",
                     "convert --zstd --digest model.safetensors model.zt", [options] { return convert_file(*options); });
     command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
         ->required();
-    command->add_option("OUT", options->out, "The file to write: .zt, .safetensors or .npz")->required();
+    command->add_option("OUT", options->out, "The file to write: .zt, .safetensors, .npz or, of one tensor, .npy")
+        ->required();
     add_version_option(*command, options->version);
     options->how.add_options(*command);
     options->selected.add_options(*command);

@@ -78,9 +78,9 @@ std::string difference_of_bytes(const ztensor::component_view& a, const ztensor:
     return differing == 0 ? "" : grouped(differing) + " of " + grouped(count) + " elements differ";
 }
 
-/// The same of numbers, whatever they are stored as. NaN equals NaN.
-std::string difference_of_numbers(const ztensor::component_view& a, const ztensor::component_view& b,
-                                  double tolerance) {
+/// The same of numbers, of components or of objects, whatever they are stored as. NaN equals NaN.
+template <class Numbers>
+std::string difference_of_numbers(const Numbers& a, const Numbers& b, double tolerance) {
     double most = 0;
     std::uint64_t differing = 0, count = 0;
     in_step(ztensor::component_pieces::open_as(a, ztensor::dtype::f64).value(),
@@ -98,6 +98,17 @@ std::string difference_of_numbers(const ztensor::component_view& a, const ztenso
     char text[64];
     std::snprintf(text, sizeof text, ", by at most %.6g", most);
     return differing == 0 ? "" : grouped(differing) + " of " + grouped(count) + " elements differ" + text;
+}
+
+bool is_in_blocks(const ztensor::object_view& object) {
+    return !object.known_format() && ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
+}
+
+/// One of them is blocks of weights, of which the other holds as many numbers in whatever way.
+bool differ_in_blocks(const ztensor::object_view& a, const ztensor::object_view& b) {
+    const bool has_both = ztensor::component_pieces::open_as(a, ztensor::dtype::f64).has_value() &&
+                          ztensor::component_pieces::open_as(b, ztensor::dtype::f64).has_value();
+    return has_both && (is_in_blocks(a) || is_in_blocks(b));
 }
 
 class comparison {
@@ -160,6 +171,10 @@ private:
         const auto twin = other->find(object.name());
         if (object.shape() != twin->shape()) {
             return tell(object, "shape " + to_string(object.shape()) + " and " + to_string(twin->shape()));
+        }
+        if (options_.tolerance && differ_in_blocks(object, *twin)) {
+            const std::string what = difference_of_numbers(object, *twin, *options_.tolerance);
+            return what.empty() ? void() : tell(object, what);
         }
         if (object.format() != twin->format()) {
             return tell(object, "format " + printable(object.format()) + " and " + printable(twin->format()));

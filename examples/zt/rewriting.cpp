@@ -139,10 +139,32 @@ private:
         if (!converts && data.has_type()) {
             store.type(data.type());
         }
-        const ztensor::dtype storage = converts ? *floats_as_ : *data.dtype();
-        auto stream = to_.stream(selected_.name_for(object.name()), object.shape(), storage, store).value();
+        std::optional<ztensor::attributes> attributes;
         if (object.has_attributes()) {
-            stream.attributes(ztensor::attributes(object.attributes())).value();
+            attributes.emplace(object.attributes());
+        }
+        write_stream(object, pieces, converts ? *floats_as_ : *data.dtype(), store, attributes);
+    }
+
+    void rewrite_as_floats(const ztensor::object_view& object) {
+        auto pieces = ztensor::component_pieces::open_as(object, *floats_as_).value();
+        ztensor::store store;
+        if (how_.zstd_level) {
+            store.zstd_if_smaller(*how_.zstd_level);
+        }
+        store.digest(algorithm_of(how_.digest));
+        ztensor::attributes kept(object.attributes());
+        kept.remove("block_bytes"); // which say what a block is
+        kept.remove("elems_per_block");
+        write_stream(object, pieces, *floats_as_, store,
+                     kept.values().empty() ? std::nullopt : std::optional(std::move(kept)));
+    }
+
+    void write_stream(const ztensor::object_view& object, ztensor::component_pieces& pieces, ztensor::dtype storage,
+                      const ztensor::store& store, const std::optional<ztensor::attributes>& attributes) {
+        auto stream = to_.stream(selected_.name_for(object.name()), object.shape(), storage, store).value();
+        if (attributes) {
+            stream.attributes(*attributes).value();
         }
         const std::uint64_t missing = stream.missing_bytes();
         for (;;) {
@@ -152,39 +174,10 @@ private:
             }
             stream.append_bytes(piece).value();
             const double share = 1 - static_cast<double>(stream.missing_bytes()) / static_cast<double>(missing);
-            const auto done = static_cast<std::uint64_t>(share * static_cast<double>(data.stored_bytes()));
+            const auto done = static_cast<std::uint64_t>(share * static_cast<double>(stored_bytes_of(object)));
             progress_.show(done_bytes_ + done, total_bytes_, object.name());
         }
         stream.finish().value();
-    }
-
-    void rewrite_as_floats(const ztensor::object_view& object) {
-        const std::string name = selected_.name_for(object.name());
-        const std::vector<float> numbers = object.read_as<float>().value();
-        ztensor::store store;
-        if (how_.zstd_level) {
-            store.zstd_if_smaller(*how_.zstd_level);
-        }
-        store.digest(algorithm_of(how_.digest));
-        switch (*floats_as_) {
-        case ztensor::dtype::f16:
-            return add_as<ztensor::float16>(name, object.shape(), numbers, store);
-        case ztensor::dtype::bf16:
-            return add_as<ztensor::bfloat16>(name, object.shape(), numbers, store);
-        default:
-            return add_as<float>(name, object.shape(), numbers, store);
-        }
-    }
-
-    template <class To>
-    void add_as(const std::string& name, const ztensor::shape& shape, const std::vector<float>& numbers,
-                const ztensor::store& store) {
-        std::vector<To> converted;
-        converted.reserve(numbers.size());
-        for (const float number : numbers) {
-            converted.push_back(static_cast<To>(number));
-        }
-        to_.add(name, shape, converted, store).value();
     }
 
     const ztensor::reader& from_;

@@ -33,11 +33,13 @@ struct number_stats {
     [[nodiscard]] std::uint64_t finite() const { return count - not_numbers - infinite; }
 };
 
-/// Gives every element to `take`, as a double. What is in blocks of another format is read at once.
+/// Gives every element to `take`, as a double. Weights whose scales are components of their own are read at once.
 template <class Take>
 ztensor::result<void> for_each_number(const ztensor::object_view& object, const Take& take) {
     const auto elements = elements_of(object);
-    if (!elements) {
+    auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
+                           : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
+    if (!elements && !pieces) {
         const auto numbers = object.read_as<double>();
         if (!numbers) {
             return numbers.error();
@@ -47,7 +49,6 @@ ztensor::result<void> for_each_number(const ztensor::object_view& object, const 
         }
         return {};
     }
-    auto pieces = ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64);
     if (!pieces) {
         return pieces.error();
     }

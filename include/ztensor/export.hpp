@@ -19,10 +19,10 @@ inline namespace ZTENSOR_MODE {
 /// sorted by key. What is compressed is decoded; digests are checked and left behind. Needs memory of a few MiB.
 ///
 /// Errors, before anything is written: not_expressible for what that format has no words for (an object that is not
-/// dense, complex128, a logical type that is unknown, an attribute of an object or one that is not text, a tensor
-/// called `__metadata__`, a header of more than 100,000,000 bytes); duplicate_key if two tensors get one name;
-/// name_invalid; invalid_argument (floats_as). Else cancelled, those of reading, and what the sink says; then the old
-/// file at `path` is as it was.
+/// dense, unless floats_as() makes it so, complex128, a logical type that is unknown, an attribute of an object or one
+/// that is not text, a tensor called `__metadata__`, a header of more than 100,000,000 bytes); duplicate_key if two
+/// tensors get one name; name_invalid; invalid_argument (floats_as). Else cancelled, those of reading, and what the
+/// sink says; then the old file at `path` is as it was.
 [[nodiscard]] result<void> export_safetensors(const reader& from, const file_path& path,
                                               const export_options& options = {});
 

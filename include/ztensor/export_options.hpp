@@ -36,7 +36,8 @@ struct export_options {
     export_options& progress(std::function<bool(const copy_progress&)> value) {
         return progress_ = std::move(value), *this;
     }
-    /// Dense tensors of floating-point numbers of any width become f64, f32, f16 or bf16, each number rounded once.
+    /// Dense tensors of floating-point numbers of any width, and weights in blocks of ggml, become f64, f32, f16 or
+    /// bf16, each number rounded once.
     export_options& floats_as(dtype value) noexcept { return floats_as_ = value, *this; }
     /// False leaves attributes out, instead of refusing those that the format has no place for.
     export_options& attributes(bool value) noexcept { return attributes_ = value, *this; }

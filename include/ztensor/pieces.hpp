@@ -7,6 +7,7 @@
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -42,6 +43,10 @@ public:
     /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types, f4_e2m1), type_mismatch,
     /// size_mismatch; as open().
     [[nodiscard]] static result<component_pieces> open_as(const component_view& from, dtype floating);
+
+    /// The same of an object: of a dense one its elements, of one that is blocks of quantized weights the weights.
+    /// Errors: as object_view::read_as() and above; unsupported_format where weights are not in one component.
+    [[nodiscard]] static result<component_pieces> open_as(const object_view& from, dtype floating);
 
     /// The next elements, little-endian, valid until the next call; empty once all have been given. Whole ones, unless
     /// they are stored bytes of a blob that holds indices as well. Errors: digest_mismatch, decode_failed, decode_size,

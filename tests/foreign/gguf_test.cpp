@@ -9,10 +9,13 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/copy.hpp>
+#include <ztensor/export.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_draft.hpp>
+#include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -72,6 +75,40 @@ ztensor::result<void> copy_compressed(const ztensor::reader& from, ztensor::writ
         }
     }
     return {};
+}
+
+/// What the pieces of an object give, converted.
+struct joined_numbers {
+    support::bytes content; ///< as in a file
+    std::size_t count = 0;  ///< of pieces
+    std::string outcome = "ok";
+};
+
+template <class To>
+joined_numbers join(const ztensor::object_view& object) {
+    joined_numbers joined;
+    auto pieces = ztensor::component_pieces::open_as(object, ztensor::element_traits<To>::storage);
+    for (joined.outcome = outcome(pieces); pieces; ++joined.count) {
+        const auto piece = pieces->next();
+        joined.outcome = outcome(piece);
+        if (!piece || piece->empty()) {
+            break;
+        }
+        joined.content += support::as_string(*piece);
+    }
+    return joined;
+}
+
+template <class To>
+void check_pieces(const ztensor::object_view& object) {
+    const std::vector<float> weights = object.read_as<float>().value();
+    std::vector<To> expected;
+    for (const float each : weights) {
+        expected.push_back(static_cast<To>(each));
+    }
+    const joined_numbers joined = join<To>(object);
+    CHECK(joined.outcome == "ok");
+    CHECK(joined.content == support::between_file_and_host(support::memory_of(expected), sizeof(To)));
 }
 
 /// How many differ in a bit; one NaN is as good as another, since processors differ in which they give.
@@ -155,6 +192,56 @@ TEST_CASE("a .zt file made of a GGUF file holds its blocks unchanged, and gives 
     CHECK(copied.attributes().text("general.architecture").value() == "test");
 }
 
+TEST_CASE("weights in blocks come in pieces of every width of float, rounded once") {
+    const ztensor::reader file = open_gguf("blocks.gguf");
+    const ztensor::reader compressed = as_zt(file, copy_compressed);
+    for (const char* const type : block_types) {
+        CAPTURE(type);
+        for (const ztensor::reader* const each : {&file, &compressed}) {
+            const ztensor::object_view blocks = each->find(type).value();
+            check_pieces<double>(blocks);
+            check_pieces<float>(blocks);
+            check_pieces<ztensor::float16>(blocks);
+            check_pieces<ztensor::bfloat16>(blocks);
+        }
+    }
+    check_pieces<double>(file.find("q4_k.expected").value()); // of dense objects their elements
+    CHECK(join<std::int32_t>(file.find("q4_k").value()).outcome == "invalid_argument");
+}
+
+TEST_CASE("weights in blocks become the tensors of other formats that floats are asked for in") {
+    const ztensor::reader file = open_gguf("blocks.gguf");
+    const support::temp_dir folder;
+    const auto as_floats = [](ztensor::dtype floats) {
+        return ztensor::export_options().floats_as(floats).attributes(false).sync(ztensor::sync_level::none);
+    };
+    REQUIRE(outcome(ztensor::export_safetensors(file, folder / "x.safetensors", as_floats(ztensor::dtype::bf16))) ==
+            "ok");
+    REQUIRE(outcome(ztensor::export_npz(file, folder / "x.npz", as_floats(ztensor::dtype::f32))) == "ok");
+    const auto bf16 = ztensor::open_any(folder / "x.safetensors").value();
+    const auto f32 = ztensor::open_any(folder / "x.npz").value();
+    CHECK(bf16.size() == file.size());
+    for (const std::string type : block_types) {
+        CAPTURE(type);
+        const ztensor::object_view blocks = file.find(type).value();
+        const std::vector<float> expected = blocks.read_as<float>().value();
+        CHECK(f32.find(type).value().shape() == blocks.shape());
+        CHECK(support::memory_of(f32.read<float>(type).value()) == support::memory_of(expected));
+        const std::vector<ztensor::bfloat16> shorter(bf16.read<ztensor::bfloat16>(type).value());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            REQUIRE(shorter[i].bits() == ztensor::bfloat16(expected[i]).bits());
+        }
+        CHECK(outcome(ztensor::export_npy(blocks, folder / "x.npy", as_floats(ztensor::dtype::f32))) == "ok");
+        CHECK(support::memory_of(ztensor::open_any(folder / "x.npy").value().read<float>("x").value()) ==
+              support::memory_of(expected));
+    }
+    const auto text_of = [](ztensor::export_options how) { return how.attributes(true); };
+    CHECK(outcome(ztensor::export_safetensors(file, folder / "y.safetensors",
+                                              text_of(as_floats(ztensor::dtype::f32)))) == "ok");
+    CHECK(refusal(ztensor::export_npz(file, folder / "y.npz", ztensor::export_options().attributes(false))) ==
+          errc::not_expressible);
+}
+
 TEST_CASE("large tensors of blocks are converted piece by piece, alone and by a plan") {
     const ztensor::reader small = open_gguf("blocks.gguf");
     constexpr std::uint64_t rows = 1024;
@@ -187,6 +274,9 @@ TEST_CASE("large tensors of blocks are converted piece by piece, alone and by a 
                 for (const ztensor::io_mode mode : {ztensor::io_mode::automatic, ztensor::io_mode::positional}) {
                     const auto file = ztensor::open_any(directory / "w.zt", ztensor::read_options().mode(mode)).value();
                     CHECK((file.find("w").value().read_as<float>().value() == expected));
+                    const joined_numbers pieces = join<float>(file.find("w").value());
+                    CHECK((pieces.content == support::between_file_and_host(support::memory_of(expected), 4)));
+                    CHECK(pieces.count > 4);
                     std::vector<float> planned(expected.size());
                     ztensor::load_plan plan(file);
                     plan.add_as("w", planned);
@@ -329,6 +419,11 @@ TEST_CASE("objects that say they are blocks and are not give no weights") {
         std::vector<float> weights(32);
         CHECK(refusal(file.find("w").value().read_as<float>()) == each.code);
         CHECK(refusal(file.find("w").value().read_as_into(weights)) == each.code);
+        CHECK(refusal(ztensor::component_pieces::open_as(file.find("w").value(), ztensor::dtype::f32)) == each.code);
+        const support::temp_dir folder;
+        const auto floats = ztensor::export_options().floats_as(ztensor::dtype::f32);
+        CHECK(refusal(ztensor::export_safetensors(file, folder / "x", floats)) == each.code);
+        CHECK_FALSE(std::filesystem::exists(folder / "x"));
         ztensor::load_plan plan(file);
         plan.add_as("w", weights);
         CHECK(refusal(plan.run()) == each.code);

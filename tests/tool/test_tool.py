@@ -18,8 +18,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "golden"
-CORPUS = GOLDEN.parent
+CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
+GOLDEN = CORPUS / "golden"
 MODEL = GOLDEN / "silero-vad-16k.zt"
 GOOD, BAD, USAGE, REFUSED = 0, 1, 2, 3
 COMMANDS = ("info stats verify lint convert copy merge split migrate diff extract append remove rename recover id bench "
@@ -370,6 +370,38 @@ class ToolTest(unittest.TestCase):
             result = subprocess.run([*ZT, *map(str, words)], capture_output=True, check=False)
             self.assertEqual(result.returncode, code)
             self.assertIn("no tensors were found in it", result.stderr.decode())
+
+    def test_weights_in_blocks_become_floats_in_every_format(self):
+        blocks = CORPUS / "foreign" / "gguf" / "blocks.gguf"
+        for out in ("x.zt", "x.safetensors", "x.npz"):
+            drops = ["--drop-attributes"] if out == "x.npz" else []
+            run("convert", "--dtype", "f32", *drops, blocks, self.dir / out)
+            objects = {each["name"]: each for each in self.description(self.dir / out)["objects"]}
+            self.assertEqual(objects["iq2_xs"]["components"]["data"]["dtype"], "f32")
+            self.assertFalse(objects["iq2_xs"].get("attributes"))
+            ignored = ["--ignore-attributes"] if out == "x.npz" else []
+            self.assertEqual(run("diff", "--tolerance", "0", *ignored, blocks, self.dir / out), "")
+        run("convert", "--dtype", "f16", blocks, self.dir / "half.zt")
+        out = run("diff", "--tolerance", "0", "--only", "q4_1", blocks, self.dir / "half.zt", code=BAD)
+        self.assertRegex(out, r"q4_1: \d+ of 128 elements differ, by at most ")
+        self.assertIn("format", run("diff", "--only", "q4_1", blocks, self.dir / "x.zt", code=BAD))
+        run("convert", "--dtype", "f32", "--only", "nvfp4", blocks, self.dir / "x.npy")
+        self.assertIn(b"'descr': '<f4', 'fortran_order': False, 'shape': (2, 128), }", (self.dir / "x.npy").read_bytes())
+        run("convert", "--dtype", "f32", blocks, self.dir / "y.npy", code=USAGE)
+        self.assertIn("there are 54", run.errors)
+        rows = {row[0]: row[2:] for row in map(str.split, run("stats", blocks).splitlines()) if len(row) == 9}
+        self.assertEqual(len(rows), 55)
+        for name in rows:
+            self.assertEqual(rows[name], rows.get(name + ".expected", rows[name]))
+
+    def test_a_missing_part_of_a_gguf_model_is_told_by_its_number(self):
+        def text(value):
+            return struct.pack("<Q", len(value)) + value
+        pairs = text(b"split.no") + struct.pack("<IH", 2, 0) + text(b"split.count") + struct.pack("<IH", 2, 2)
+        (self.dir / "m-00001-of-00002.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + pairs)
+        for path in (self.dir, self.dir / "m-00001-of-00002.gguf"):
+            run("info", path, code=REFUSED)
+            self.assertIn("part 2 of 2, \"m-00002-of-00002.gguf\": it is missing", run.errors)
 
     def test_convert_selects_and_renames(self):
         start = self.small()

@@ -4,12 +4,16 @@
 #ifndef ZTENSOR_DETAIL_EXPORT_EXPORTED_TENSOR_HPP
 #define ZTENSOR_DETAIL_EXPORT_EXPORTED_TENSOR_HPP
 
+#include <ztensor/attributes_view.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/export_options.hpp>
 #include <ztensor/object_view.hpp>
@@ -20,6 +24,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +36,7 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 struct exported_tensor {
+    object_view object;
     component_view data;
     std::string name; ///< in the new file
     ztensor::shape shape;
@@ -49,13 +55,42 @@ struct exported_tensor {
     return type.empty() ? facts(storage).category == dtype_class::floating : find_float8(type) != nullptr;
 }
 
-[[nodiscard]] inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
-                                                             const export_options& options) {
+/// Blocks of quantized weights, which become floats where these are asked for.
+[[nodiscard]] inline bool becomes_floats(const object_view& object, const export_options& options) noexcept {
+    return options.floats_as_ && !object.known_format() &&
+           object.format().substr(0, ggml_format_prefix.size()) == ggml_format_prefix;
+}
+
+/// Attributes of an object, but for those that say what a block is, where weights are written in its stead.
+[[nodiscard]] inline bool has_attributes_to_keep(const object_view& object, const export_options& options) {
+    const std::string_view of_blocks[] = {"block_bytes", "elems_per_block"};
+    const attributes_view attributes = object.attributes();
+    return std::any_of(attributes.begin(), attributes.end(), [&](const attribute& each) {
+        return !becomes_floats(object, options) ||
+               std::find(std::begin(of_blocks), std::end(of_blocks), each.key) == std::end(of_blocks);
+    });
+}
+
+/// What the elements are in the new file, but for their number. Errors: not_expressible; those of weights in blocks.
+[[nodiscard]] inline result<exported_tensor> describe_elements(const object_view& object, std::string_view format,
+                                                               const export_options& options) {
+    if (becomes_floats(object, options)) {
+        const result<weight_blocks> blocks =
+            find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object));
+        if (!blocks) {
+            return blocks.error();
+        }
+        return exported_tensor{object,
+                               object.component("data").value(),
+                               std::string(object.name()),
+                               object.shape(),
+                               *options.floats_as_,
+                               {},
+                               0,
+                               true};
+    }
     if (object.known_format() != ztensor::format::dense) {
         return not_in_format(format, sentence("place for an object of the format {}", {in_quotes(object.format())}));
-    }
-    if (options.attributes_ && object.has_attributes() && !object.attributes().empty()) {
-        return not_in_format(format, "place for attributes of a tensor");
     }
     const result<component_view> data = object.data();
     if (!data) {
@@ -67,7 +102,7 @@ struct exported_tensor {
     if (data->has_unknown_type() && find_logical_type(data->type()) != nullptr) { // over another storage type
         return not_in_format(format, sentence("logical type {}", {in_quotes(data->type())}));
     }
-    exported_tensor made{*data, std::string(object.name()), object.shape(), *data->dtype(), data->type(), 0};
+    exported_tensor made{object, *data, std::string(object.name()), object.shape(), *data->dtype(), data->type(), 0};
     if (made.type == name(made.storage)) {
         made.type = {};
     }
@@ -75,22 +110,34 @@ struct exported_tensor {
         made.storage = dtype::boolean;
         made.type = {};
     }
-    if (options.rename_) {
-        made.name = options.rename_(object.name());
-    }
     if (options.floats_as_ && is_floating(made.storage, made.type)) {
         made.converts = made.storage != *options.floats_as_ || !made.type.empty();
         made.storage = *options.floats_as_;
         made.type = {};
     }
-    const logical_type_facts* const logical = find_logical_type(made.type);
-    const std::uint64_t width = width_bytes(made.storage) * (logical != nullptr ? logical->storage_elements : 1);
+    return made;
+}
+
+[[nodiscard]] inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
+                                                             const export_options& options) {
+    result<exported_tensor> made = describe_elements(object, format, options);
+    if (!made) {
+        return made;
+    }
+    if (options.attributes_ && object.has_attributes() && has_attributes_to_keep(object, options)) {
+        return not_in_format(format, "place for attributes of a tensor");
+    }
+    if (options.rename_) {
+        made->name = options.rename_(object.name());
+    }
+    const logical_type_facts* const logical = find_logical_type(made->type);
+    const std::uint64_t width = width_bytes(made->storage) * (logical != nullptr ? logical->storage_elements : 1);
     const std::optional<std::uint64_t> bytes = checked_multiply(object.element_count(), width);
     if (!bytes) {
         return fail(errc::shape_overflow, "{} elements of {} bytes need more than 64 bits",
                     {object.element_count(), width});
     }
-    made.bytes = *bytes;
+    made->bytes = *bytes;
     return made;
 }
 
@@ -137,8 +184,8 @@ struct exported_tensor {
 /// Gives the new file's bytes of a tensor, in their order, to `take(piece) -> result<void>`.
 template <class Take>
 [[nodiscard]] result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
-    result<component_pieces> pieces =
-        tensor.converts ? component_pieces::open_as(tensor.data, tensor.storage) : component_pieces::open(tensor.data);
+    result<component_pieces> pieces = tensor.converts ? component_pieces::open_as(tensor.object, tensor.storage)
+                                                      : component_pieces::open(tensor.data);
     if (!pieces) {
         return std::move(pieces).error();
     }

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_PIECE_READER_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/zstd_stream.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
@@ -13,6 +14,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/read/blob_bytes.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -20,6 +22,7 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/seekable_pieces.hpp>
 #include <ztensor/detail/read/stored.hpp>
+#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
@@ -38,39 +41,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// The stored bytes of a blob in their order: each is read once, and taken in by the check of its digest.
-class blob_bytes {
-public:
-    blob_bytes(const opened_file& file, const component_record& component) noexcept
-        : file_(file), component_(component), check_(file, component) {}
-
-    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - position_; }
-
-    /// All of `to`, which is at most what is left.
-    [[nodiscard]] result<void> read(span<std::byte> to) {
-        result<void> done = read_checked(file_, component_, position_, to, check_);
-        position_ += done ? to.size() : 0;
-        return done;
-    }
-
-    /// Errors: digest_mismatch. Reads what is left first, where there is a digest.
-    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
-        while (check_.is_wanted() && left() != 0) {
-            const std::size_t size = static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left()));
-            if (result<void> done = read(scratch.first(size)); !done) {
-                return done;
-            }
-        }
-        return check_.finish();
-    }
-
-private:
-    const opened_file& file_;
-    const component_record& component_;
-    blob_check check_;
-    std::uint64_t position_ = 0; ///< in the blob
-};
 
 /// Makes integers of 64 bits such that a double holds each, and that this is rounded to fewer bits as the integer would
 /// be: of more than 53 significant bits, the last one kept also stands for all that are dropped. To round to a double
@@ -98,12 +68,14 @@ public:
     static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
     static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
 
-    /// `floating` says what the elements are turned into on their way; null if they stay what they are.
-    piece_reader(const component_view& component, const dtype* floating)
+    /// `floating` says what the elements are turned into on their way; null if they stay what they are. `blocks` says
+    /// what the component holds, if it is blocks of weights.
+    piece_reader(const component_view& component, const dtype* floating, const weight_blocks* blocks = nullptr)
         : view_(component), file_(component_access::file_of(component)),
           component_(component_access::record_of(component)), converts_(floating != nullptr),
           target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_), frames_(file_, component_),
-          type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)) {}
+          type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)),
+          blocks_(blocks != nullptr ? blocks->type : nullptr), block_count_(blocks != nullptr ? blocks->count : 0) {}
 
     [[nodiscard]] const component_view& component() const noexcept { return view_; }
 
@@ -112,8 +84,7 @@ public:
         if (result<void> valid = check(); !valid) {
             return valid;
         }
-        if (!decoded_.allocate(converts_ ? piece_bytes_to_convert : piece_bytes) ||
-            (is_streamed() && !input_.allocate(cached_piece_bytes))) {
+        if (!decoded_.allocate(decoded_piece_bytes()) || (is_streamed() && !input_.allocate(cached_piece_bytes))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
         }
         return is_seekable() ? frames_.start() : is_streamed() ? decoder_.start(most_decoded_bytes()) : result<void>();
@@ -140,7 +111,19 @@ private:
     }
     /// Else bytes are given as they are, of which a blob need not hold whole elements: in 0.1 it may hold indices, too.
     [[nodiscard]] bool takes_elements() const noexcept { return converts_ || component_.is_big_endian; }
-    [[nodiscard]] std::size_t width() const noexcept { return takes_elements() ? width_bytes(*component_.dtype) : 1; }
+    /// Of an element, or a block of weights.
+    [[nodiscard]] std::size_t width() const noexcept {
+        return blocks_ != nullptr ? blocks_->bytes : takes_elements() ? width_bytes(*component_.dtype) : 1;
+    }
+    [[nodiscard]] std::size_t numbers_per_element() const noexcept {
+        return blocks_ != nullptr ? blocks_->elements : 1;
+    }
+    /// Whole elements; of blocks as many as give a piece of doubles.
+    [[nodiscard]] std::size_t decoded_piece_bytes() const noexcept {
+        return blocks_ != nullptr ? piece_bytes / (blocks_->elements * sizeof(double)) * blocks_->bytes
+               : converts_        ? piece_bytes_to_convert
+                                  : piece_bytes;
+    }
 
     [[nodiscard]] result<void> check() const {
         if (result<void> known = check_encoding(file_, component_); !known) {
@@ -157,7 +140,16 @@ private:
         if (!count) {
             return count.error();
         }
+        if (result<void> right = *count ? check_block_count(**count) : result<void>(); !right) {
+            return right;
+        }
         return converts_ ? check_conversion() : result<void>();
+    }
+
+    [[nodiscard]] result<void> check_block_count(std::uint64_t found) const {
+        return blocks_ == nullptr || found == block_count_
+                   ? result<void>()
+                   : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}", {found, block_count_});
     }
 
     [[nodiscard]] result<void> check_conversion() const {
@@ -184,6 +176,7 @@ private:
         if (*made == 0) {
             is_over_ = true;
             result<void> intact = is_seekable() ? frames_.finish() : stored_.finish(decoded_.writable_bytes());
+            intact = intact ? check_block_count(decoded_bytes_ / width()) : std::move(intact);
             return intact ? result<bytes_view>(bytes_view()) : std::move(intact).error();
         }
         const span<std::byte> piece = decoded_.writable_bytes().first(*made);
@@ -312,6 +305,9 @@ private:
 
     /// By way of floats, where these hold every element exactly, else of doubles.
     [[nodiscard]] result<bytes_view> convert(span<std::byte> piece) {
+        if (blocks_ != nullptr) {
+            return target_ == dtype::f64 ? convert_by<double>(piece) : convert_by<float>(piece);
+        }
         if (is_foreign_order(component_)) {
             swap_elements(piece, width());
         }
@@ -326,13 +322,16 @@ private:
 
     template <class Number>
     [[nodiscard]] result<bytes_view> convert_by(bytes_view piece) {
-        const std::size_t count = piece.size() / width();
-        if (!numbers_.is_allocated() && !numbers_.allocate(piece_bytes_to_convert / width() * sizeof(Number))) {
+        const std::size_t count = piece.size() / width() * numbers_per_element();
+        const std::size_t most = decoded_.size() / width() * numbers_per_element();
+        if (!numbers_.is_allocated() && !numbers_.allocate(most * sizeof(Number))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} numbers", {count});
         }
         const span<std::byte> memory = numbers_.writable_bytes().first(count * sizeof(Number));
         const span<Number> numbers = as_writable_elements<Number>(memory);
-        if (result<void> done = convert_elements(piece, *component_.dtype, type_, numbers); !done) {
+        if (blocks_ != nullptr) {
+            dequantize(blocks_->id, piece, numbers);
+        } else if (result<void> done = convert_elements(piece, *component_.dtype, type_, numbers); !done) {
             return std::move(done).error();
         }
         // Each takes at most the place of the number that it is made of.
@@ -372,7 +371,9 @@ private:
     dtype target_; ///< where they are
     blob_bytes stored_;
     seekable_pieces frames_;
-    std::string_view type_; ///< logical, if it is more than the storage type
+    std::string_view type_;         ///< logical, if it is more than the storage type
+    const ggml_block_type* blocks_; ///< null: single elements
+    std::uint64_t block_count_;     ///< that the shape needs
     zstd_stream decoder_;
     byte_buffer input_; ///< of the decoder
     bytes_view rest_;   ///< what of the input is not decoded yet

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
 #include <ztensor/detail/read/piece_reader.hpp>
 #include <ztensor/pieces.hpp>
 
@@ -37,6 +38,24 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open(const component_v
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const component_view& from, dtype floating) {
     return start(from, &floating);
+}
+
+ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_view& from, dtype floating) {
+    if (from.known_format() == format::dense) {
+        const result<component_view> elements = from.data();
+        return elements ? open_as(*elements, floating) : elements.error();
+    }
+    result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
+        const result<detail::weight_blocks> blocks = detail::find_weight_blocks(
+            detail::object_access::file_of(from).index, detail::object_access::record_of(from));
+        if (!blocks) {
+            return blocks.error();
+        }
+        component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating, &*blocks));
+        result<void> started = pieces.pieces_->start();
+        return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
+    });
+    return made ? std::move(made) : detail::object_access::located(from, std::move(made).error());
 }
 
 ZTENSOR_INLINE result<bytes_view> component_pieces::next() {
