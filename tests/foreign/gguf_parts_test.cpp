@@ -218,6 +218,28 @@ TEST_CASE("what GGUF allows beyond ggml's own limits is read: names of 255 bytes
     CHECK(file->read<float>("s").value() == std::vector<float>{1});
 }
 
+TEST_CASE("a number that a fork had for other blocks than ggml has is not taken for ggml's") {
+    const support::temp_dir folder;
+    const auto open = [&](std::size_t block_bytes) {
+        gguf_file file;
+        file.tensor("small", 128, 42, bytes(block_bytes, '\0'));
+        file.tensor("large", 128 * 32, 42, bytes(block_bytes * 32, '\0')).floats("w", {1});
+        support::write_file(folder / "x.gguf", file.content());
+        return ztensor::open_any(folder / "x.gguf");
+    };
+    const auto of_ggml = open(36);
+    REQUIRE(outcome(of_ggml) == "ok");
+    CHECK(of_ggml->find("large").value().format() == "gguf.q2_0/1");
+    CHECK(of_ggml->find("large").value().read_as<float>().value() == std::vector<float>(4096, -0.0F));
+    const auto of_fork = open(34);
+    REQUIRE(outcome(of_fork) == "ok");
+    for (const char* const name : {"small", "large"}) {
+        CHECK(of_fork->find(name).value().format() == "gguf.type_42/1");
+        CHECK(refusal(of_fork->find(name).value().read_as<float>()) == errc::unsupported_format);
+    }
+    CHECK(of_fork->find("large").value().component("data").value().stored_bytes() == 34 * 32);
+}
+
 TEST_CASE("what is wrong in a header of another format is said of a header, not of a manifest") {
     const support::temp_dir folder;
     support::write_file(folder / "x.gguf", gguf_file().pair(u16_value("k", 1)).pair(u16_value("k", 2)).content());

@@ -7,7 +7,9 @@
 #include "fuzz/walk.hpp"
 
 #include <ztensor/foreign.hpp>
+#include <ztensor/pieces.hpp>
 
+#include <cstdint>
 #include <memory>
 
 // A reader of JSON keeps its text and a stack, zlib a window, the search for an archive's end 64 KiB.
@@ -30,6 +32,13 @@ void fuzzing::try_foreign(ztensor::bytes_view input, const char* name) {
     for (const ztensor::object_view object : *source) {
         const auto weights = object.read_as<float>();
         require(!weights || weights->size() == object.element_count(), "there are as many weights as elements");
+        auto pieces = ztensor::component_pieces::open_as(object, ztensor::dtype::f32);
+        std::uint64_t bytes = 0;
+        ztensor::result<ztensor::bytes_view> piece = pieces ? pieces->next() : pieces.error();
+        for (; piece && !piece->empty(); piece = pieces->next()) {
+            bytes += piece->size();
+        }
+        require(!piece || bytes == object.element_count() * sizeof(float), "pieces give as many weights as elements");
         if (++count == 8) {
             break;
         }

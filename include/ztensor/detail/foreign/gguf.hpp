@@ -143,6 +143,7 @@ private:
     /// `end` is that of the file in the source.
     [[nodiscard]] result<void> add_objects(const gguf_header& from, std::uint64_t end) {
         offsets_.clear();
+        knows_q2_0_ = !has_other_q2_0(from, end);
         tensor_count_ += from.tensors.records.size();
         for (const tensor& each : from.tensors.records) {
             if (result<void> added = add_object(from, each, end); !added) {
@@ -156,7 +157,8 @@ private:
         if (const ggml_plain_type* const plain = find_plain_ggml_type(what.type)) {
             return add_dense(from, what, *plain, end);
         }
-        if (const ggml_block_type* const blocks = find_ggml_type(what.type)) {
+        const ggml_block_type* const blocks = find_ggml_type(what.type);
+        if (blocks != nullptr && (blocks->id != ggml_type::q2_0 || knows_q2_0_)) {
             return add_blocks(from, what, *blocks, end);
         }
         add_unknown(from, what, end);
@@ -198,8 +200,8 @@ private:
         return {};
     }
 
-    /// Its bytes reach at most to where the next tensor starts.
-    void add_unknown(const gguf_header& from, const tensor& what, std::uint64_t end) {
+    /// Up to where the next tensor starts, or the file ends.
+    [[nodiscard]] std::uint64_t most_bytes_of(const gguf_header& from, const tensor& what, std::uint64_t end) {
         if (offsets_.empty()) {
             for (const tensor& each : from.tensors.records) {
                 offsets_.push_back(each.offset);
@@ -208,7 +210,27 @@ private:
         }
         const auto next = std::upper_bound(offsets_.begin(), offsets_.end(), what.offset);
         const std::uint64_t until = (std::min)(next != offsets_.end() ? *next : ~std::uint64_t{0}, end);
-        add_bytes(from, what, "type_" + std::to_string(what.type), until - (std::min)(until, what.offset), nullptr);
+        return until - (std::min)(until, what.offset);
+    }
+
+    void add_unknown(const gguf_header& from, const tensor& what, std::uint64_t end) {
+        add_bytes(from, what, "type_" + std::to_string(what.type), most_bytes_of(from, what, end), nullptr);
+    }
+
+    /// Before ggml gave out the number of q2_0, a fork had it for blocks of 128 weights in 34 bytes. In such a file
+    /// some tensor has less room than ggml's blocks take.
+    [[nodiscard]] bool has_other_q2_0(const gguf_header& from, std::uint64_t end) {
+        for (const tensor& each : from.tensors.records) {
+            const ggml_block_type* const type = find_ggml_type(each.type);
+            if (type == nullptr || type->id != ggml_type::q2_0) {
+                continue;
+            }
+            const auto bytes = bytes_of(from.tensors.shape_of(each), type->elements, type->bytes);
+            if (bytes && *bytes > most_bytes_of(from, each, end)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// Writers of big-endian files do not agree on the order of numbers in blocks: the gguf package's own leaves scales
@@ -235,17 +257,23 @@ private:
         return to_string(made);
     }
 
+    /// Nothing, if 64 bits can't count the elements or the bytes.
+    [[nodiscard]] static std::optional<std::uint64_t>
+    bytes_of(span<const std::uint64_t> dimensions, std::uint64_t block_elements, std::uint64_t block_bytes) noexcept {
+        element_counter counter;
+        for (const std::uint64_t dimension : dimensions) {
+            if (!counter.multiply(dimension)) {
+                return std::nullopt;
+            }
+        }
+        return checked_multiply(counter.count() / block_elements, block_bytes);
+    }
+
     /// The bytes of a tensor, which end with its file at the latest. Errors: shape_overflow, out_of_bounds.
     [[nodiscard]] static result<std::uint64_t> count_bytes(const tensor& what, span<const std::uint64_t> dimensions,
                                                            std::uint64_t block_elements, std::uint64_t block_bytes,
                                                            std::uint64_t end) {
-        element_counter counter;
-        bool is_countable = true;
-        for (const std::uint64_t dimension : dimensions) {
-            is_countable = is_countable && counter.multiply(dimension);
-        }
-        const std::optional<std::uint64_t> bytes =
-            is_countable ? checked_multiply(counter.count() / block_elements, block_bytes) : std::nullopt;
+        const std::optional<std::uint64_t> bytes = bytes_of(dimensions, block_elements, block_bytes);
         if (!bytes) {
             return fail(errc::shape_overflow, "shape {} has more elements or bytes than 64 bits can count",
                         {shape_text(dimensions)});
@@ -259,6 +287,7 @@ private:
     const foreign_file& file_;
     foreign_index index_;
     std::vector<std::uint64_t> offsets_; ///< of all tensors of a file, sorted, once they were asked for
+    bool knows_q2_0_ = true;             ///< that of the file is ggml's
     std::uint64_t tensor_count_ = 0;     ///< of all parts so far
 };
 
