@@ -130,7 +130,16 @@ def packed_differences(path: Path, original: Path) -> Iterator[str]:
         yield "the package reads other tensors than went away"
 
 
-DEQUANTIZED = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
+def is_dequantized(kind: Any) -> bool:
+    """Whether the installed package computes weights of these blocks."""
+    elements, size = gguf.GGML_QUANT_SIZES[kind]
+    try:
+        return elements > 1 and gguf.quants.dequantize(numpy.zeros((1, size), "u1"), kind).size == elements
+    except NotImplementedError:
+        return False
+
+
+DEQUANTIZED = [kind.name for kind in gguf.GGML_QUANT_SIZES if is_dequantized(kind)]
 
 
 def write_blocks(chance: random.Random, folder: Path, number: int) -> Written:
@@ -167,7 +176,11 @@ def differences(zt: list[str], written: Written, options: list[str]) -> Iterator
     ending = ".safetensors" if kind in ("safetensors", "packed", "blocks") else ".npz"
     middle, back = path.with_suffix(".zt"), path.with_suffix(".back" + ending)
     away, home = (["--dtype=f32"], ["--drop-attributes"]) if kind == "blocks" else ([], [])
-    for words in ([*options, *away, path, middle], [*home, middle, back]):
+    conversions: list[list[Any]] = [[*options, *away, path, middle], [*home, middle, back]]
+    straight = path.with_suffix(".straight" + ending)
+    if kind == "blocks":
+        conversions.append([*away, *home, path, straight])
+    for words in conversions:
         problem = convert(zt, *words)
         if problem is not None:
             yield problem
@@ -178,6 +191,7 @@ def differences(zt: list[str], written: Written, options: list[str]) -> Iterator
         yield from packed_differences(back, path)
     elif kind == "blocks":
         yield from block_differences(back, arrays)
+        yield from block_differences(straight, arrays)
     else:
         yield from npz_differences(back, arrays)
 
