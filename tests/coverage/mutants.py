@@ -32,7 +32,7 @@ LATER = [ # which tests of their own reach, and hardly any others
     "read/packed", "read/shard_finder", "codec/digest_text",
     # files of other formats
     "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
-    "foreign/pt_content", "foreign/gguf", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
+    "foreign/pt_content", "foreign/gguf", "foreign/gguf_header", "foreign/gguf_parts", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
     "foreign/header_stream", "foreign/protobuf", "foreign/onnx_tensor", "foreign/shard_index",
 ]
 HEADERS = EARLIER + LATER
@@ -59,7 +59,8 @@ FIRST = {
     **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),
     **dict.fromkeys(["foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes", "foreign/pt_content"],
                     "pickles pt foreign_corpus"),
-    **dict.fromkeys(["foreign/gguf", "foreign/gguf_values"], "gguf foreign_corpus"),
+    **dict.fromkeys(["foreign/gguf", "foreign/gguf_header", "foreign/gguf_parts", "foreign/gguf_values"],
+                    "gguf gguf_parts foreign_corpus"),
     "foreign/npy_header": "numpy foreign_corpus",
     **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors gguf onnx foreign_corpus"),
     **dict.fromkeys(["foreign/protobuf", "foreign/onnx_tensor"], "onnx foreign_corpus"),

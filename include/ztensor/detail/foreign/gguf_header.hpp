@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,14 +31,15 @@ namespace detail {
 /// The tensors of a file, without memory of each one's own.
 struct gguf_tensors {
     struct record {
-        std::size_t name;      ///< where it begins among the names
-        std::size_t dimension; ///< where the first begins among the dimensions
-        std::uint64_t offset;  ///< in the source
+        std::uint64_t offset;    ///< in the source
+        std::uint32_t name;      ///< where it begins among the names
+        std::uint32_t dimension; ///< where the first begins among the dimensions
         std::uint32_t type;
         std::uint8_t name_bytes;
         std::uint8_t rank;
     };
-    std::vector<record> records;
+    static_assert(sizeof(record) == 24); // what it takes in the file at least
+    std::deque<record> records;          ///< which grows without copies, as nobody knows how many are there
     std::string names;
     std::vector<std::uint64_t> dimensions; ///< outermost first, as ours
 
@@ -107,6 +109,8 @@ private:
     static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
     static constexpr std::uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
     static constexpr std::uint64_t most_dimensions = 8;   ///< ggml itself takes 4
+    /// More would not fit into an index. As no name is empty, this bounds the number of dimensions, too.
+    static constexpr std::size_t most_names_bytes = std::size_t{1} << 28;
 
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
     [[nodiscard]] result<void> read_version() {
@@ -170,8 +174,12 @@ private:
         if (!header_.take(name_bytes, name)) {
             return header_.failure();
         }
+        if (tensors.names.size() > most_names_bytes) {
+            return fail(errc::manifest_too_large, "the names of all tensors take more than {} bytes",
+                        {most_names_bytes});
+        }
         gguf_tensors::record read = {};
-        read.name = tensors.names.size();
+        read.name = static_cast<std::uint32_t>(tensors.names.size());
         read.name_bytes = static_cast<std::uint8_t>(name_bytes);
         tensors.names += as_text(name);
         if (!take(4, rank)) {
@@ -183,7 +191,7 @@ private:
                 .at(header_.position());
         }
         read.rank = static_cast<std::uint8_t>(rank);
-        read.dimension = tensors.dimensions.size();
+        read.dimension = static_cast<std::uint32_t>(tensors.dimensions.size());
         tensors.dimensions.resize(read.dimension + read.rank);
         for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
             if (!take(8, tensors.dimensions[read.dimension + i])) {
