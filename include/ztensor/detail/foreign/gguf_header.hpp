@@ -109,8 +109,7 @@ private:
     static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
     static constexpr std::uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
     static constexpr std::uint64_t most_dimensions = 8;   ///< ggml itself takes 4
-    /// More would not fit into an index. As no name is empty, this bounds the number of dimensions, too.
-    static constexpr std::size_t most_names_bytes = std::size_t{1} << 28;
+    static constexpr std::size_t most_in_index = std::size_t{1} << 30; ///< bytes of names, or dimensions
 
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
     [[nodiscard]] result<void> read_version() {
@@ -166,17 +165,16 @@ private:
         if (!take(8, name_bytes)) {
             return header_.failure();
         }
-        if (name_bytes == 0 || name_bytes > most_name_bytes) {
-            return fail(errc::name_invalid, "the name of a tensor has {} bytes, expected from 1 to {}",
+        if (name_bytes > most_name_bytes) {
+            return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
                         {name_bytes, most_name_bytes})
                 .at(header_.position());
         }
         if (!header_.take(name_bytes, name)) {
             return header_.failure();
         }
-        if (tensors.names.size() > most_names_bytes) {
-            return fail(errc::manifest_too_large, "the names of all tensors take more than {} bytes",
-                        {most_names_bytes});
+        if (tensors.names.size() > most_in_index || tensors.dimensions.size() > most_in_index) {
+            return fail(errc::manifest_too_large, "the names and shapes of all tensors are more than an index holds");
         }
         gguf_tensors::record read = {};
         read.name = static_cast<std::uint32_t>(tensors.names.size());
@@ -213,6 +211,9 @@ private:
         }
         const std::optional<std::uint64_t> data = checked_align(header_.position() - begin_, alignment_);
         for (gguf_tensors::record& each : found_.tensors.records) {
+            if (each.name_bytes == 0) {
+                return fail(errc::name_invalid, "the name of a tensor is empty");
+            }
             if (each.offset % alignment_ != 0) {
                 return fail(errc::misaligned_offset, "the data starts {} bytes into the tensor data, no multiple of {}",
                             {each.offset, alignment_})
