@@ -8,7 +8,7 @@ it, directly or not, and is not included by it. So it sees nothing but what it w
 that it includes compiles in its own chain, then it would also compile alone. In header-only mode headers include one
 another in circles; those of one circle stand in different chains.
 
-PART is K/N: every N-th file from the K-th on. SKIPPED are the names of headers that are not for this system or mode.
+PART is K/N: every N-th file from the K-th on. SKIPPED are the ends of the paths of headers that are not for this system or mode.
 SKIPPED, INCLUDE_FOLDERS and WARNINGS are one word each, separated by semicolons. The mode is that of the FLAGs.
 """
 
@@ -54,7 +54,7 @@ def chains_of(graph, wanted=None):
 def files_to_compile(kind, root, skipped, is_compiled_mode):
     """Lists of headers; each list makes a file."""
     headers = {header: text for header, text in house.read_headers(root.parent).items()
-               if pathlib.PurePosixPath(header).name not in skipped}
+               if not any(f"/{header}".endswith(f"/{end}") for end in skipped)}
     graph = house.include_graph(headers)
     if not is_compiled_mode:
         graph = {name: [*graph[name], *house.tails(headers[f"{name}.hpp"])] for name in graph}
