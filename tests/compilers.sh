@@ -15,7 +15,7 @@ warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 
 # NAME KIND WHERE COMPILER-OR-TARGET RUNNER. Debian's: the release, the program, and the package of libc++ if it is used.
 # No release of Debian has clang 20; ziglang 0.15 is made of it.
-# zig's WASI links no exceptions and no destructors of thread_local, which the library has.
+# zig links no exceptions for WASI: its program is compiled without.
 table() {
     cat <<'ROWS'
 g++-11 debian bookworm g++-11 -
@@ -46,7 +46,7 @@ macos-x86_64 zig 0.17.1 x86_64-macos -
 macos-aarch64 zig 0.17.1 aarch64-macos -
 freebsd-x86_64 zig 0.17.1 x86_64-freebsd -
 openbsd-x86_64 zig 0.17.1 x86_64-openbsd -
-wasi zig 0.17.1 wasm32-wasi -
+wasi zig 0.17.1 wasm32-wasi node
 ROWS
 }
 
@@ -82,7 +82,7 @@ compile_row() { # FLAG-OF-OUTPUT-FOLDER COMPILER...
     "$@" -c -DZTENSOR_COMPILED cmake/ztensor.cpp -o "$out/ztensor.o" &&
         "$@" -c -DZTENSOR_COMPILED examples/save_model.cpp -o "$out/save_model.o" &&
         "$@" -c -DZTENSOR_COMPILED examples/load_model.cpp -o "$out/load_model.o" &&
-        "$@" -c tests/structure/consumer/main.cpp -o "$out/main.o"
+        "$@" "${program_flags[@]}" -c tests/structure/consumer/main.cpp -o "$out/main.o"
 }
 
 debian_row() { # RELEASE COMPILER LIBCXX-PACKAGE
@@ -122,6 +122,7 @@ install_zig() { # ZIG-VERSION
 zig_row() { # ZIG-VERSION TARGET RUNNER
     local python=$build/zig/$1 out=$build/out/$2 zig_flags=(-std=c++17 -Iinclude -isystem "$build/include" -DZTENSOR_WITHOUT_ZLIB
         -Wno-unused-command-line-argument) # of those that zig adds
+    [[ $2 == wasm32-wasi ]] && program_flags=(-fno-exceptions)
     one_at_a_time install_zig "$1" >&2 || return 2
     local zig=("$python/bin/python" -m ziglang)
     version=$("${zig[@]}" c++ --version | head -n 1)
@@ -132,6 +133,7 @@ zig_row() { # ZIG-VERSION TARGET RUNNER
     [[ $3 == - ]] && { did+="; nothing here runs it"; return; }
     local runner=()
     [[ $3 == native ]] || runner=("$3")
+    [[ $3 == node ]] && runner=(node --no-warnings "$PWD/tests/structure/consumer/wasi.mjs")
     if [[ $3 != native ]] && ! command -v "$3" >/dev/null; then
         one_at_a_time bash cmake/install_dependencies.sh "$3" >&2 || { did+="; $3 is not available"; return; }
     fi
@@ -154,6 +156,7 @@ gather_sources() {
 
 row() { # NAME KIND WHERE WHAT RUNNER: prints one line, and the first errors where there are some
     local log=$build/log/$1.log version='' did='' status=0
+    local program_flags=() # arrays are not exported
     "${2}_row" "${@:3}" 2>"$log" || status=$?
     case $status in
         0) echo "$1: ${version:-?}: $did: ok" ;;

@@ -8,6 +8,7 @@
 #include <ztensor/detail/os/posix.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <system_error>
 
@@ -15,12 +16,21 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Who owns what this process creates.
+[[nodiscard]] inline std::uint32_t process_user() noexcept {
+#if defined(__wasi__) // where files have no owners
+    return 0;
+#else
+    return static_cast<std::uint32_t>(::geteuid());
+#endif
+}
+
 /// What Linux asks of links in folders such as /tmp, where everybody may put some (fs.protected_symlinks): only those
 /// of the process's own user and of the folder's owner are followed. The system can't ask it of a program that follows
 /// links by itself, to write beside the file that they lead to.
 [[nodiscard]] inline bool may_follow_link(const posix_status& link, const posix_status& folder) noexcept {
     constexpr ::mode_t of_everybody = S_ISVTX | S_IWOTH;
-    return (folder.st_mode & of_everybody) != of_everybody || link.st_uid == ::geteuid() ||
+    return (folder.st_mode & of_everybody) != of_everybody || link.st_uid == process_user() ||
            link.st_uid == folder.st_uid;
 }
 

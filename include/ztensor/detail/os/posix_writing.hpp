@@ -26,11 +26,6 @@ namespace detail {
     return static_cast<std::int64_t>(::time(nullptr));
 }
 
-/// Who owns what this process creates.
-[[nodiscard]] inline std::uint32_t process_user() noexcept {
-    return static_cast<std::uint32_t>(::geteuid());
-}
-
 /// No link, no terminal, and without waiting on what is no file.
 [[nodiscard]] inline os_answer<os_handle> open_with_care(const os_directory& directory, const native_path& name,
                                                          int access) {

@@ -75,8 +75,10 @@ inline void keep(kept_kind kind, const kept_object& object) noexcept {
         object.destroy(object.object);
         return;
     }
+#if !defined(__wasi__) // whose one thread ends with the program, and which has no destructors of thread_local objects
     static thread_local thread_end end;
     static_cast<void>(end);
+#endif
     kept_object& place = state.kept[static_cast<std::size_t>(kind)];
     if (place.object != nullptr) {
         place.destroy(place.object);
