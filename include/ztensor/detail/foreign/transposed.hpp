@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -24,8 +25,8 @@ namespace detail {
 
 class transposed_elements final : public made_bytes {
 public:
-    /// They are at `offset` of `source`, each of 1, 2, 4, 8 or 16 bytes; their number was found to fit 64 bits, and
-    /// none of the dimensions, of which there are at least two, is 0.
+    /// They are at `offset` of `source`; their number was found to fit 64 bits, and none of the dimensions, of which
+    /// there are at least two, is 0.
     transposed_elements(const byte_source& source, std::uint64_t offset, const shape& dimensions,
                         std::size_t element_bytes, std::uint64_t max_bytes)
         : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes),
@@ -45,29 +46,35 @@ public:
         if (result<void> read = source_.read_at(offset_, stored.writable_bytes()); !read) {
             return read;
         }
-        switch (element_bytes_) {
+        switch (element_bytes_) { // the common widths are known when this is compiled
         case 1:
-            transpose<1>(stored.data(), destination.data());
+            transpose(width_of<1>(), stored.data(), destination.data());
             break;
         case 2:
-            transpose<2>(stored.data(), destination.data());
+            transpose(width_of<2>(), stored.data(), destination.data());
             break;
         case 4:
-            transpose<4>(stored.data(), destination.data());
+            transpose(width_of<4>(), stored.data(), destination.data());
             break;
         case 8:
-            transpose<8>(stored.data(), destination.data());
+            transpose(width_of<8>(), stored.data(), destination.data());
+            break;
+        case 16:
+            transpose(width_of<16>(), stored.data(), destination.data());
             break;
         default:
-            transpose<16>(stored.data(), destination.data());
+            transpose(element_bytes_, stored.data(), destination.data());
         }
         return {};
     }
 
 private:
+    template <std::size_t Bytes>
+    using width_of = std::integral_constant<std::size_t, Bytes>;
+
     /// For each index of the dimensions in between, one matrix of the first and the last.
-    template <std::size_t Width>
-    void transpose(const std::byte* from, std::byte* to) const noexcept {
+    template <class Width>
+    void transpose(Width width, const std::byte* from, std::byte* to) const noexcept {
         const std::size_t rank = dimensions_.rank();
         const auto rows = static_cast<std::size_t>(dimensions_[0]);
         const auto columns = static_cast<std::size_t>(dimensions_[rank - 1]);
@@ -83,15 +90,15 @@ private:
                 left %= size;
                 stride *= static_cast<std::size_t>(dimensions_[i]);
             }
-            transpose_matrix<Width>(from + there * rows * Width, to + at * columns * Width, rows, columns,
-                                    rows * between, between * columns);
+            transpose_matrix(width, from + there * rows * width, to + at * columns * width, rows, columns,
+                             rows * between, between * columns);
         }
     }
 
     /// In squares that fit the first-level cache. Strides are in elements.
-    template <std::size_t Width>
-    static void transpose_matrix(const std::byte* from, std::byte* to, std::size_t rows, std::size_t columns,
-                                 std::size_t stride_from, std::size_t stride_to) noexcept {
+    template <class Width>
+    static void transpose_matrix(Width width, const std::byte* from, std::byte* to, std::size_t rows,
+                                 std::size_t columns, std::size_t stride_from, std::size_t stride_to) noexcept {
         constexpr std::size_t side = 32;
         for (std::size_t row = 0; row < rows; row += side) {
             const std::size_t last_row = (std::min)(rows, row + side);
@@ -99,7 +106,7 @@ private:
                 const std::size_t last_column = (std::min)(columns, column + side);
                 for (std::size_t i = row; i < last_row; ++i) {
                     for (std::size_t j = column; j < last_column; ++j) {
-                        std::memcpy(to + (i * stride_to + j) * Width, from + (i + j * stride_from) * Width, Width);
+                        std::memcpy(to + (i * stride_to + j) * width, from + (i + j * stride_from) * width, width);
                     }
                 }
             }
