@@ -59,7 +59,15 @@ nlohmann::json content_of(const ztensor::reader& file) {
             texts[std::string(each.key)] = *text;
         }
     }
-    return {{"objects", rows}, {"attributes", texts}};
+    nlohmann::json content = {{"objects", rows}, {"attributes", texts}};
+    for (const ztensor::skipped_item& each : file.skipped()) {
+        CHECK_FALSE(each.why.empty());
+        content["skipped"].push_back(each.name);
+    }
+    if (content.contains("skipped")) {
+        std::sort(content["skipped"].begin(), content["skipped"].end());
+    }
+    return content;
 }
 
 } // namespace

@@ -15,8 +15,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using support::refusal;
@@ -39,6 +42,17 @@ ztensor::result<ztensor::reader> damaged_archive(const support::temp_dir& folder
     content[at + behind] = static_cast<char>(content[at + behind] ^ 1);
     support::write_file(folder / "damaged.npz", content);
     return open_any(folder / "damaged.npz", options);
+}
+
+/// An .npy file of that header.
+std::string npy_file_of(std::string_view header, std::string_view elements, char version = 1) {
+    const std::string size = support::little_endian(header.size(), version == 1 ? 2 : 4);
+    return std::string("\x93NUMPY") + version + '\0' + size + std::string(header) + std::string(elements);
+}
+
+/// One of two elements of that type.
+std::string npy_file(std::string_view type, std::string_view elements) {
+    return npy_file_of("{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (2,), }", elements);
 }
 
 std::vector<double> counted(std::size_t count) {
@@ -228,4 +242,140 @@ TEST_CASE("the record behind the bytes of an entry may be its three numbers alon
     support::write_file(folder / "wrong.npz",
                         content.replace(directory - long_bytes, 1, 1, content[directory - 20] == 'x' ? 'y' : 'x'));
     CHECK(refusal(open_any(folder / "wrong.npz")) == errc::zip_malformed);
+}
+
+TEST_CASE("arrays of an archive that are no numbers are skipped and listed, and the others are read") {
+    const auto file = numpy_file("npz/no_numbers.npz");
+    CHECK(file.read<float>("weight").value() == std::vector<float>{0, 1, 2, 3, 4, 5});
+    std::map<std::string, std::string> why;
+    for (const ztensor::skipped_item& each : file.skipped()) {
+        CHECK(each.where.empty());
+        why[each.name] = each.why;
+    }
+    const std::pair<const char*, const char*> expected[] = {
+        {"objects", "\"|O\", Python objects, which are never loaded"},
+        {"text", "\"<U5\", which is text"},
+        {"times", "\"<M8[ns]\", which is a time"},
+        {"records", "which is a record"},
+        {"long_double", "a float whose layout differs from machine to machine"},
+        {"no_bytes", "\"|V0\", of no bytes each"},
+        {"many_fields", "what can be read takes a few hundred"},
+    };
+    for (const auto& [name, words] : expected) {
+        CAPTURE(name, why[name]);
+        CHECK(why[name].find(words) != std::string::npos);
+    }
+    CHECK(refusal(file.find("text")) == errc::object_not_found);
+    const auto whole = numpy_file("npz/stored.npz");
+    CHECK(whole.skipped().empty());
+}
+
+TEST_CASE("bytes without a meaning are one dimension more, and an attribute says what NumPy calls them") {
+    const auto file = numpy_file("npz/no_numbers.npz");
+    CHECK(file.find("void")->shape() == ztensor::shape{2, 3, 4});
+    CHECK(file.find("void")->attributes().text("numpy.descr").value() == "|V4");
+    CHECK(file.find("void_of_1")->shape() == ztensor::shape{4});
+    CHECK(file.find("void_of_2")->shape() == ztensor::shape{4, 2});
+    CHECK(file.find("void_fortran")->shape() == ztensor::shape{3, 4, 3});
+    std::vector<std::uint8_t> counted(36);
+    std::iota(counted.begin(), counted.end(), std::uint8_t{0});
+    CHECK(file.read<std::uint8_t>("void_fortran").value() == counted);
+    CHECK(file.find("weight")->attributes().empty());
+}
+
+TEST_CASE("two bytes are bfloat16 where their order, their field or their array's name says so") {
+    const auto file = numpy_file("npz/ml_dtypes.npz");
+    const std::vector<float> counted = {0, 1, 2, 3, 4, 5};
+    for (const char* name : {"bfloat16", "bfloat16_fortran", "of_bf16", "spelled_bfloat16"}) {
+        CAPTURE(name);
+        CHECK(file.find(name)->data()->dtype() == ztensor::dtype::bf16);
+        CHECK(file.read_as<float>(name).value() == counted);
+    }
+    CHECK(file.find("onnx_bfloat16")->data()->dtype() == ztensor::dtype::bf16);
+    CHECK(file.find("float8_e5m2")->data()->type() == "f8_e5m2");
+    CHECK(file.read_as<float>("float8_e5m2").value() == counted);
+    CHECK(file.find("spelled_float8_e4m3fnuz")->data()->type() == "f8_e4m3fnuz");
+    CHECK(file.find("spelled_float8_e8m0fnu")->data()->type() == "f8_e8m0");
+    CHECK(file.find("onnx_e4m3fn")->data()->type() == "f8_e4m3fn");
+    CHECK(file.find("float8_e4m3fn")->data()->type().empty()); // "<V1" is that of several
+    CHECK(file.find("float8_e4m3fn")->attributes().text("numpy.descr").value() == "<V1");
+    CHECK(numpy_file("npz/mlx.npz").read_as<float>("bfloat16").value() == counted);
+    const support::temp_dir folder;
+    const auto named = [&](const char* name, const char* descr) {
+        support::write_file(folder / name, npy_file(descr, std::string("\x3f\x80\x40\x00", 4)));
+        return open_any(folder / name).value();
+    };
+    const auto by_name = named("weight.BF16.npy", "|V2");
+    CHECK(by_name.find("weight.BF16")->data()->dtype() == ztensor::dtype::bf16);
+    for (const char* descr : {"|V2", "=V2", "V2"}) {
+        const auto raw = named("weight.npy", descr);
+        CHECK(raw.find("weight")->shape() == ztensor::shape{2, 2});
+    }
+    const auto big_endian = named("weight.npy", ">V2");
+    CHECK(big_endian.find("weight")->data()->is_big_endian());
+    CHECK(big_endian.read_as<float>("weight").value() == std::vector<float>{1, 2});
+}
+
+TEST_CASE("the header of an .npy file may be laid out in any way that Python reads") {
+    const support::temp_dir folder;
+    const char* const headers[] = {
+        "{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }",
+        "{'shape':(2,),'fortran_order':False,'descr':'<u2'}",
+        "\t\n {\f\"descr\" : \"<u2\" ,\r\n 'fortran_order':\tFalse,'shape' : ( 2 , ) } \n\n",
+        "{'descr': u'<u2', u'fortran_order': False, U'shape': (2L,), }",
+        "{'descr': '<u2', 'fortran_order': True, 'shape': (2L, 1L)}\n",
+        "{'descr': 'ushort', 'fortran_order': False, 'shape': (1, 2,)}",
+    };
+    for (const char* const header : headers) {
+        for (const char version : {'\1', '\2', '\3'}) {
+            CAPTURE(header, static_cast<int>(version));
+            support::write_file(folder / "a.npy", npy_file_of(header, std::string("\1\0\2\0", 4), version));
+            const auto file = open_any(folder / "a.npy");
+            REQUIRE(support::outcome(file) == "ok");
+            CHECK(file->read<std::uint16_t>("a").value() == std::vector<std::uint16_t>{1, 2});
+        }
+    }
+}
+
+TEST_CASE("an array that is alone in its file is refused if it is none of numbers, and the sentence names its type") {
+    const support::temp_dir folder;
+    const std::pair<const char*, const char*> cases[] = {
+        {"<ubyte", "\"<ubyte\", which is no type of numbers"},
+        {"|O", "\"|O\", Python objects"},
+        {">U3", "which is text"},
+        {"str", "which is text"},
+        {"datetime64", "which is a time"},
+        {"<m8[25s]", "which is a time"},
+        {"f4,i4", "which is a record of several"},
+        {"G", "differs from machine to machine"},
+    };
+    for (const auto& [descr, words] : cases) {
+        CAPTURE(descr);
+        support::write_file(folder / "a.npy", npy_file(descr, std::string(4, '\0')));
+        const auto file = open_any(folder / "a.npy");
+        REQUIRE(refusal(file) == errc::unknown_dtype);
+        CHECK(file.error().sentence().find(words) != std::string::npos);
+    }
+}
+
+TEST_CASE("a ZIP archive that is no .npz is refused for what it is") {
+    const std::pair<const char*, const char*> cases[] = {
+        {"keras", "Keras"},
+        {"word", "Office Open XML"},
+        {"wheel", "Python wheel"},
+        {"export", "torch.export"},
+        {"jar", "Java archive"},
+        {"epub", "EPUB"},
+        {"zarr", "Zarr"},
+        {"text", "it holds \"notes.txt\". "},
+        {"upper_case", "\"A.NPY\""},
+        {"safetensors", "\"model.safetensors\", \"config.json\", \"a.txt\", ..."},
+    };
+    for (const auto& [kind, words] : cases) {
+        CAPTURE(kind);
+        const auto file =
+            open_any(support::foreign_corpus_path("npz/reject/of_another_kind_" + std::string(kind) + ".npz"));
+        REQUIRE(refusal(file) == errc::foreign_file);
+        CHECK(file.error().sentence().find(words) != std::string::npos);
+    }
 }

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Writes the small files of other formats with the packages that the formats come from: make.py [FORMAT...]
 
-Needs numpy, ml_dtypes, safetensors. Beside each file stands what is in it: FILE.json, a list of [name, dtype, shape, the
-SHA-256 of the elements in C order and little-endian], and the attributes that are text.
+Needs numpy, ml_dtypes, safetensors, and mlx for what that writes. Beside each file stands what is in it: FILE.json, a list of [name, dtype, shape, the
+SHA-256 of the elements in C order and little-endian], the attributes that are text, and the names that are skipped.
 """
 
 import hashlib
 import io
 import json
 import pathlib
+import string
 import struct
 import sys
+import warnings
 import zipfile
 import zlib
 
@@ -54,7 +56,7 @@ def short_name(dtype):
     return "u8" if dtype.kind == "V" else dtype.kind + str(dtype.itemsize * 8)
 
 
-def describe(path, arrays, attributes=None):
+def describe(path, arrays, attributes=None, skipped=None):
     """Writes the .json beside a file."""
     rows = []
     for name, array in sorted(arrays.items()):
@@ -64,7 +66,8 @@ def describe(path, arrays, attributes=None):
         little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.kind in "fiuc" else array
         rows.append([name, short_name(array.dtype), list(array.shape),
                      hashlib.sha256(numpy.ascontiguousarray(little).tobytes()).hexdigest()])
-    text = json.dumps({"objects": rows, "attributes": attributes or {}}, indent=1) + "\n"
+    content = {"objects": rows, "attributes": attributes or {}, **({"skipped": skipped} if skipped else {})}
+    text = json.dumps(content, indent=1) + "\n"
     path.with_name(path.name + ".json").write_text(text, encoding="utf-8")
 
 
@@ -145,7 +148,128 @@ def write_npz(folder):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(zipfile.ZipInfo("notes.txt"), b"these are bytes", zipfile.ZIP_DEFLATED)
         archive.writestr(zipfile.ZipInfo("folder/"), b"")
-    describe(path, {"notes.txt": numpy.frombuffer(b"these are bytes", "u1")})
+        for entry in ("a.npy", "array"):  # which numpy knows by its first bytes
+            archive.writestr(zipfile.ZipInfo(entry), npy_bytes("'<f4'", arrays["one"].astype("f4")))
+    one = arrays["one"].astype("f4")
+    describe(path, {"notes.txt": numpy.frombuffer(b"these are bytes", "u1"), "a": one, "array": one})
+    write_spellings(folder)
+    write_no_numbers(folder)
+    write_types_of_others(folder)
+
+
+def npy_bytes(descr, array, order="False", version=1):
+    """An .npy file whose header is not laid out as numpy does it, but says what numpy reads."""
+    text = ("{'shape':%s,'fortran_order':%s,'descr':%s}" % (array.shape, order, descr)).encode()
+    content = b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text
+    return content + array.tobytes("F" if order == "True" else "C")
+
+
+def spellings():
+    """Every name of a type of numbers that numpy.dtype() knows by itself, but those of more than 64 bits each."""
+    names = {str(key) for key in numpy.sctypeDict if isinstance(key, str)}
+    names |= {"int", "float", "complex", "bool"} | {letter for letter in string.ascii_letters + "?"}
+    names |= {kind + str(size) for kind in "biufc" for size in (1, 2, 4, 8, 16)}
+    for order in ("", "<", ">", "=", "|"):
+        for name in sorted(names):
+            try:
+                dtype = numpy.dtype(order + name)
+            except TypeError:
+                continue
+            if dtype.kind in "biufc" and 0 <= dtype.num < 24 and dtype.itemsize <= (16 if dtype.kind == "c" else 8):
+                yield order + name, dtype
+
+
+def write_spellings(folder):
+    path = folder / "spellings.npz"
+    arrays = {}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (descr, dtype) in enumerate(spellings()):
+            array = numpy.arange(3 + number % 5).astype(dtype)
+            content = npy_bytes(repr(descr), array)
+            read = numpy.load(io.BytesIO(content))
+            assert read.dtype == dtype and (read == array).all()
+            arrays[str(number)] = read
+            archive.writestr(zipfile.ZipInfo(f"{number}.npy"), content, zipfile.ZIP_DEFLATED)
+    describe(path, arrays)
+
+
+def write_no_numbers(folder):
+    """What numpy saves beside numbers, and what .zt has of it: bytes without a meaning alone."""
+    path = folder / "no_numbers.npz"
+    kept = {
+        "weight": numpy.arange(6, dtype="f4").reshape(2, 3),
+        "void": numpy.arange(24, dtype="u1").view("V4").reshape(2, 3),
+        "void_fortran": numpy.asfortranarray(numpy.arange(36, dtype="u1").view("V3").reshape(3, 4)),
+        "void_of_1": numpy.arange(4, dtype="u1").view("V1"),
+        "void_of_2": numpy.arange(4, dtype="u2").view("V2"),
+    }
+    skipped = {
+        "objects": numpy.array([{"a": 1}, None], object),
+        "text": numpy.array(["one", "three"]),
+        "bytes": numpy.array([b"one", b"three"]),
+        "strings": numpy.array(["one"], numpy.dtypes.StringDType()),
+        "times": numpy.array(["2020-01-01"], "M8[ns]"),
+        "durations": numpy.array([1, 2], "m8[s]"),
+        "records": numpy.zeros(2, [("it's", "<f4"), ("xyz", ">i2", (3, 2)), ("of", [("a", "?"), ("\u00fc", "S3")])]),
+        "one_field": numpy.zeros(2, [("a", "<f4")]),
+        "many_fields": numpy.zeros(1, [(f"a_field_of_a_long_name_{i}", "<f4") for i in range(3000)]),
+        "aligned": numpy.zeros(2, numpy.dtype([("a", "u1"), ("b", "<f8")], align=True)),
+        "long_double": numpy.zeros(2, numpy.longdouble),
+        "long_complex": numpy.zeros(2, numpy.clongdouble),
+        "no_bytes": numpy.zeros(2, "V0"),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        numpy.savez_compressed(path, **kept, **skipped)
+    rows = {name: ("u8", (*array.shape, *([array.itemsize] if array.itemsize > 1 else [])), array.tobytes())
+            if array.dtype.kind == "V" else array for name, array in kept.items()}
+    describe(path, rows, skipped=sorted(skipped))
+
+
+def write_types_of_others(folder):
+    """The types of ml_dtypes and onnx, as numpy saves them, and as their names spell them."""
+    numbers = numpy.arange(6).reshape(2, 3)
+    arrays = {
+        "bfloat16": numbers.astype(ml_dtypes.bfloat16),
+        "bfloat16_fortran": numpy.asfortranarray(numbers.astype(ml_dtypes.bfloat16)),
+        "of_bf16": numbers.astype(ml_dtypes.bfloat16).view("V2"),
+        "float8_e5m2": numbers.astype(ml_dtypes.float8_e5m2),
+        "float8_e4m3fn": numbers.astype(ml_dtypes.float8_e4m3fn),
+        "int4": numbers.astype(ml_dtypes.int4),
+    }
+    spelled = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+    onnx = {"bfloat16": numpy.dtype((numpy.uint16, {"bfloat16": (numpy.uint16, 0)})),
+            "e4m3fn": numpy.dtype((numpy.uint8, {"e4m3fn": (numpy.uint8, 0)}))}
+    path = folder / "ml_dtypes.npz"
+    numpy.savez(path, **arrays)
+    rows = {name: ("bf16" if array.itemsize == 2 else "u8", array.shape, array.tobytes()) for name, array in arrays.items()}
+    with zipfile.ZipFile(path, "a") as archive:
+        for name in spelled:
+            array = numbers.astype(getattr(ml_dtypes, name)) if name != "float8_e8m0fnu" else numbers.astype("u1")
+            rows["spelled_" + name] = ("bf16" if name == "bfloat16" else "u8", array.shape, array.tobytes())
+            archive.writestr(zipfile.ZipInfo(f"spelled_{name}.npy"), npy_bytes(repr(name), array))
+        for name, dtype in onnx.items():
+            content = io.BytesIO()
+            numpy.save(content, numpy.arange(6, dtype=f"u{dtype.itemsize}").view(dtype))
+            raw = numpy.arange(6, dtype=f"<u{dtype.itemsize}")
+            rows["onnx_" + name] = ("bf16" if name == "bfloat16" else "u8", raw.shape, raw.tobytes())
+            archive.writestr(zipfile.ZipInfo(f"onnx_{name}.npy"), content.getvalue())
+    describe(path, rows)
+
+
+def write_mlx(folder):
+    """What mlx saves: bfloat16 as bytes of an order."""
+    import mlx.core
+
+    path = folder / "mlx.npz"
+    numbers = numpy.arange(6, dtype="f4").reshape(2, 3)
+    arrays = {name: numbers.astype(dtype) for name, dtype in
+              {"f32": "f4", "f16": "f2", "u8": "u1", "i64": "i8", "bool": "?", "complex64": "c8"}.items()}
+    given = {name: mlx.core.array(array) for name, array in arrays.items()}
+    given["bfloat16"] = mlx.core.array(numbers).astype(mlx.core.bfloat16)
+    mlx.core.savez(str(path), **given)
+    arrays["bfloat16"] = ("bf16", (2, 3), numbers.astype(ml_dtypes.bfloat16).tobytes())
+    describe(path, arrays)
 
 
 def zip64(arrays):
@@ -183,9 +307,9 @@ class Unseekable(io.RawIOBase):
 
 
 def main():
-    formats = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz}
+    formats = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz, "mlx": write_mlx}
     for name in sys.argv[1:] or formats:
-        folder = HERE / name
+        folder = HERE / ("npz" if name == "mlx" else name)
         folder.mkdir(exist_ok=True)
         formats[name](folder)
 

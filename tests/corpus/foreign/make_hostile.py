@@ -129,13 +129,25 @@ def hostile_npy():
     yield "comma_missing", npy(array().replace(", 'shape'", " 'shape'"), eight), "header_malformed", "pairs end with commas"
     yield "text_open", npy("{'descr': '<f4", eight), "header_malformed", "text ends"
     yield "text_with_escape", npy(array("'<f\\x34'"), eight), "header_malformed", "text has no escapes"
-    for stem, descr in {"objects": "'|O'", "text": "'<U4'", "bytes": "'|S4'", "void": "'|V4'", "bfloat16": "'<V2'",
-                        "date": "'<M8[ns]'", "duration": "'<m8'", "long_double": "'<f16'", "long_complex": "'<c32'",
-                        "structured": "[('a', '<f4')]", "of_no_order": "'f4'", "of_native_order": "'=f4'",
-                        "of_no_text": "''", "of_17_bytes": "'<i17'"}.items():
+    for stem, descr in {"objects": "'|O'", "text": "'<U4'", "bytes": "'|S4'", "date": "'<M8[ns]'", "duration": "'<m8'",
+                        "long_double": "'<f16'", "long_complex": "'<c32'", "long_by_letter": "'>g'",
+                        "long_by_name": "'longdouble'", "text_by_name": "'str'", "structured": "[('a', '<f4')]",
+                        "structured_with_escapes": "[('it\\'s', '<f4'), (\"]\", '|S4', (2, 3L))]",
+                        "structured_bfloat16_of_4_bytes": "[('bfloat16', '<u4')]", "of_arrays": "('<f4', (2,))",
+                        "record_in_text": "'f4,i4'", "array_in_text": "'(2,)f4'", "void_of_no_bytes": "'|V0'",
+                        "void_of_no_size": "'V'", "void_of_2_40_bytes": "'V1099511627776'", "void_of_no_number": "'V-1'",
+                        "of_no_text": "''", "of_an_order_alone": "'<'", "of_two_orders": "'<<f4'",
+                        "of_17_bytes": "'<i17'", "of_3_bytes": "'f3'", "word_of_an_order": "'<ubyte'",
+                        "complex32": "'<W4'", "int4": "'int4'", "unknown": "'float8'"}.items():
         yield "dtype_" + stem, npy(array(descr), eight), "unknown_dtype", "types of tensors, refused by name"
-    yield "dtype_number", npy(array("4"), eight), "header_malformed", "the type is text"
-    yield "dtype_without_order", npy(array("'|f4'"), eight), "header_malformed", "wider types have a byte order"
+    for stem, descr in {"number": "4", "open": "[('a', '<f4'", "crossed": "[('a', '<f4'])", "call": "[print('a')]",
+                        "text_open": "[('a", "none": "None", "dictionary": "{'names': ['a'], 'formats': ['<f4']}"}.items():
+        yield "dtype_" + stem, npy(array(descr), eight), "header_malformed", "the type is text, or that of records"
+    yield "dtype_deep", npy(array("[" * 3000), eight, 2), "header_malformed", "likewise, however deep"
+    yield "void_cut", npy(array("'|V4'"), bytes(7)), "truncated", "bytes without a meaning are all there"
+    yield "void_trailing", npy(array("'|V3'"), eight), "unclaimed_bytes", "and nothing else"
+    yield "void_overflow", npy(array("'V999999999'", shape="(99999999999,)"), eight), "shape_overflow", "they have 64 bits"
+    yield "void_of_65_dimensions", npy(array("'V2'", shape="(%s)" % ("1," * 64)), bytes(2)), "limit_exceeded", "64 dimensions"
     yield "order_number", npy(array(order="1"), eight), "header_malformed", "True or False"
     yield "shape_number", npy(array(shape="2"), eight), "header_malformed", "a tuple"
     yield "shape_in_brackets", npy(array(shape="(2)"), eight), "header_malformed", "(2) is none"
@@ -247,7 +259,18 @@ def hostile_npz():
     yield "local_lacks_zip64", Zip().add("a.npy", good, local=(crc, 2**32 - 1, 2**32 - 1)).end(), "zip_malformed", "likewise"
     yield "not_deflated", Zip().add("a.npy", good, 8, stored=b"\xff" * 60).end(), "decode_failed", "deflated data inflate"
     yield "header_malformed", Zip().add("a.npy", npy("{", bytes(8))).end(), "header_malformed", "an array has its header"
-    yield "array_of_objects", Zip().add("a.npy", npy(array("'|O'"), bytes(8))).end(), "unknown_dtype", "and is a tensor"
+    yield "objects_malformed", Zip().add("a.npy", npy(array("'|O'", shape="2"), bytes(8))).end(), "header_malformed", \
+        "be it none of numbers"
+    yield "array_by_its_bytes_cut", Zip().add("a.npy", good).add("b", good[:-1]).end(), "truncated", "whatever it is called"
+    for kind, entries in {"keras": ["metadata.json", "config.json", "model.weights.h5"], "word": ["[Content_Types].xml", "word/document.xml"],
+                          "wheel": ["a/tests/x.npy", "a-1.0.dist-info/WHEEL"], "export": ["linear/archive_format", "linear/data/weights/weight_0"],
+                          "jar": ["META-INF/MANIFEST.MF", "a.class"], "epub": ["mimetype", "content.opf"], "text": ["notes.txt"],
+                          "safetensors": ["model.safetensors", "config.json", "a.txt", "b.txt"], "zarr": [".zgroup", "w/.zarray", "w/0.0"],
+                          "upper_case": ["A.NPY"]}.items():
+        archive = Zip()
+        for entry in entries:
+            archive.add(entry, good if entry.endswith(".npy") else b"{}")
+        yield "of_another_kind_" + kind, archive.end(), "foreign_file", "an archive holds arrays, and says of no other kind that it is"
     yield "array_cut", Zip().add("a.npy", good[:-1]).end(), "truncated", "that is all there"
     yield "array_trailing", Zip().add("a.npy", good + b"x").end(), "unclaimed_bytes", "and nothing else"
 

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_NPY_HPP
 #define ZTENSOR_DETAIL_FOREIGN_NPY_HPP
 
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
@@ -12,8 +13,10 @@
 #include <ztensor/detail/foreign/transposed.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/detail/foreign/zip_content.hpp>
+#include <ztensor/detail/foreign/zip_kinds.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -24,15 +27,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Errors: as its parts;
-/// truncated; unclaimed_bytes.
+/// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Of an array of no numbers
+/// the rest is not looked at. Errors: as its parts; truncated; unclaimed_bytes.
 template <class ReadStart>
-[[nodiscard]] result<npy_header> read_npy_header(std::uint64_t size, bool may_have_more, const ReadStart& read) {
+[[nodiscard]] result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
+                                                 const ReadStart& read) {
     std::array<std::byte, npy_preamble_bytes> start = {};
     const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
     if (result<void> done = read(there); !done) {
@@ -55,11 +60,14 @@ template <class ReadStart>
         return std::move(done).error();
     }
     const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble->header_begin));
-    result<npy_header> header = npy_header_parser(text).parse();
+    result<npy_header> header = npy_header_parser(text, array).parse();
     if (!header) {
         return header;
     }
     header->data_begin = data_begin;
+    if (!header->element.is_readable()) {
+        return header;
+    }
     if (header->data_bytes > size - data_begin) {
         return fail(errc::truncated, "the array takes {} bytes, but {} follow its header",
                     {header->data_bytes, size - data_begin});
@@ -70,19 +78,21 @@ template <class ReadStart>
     return header;
 }
 
-/// Enters an array whose elements lie at `offset` of `all`.
+/// Enters an array whose elements lie at `offset` of `all`. Where these are bytes without a meaning, there is one
+/// dimension more if each has several, and an attribute says how NumPy calls them.
 [[nodiscard]] ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
                                                                       std::string_view name, const npy_header& header,
                                                                       std::uint64_t offset, std::string_view digest) {
+    const npy_type* const type = header.element.type;
     foreign_component data;
-    data.dtype = header.type->dtype;
-    data.type = header.type->type;
+    data.dtype = type != nullptr ? type->dtype : std::string_view("u8");
+    data.type = type != nullptr ? type->type : std::string_view();
     data.offset = offset;
     data.length = header.data_bytes;
     data.digest = digest;
-    data.is_big_endian = header.is_big_endian;
+    data.is_big_endian = header.element.is_big_endian;
     if (header.is_transposed()) {
-        const auto width = static_cast<std::size_t>(header.type->element_bytes);
+        const auto width = static_cast<std::size_t>(header.element_bytes());
         const result<std::uint64_t> made =
             all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width, all.max_made_bytes()),
                     data.length);
@@ -91,7 +101,20 @@ template <class ReadStart>
         }
         data.offset = *made;
     }
-    index.add(name, header.dimensions, data);
+    if (type != nullptr) {
+        index.add(name, header.dimensions, data);
+        return data;
+    }
+    shape dimensions = header.dimensions;
+    if (header.element.raw_bytes != 1) {
+        if (dimensions.rank() == max_rank) {
+            return fail(errc::limit_exceeded, "the shape has more than 64 dimensions");
+        }
+        dimensions.push_back(header.element.raw_bytes);
+    }
+    attributes of_array;
+    of_array.set("numpy.descr", header.descr);
+    index.add(name, dimensions, "dense", {&data, 1}, &of_array);
     return data;
 }
 
@@ -118,48 +141,77 @@ template <class ReadStart>
     return std::string(stem.empty() || !is_utf8(stem) ? std::string_view("array") : stem);
 }
 
-/// Errors: those of the header, truncated, unclaimed_bytes.
+/// Errors: those of the header, unknown_dtype, truncated, unclaimed_bytes.
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     const byte_source& source = *file.source;
+    const std::string name = stem_of(path_text(file.path));
     const result<npy_header> header =
-        read_npy_header(source.size(), file.options.allow_unclaimed_bytes_,
+        read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes_,
                         [&](span<std::byte> destination) { return source.read_at(0, destination); });
     if (!header) {
         return header.error();
     }
+    if (!header->element.is_readable()) {
+        return header->why_not();
+    }
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
-    const result<foreign_component> data =
-        enter_npy(index, *all, stem_of(path_text(file.path)), *header, header->data_begin, {});
+    const result<foreign_component> data = enter_npy(index, *all, name, *header, header->data_begin, {});
     return data ? finish_npy(file, container_kind::npy, index, std::move(all)) : data.error();
 }
 
-/// One entry of an archive: an array, or else, as NumPy has it, its bytes.
-[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_entry(const foreign_file& file, const zip_entry& entry,
-                                                                foreign_index& index, assembled_source& all,
-                                                                std::vector<digest_cover>& covers) {
+/// What the array of an entry is called that has the name of one; else "".
+[[nodiscard]] inline std::string_view npy_entry_name(const zip_entry& entry) noexcept {
     constexpr std::string_view ending = ".npy";
-    const bool is_array =
-        entry.name.size() > ending.size() && entry.name.substr(entry.name.size() - ending.size()) == ending;
+    const std::size_t size = entry.name.size() - (std::min)(entry.name.size(), ending.size());
+    return entry.name.substr(size) == ending ? entry.name.substr(0, size) : std::string_view();
+}
+
+/// Whether an entry is an array, by its name or, as NumPy has it, by how it starts.
+[[nodiscard]] ZTENSOR_COLD inline bool is_npy_entry(const byte_source& archive, const zip_entry& entry) {
+    if (!npy_entry_name(entry).empty()) {
+        return true;
+    }
+    std::array<std::byte, npy_magic.size()> start = {};
+    return entry.size >= start.size() && read_start(archive, entry, start) && as_text(start) == npy_magic;
+}
+
+/// Bytes that are no array.
+[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index,
+                                                                assembled_source& all) {
     const result<std::uint64_t> content = place_content(all, entry);
     if (!content) {
         return content.error();
     }
     const std::string digest = digest_text_of(entry);
-    if (!is_array) {
-        const std::uint64_t dimensions[] = {entry.size};
-        foreign_component bytes;
-        bytes.dtype = "u8";
-        bytes.offset = *content;
-        bytes.length = entry.size;
-        bytes.digest = digest;
-        index.add(entry.name, dimensions, bytes);
+    const std::uint64_t dimensions[] = {entry.size};
+    foreign_component bytes;
+    bytes.dtype = "u8";
+    bytes.offset = *content;
+    bytes.length = entry.size;
+    bytes.digest = digest;
+    index.add(entry.name, dimensions, bytes);
+    return {};
+}
+
+/// An array, or that it was skipped.
+[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
+                                                                foreign_index& index, assembled_source& all,
+                                                                std::vector<digest_cover>& covers) {
+    const std::string_view stem = npy_entry_name(entry);
+    const std::string_view name = stem.empty() ? entry.name : stem;
+    const result<npy_header> header = read_npy_header(
+        name, entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
+    if (!header && header.error().code() != errc::limit_exceeded) {
+        return header.error();
+    }
+    if (!header || !header->element.is_readable()) {
+        index.skip(name, "", std::string((header ? header->why_not() : header.error()).sentence()));
         return {};
     }
-    const result<npy_header> header = read_npy_header(
-        entry.size, false, [&](span<std::byte> start) { return read_start(*file.source, entry, start); });
-    if (!header) {
-        return header.error();
+    const result<std::uint64_t> content = place_content(all, entry);
+    if (!content) {
+        return content.error();
     }
     const auto front_bytes = static_cast<std::size_t>(header->data_begin);
     const result<std::uint64_t> elements = header->is_transposed() // which is never looked at where it lies
@@ -168,8 +220,8 @@ template <class ReadStart>
     if (!elements) {
         return elements.error();
     }
-    const result<foreign_component> data =
-        enter_npy(index, all, entry.name.substr(0, entry.name.size() - ending.size()), *header, *elements, digest);
+    const std::string digest = digest_text_of(entry);
+    const result<foreign_component> data = enter_npy(index, all, name, *header, *elements, digest);
     if (!data) {
         return data.error();
     }
@@ -177,23 +229,35 @@ template <class ReadStart>
     return {};
 }
 
-/// Errors: those of the headers of its entries.
+/// Errors: foreign_file if the archive is of another kind; those of the headers of its entries.
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file,
                                                               const zip_directory& directory) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
     std::vector<digest_cover> covers;
+    bool has_array = false, has_bytes = false;
+    if (const char* const kind = zip_kind_of(directory)) {
+        return fail(errc::foreign_file, "not an .npz file but {}", {kind});
+    }
     for (const zip_entry& each : directory.entries()) {
         if (each.name.back() == '/' && each.size == 0) {
             continue; // a folder
         }
-        if (result<void> entered = import_npz_entry(file, each, index, *all, covers); !entered) {
+        const bool is_array = is_npy_entry(*file.source, each);
+        (is_array ? has_array : has_bytes) = true;
+        result<void> entered =
+            is_array ? import_npz_array(file, each, index, *all, covers) : import_npz_bytes(each, index, *all);
+        if (!entered) {
             return std::move(entered).error().in_object(each.name);
         }
+    }
+    if (has_bytes && !has_array) {
+        return unknown_zip(directory);
     }
     result<imported> made = finish_npy(file, container_kind::npz, index, std::move(all));
     if (made) {
         made->digest_covers = std::move(covers);
+        made->skipped = index.take_skipped();
     }
     return made;
 }

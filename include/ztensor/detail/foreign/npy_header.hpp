@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/npy_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
@@ -25,32 +26,22 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-struct npy_type {
-    std::string_view name; ///< without the byte order
-    std::string_view dtype;
-    std::string_view type; ///< logical; "" for none
-    std::uint64_t element_bytes;
-};
-
-inline constexpr npy_type npy_types[] = {
-    {"f8", "f64", "", 8},          {"f4", "f32", "", 4},
-    {"f2", "f16", "", 2},          {"i8", "i64", "", 8},
-    {"i4", "i32", "", 4},          {"i2", "i16", "", 2},
-    {"i1", "i8", "", 1},           {"u8", "u64", "", 8},
-    {"u4", "u32", "", 4},          {"u2", "u16", "", 2},
-    {"u1", "u8", "", 1},           {"b1", "bool", "", 1},
-    {"c8", "f32", "complex64", 8}, {"c16", "f64", "complex128", 16},
-};
-
 /// What a header says.
 struct npy_header {
-    const npy_type* type = nullptr;
+    std::string descr;   ///< how it spells the type, or the start of that
+    npy_element element; ///< if that is not readable, nothing below says anything
     shape dimensions;
-    bool is_big_endian = false;
     bool is_fortran = false;      ///< elements lie first dimension fastest
     std::uint64_t data_begin = 0; ///< where the header ends
     std::uint64_t data_bytes = 0;
 
+    [[nodiscard]] std::uint64_t element_bytes() const noexcept {
+        return element.type != nullptr ? element.type->element_bytes : element.raw_bytes;
+    }
+    /// Why the array is none of numbers.
+    [[nodiscard]] ZTENSOR_COLD error why_not() const {
+        return fail(errc::unknown_dtype, "the elements are of NumPy's type {}, {}", {in_quotes(descr), element.why});
+    }
     /// Both orders are the same.
     [[nodiscard]] bool is_in_both_orders() const noexcept {
         const auto is_long = [](std::uint64_t dimension) { return dimension > 1; };
@@ -65,15 +56,15 @@ struct npy_preamble {
     std::uint64_t header_bytes = 0;
 };
 
+inline constexpr std::string_view npy_magic = "\x93NUMPY";
 inline constexpr std::size_t npy_preamble_bytes = 12;         ///< of versions 2 and 3; version 1 takes two less
 inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a few hundred
 
 /// `start` is the first npy_preamble_bytes of the file, or all of it. Errors: file_too_small, bad_magic,
 /// unsupported_version, limit_exceeded.
 [[nodiscard]] ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
-    constexpr std::string_view magic = "\x93NUMPY";
-    constexpr std::size_t version_at = magic.size(), length_at = version_at + 2;
-    if (as_text(start).substr(0, magic.size()) != magic) {
+    constexpr std::size_t version_at = npy_magic.size(), length_at = version_at + 2;
+    if (as_text(start).substr(0, npy_magic.size()) != npy_magic) {
         return fail(errc::bad_magic, "an .npy file starts with \"\\x93NUMPY\", and this one does not");
     }
     if (start.size() < length_at + 2) {
@@ -100,9 +91,10 @@ inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a f
 /// Reads {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with its keys in any order, and spaces anywhere.
 class npy_header_parser {
 public:
-    explicit npy_header_parser(std::string_view text) noexcept : rest_(text) {}
+    /// `array` is what the array is called.
+    npy_header_parser(std::string_view text, std::string_view array) noexcept : rest_(text), array_(array) {}
 
-    /// Errors: header_malformed, duplicate_key, schema_missing, unknown_dtype, shape_overflow, limit_exceeded.
+    /// Errors: header_malformed, duplicate_key, schema_missing, shape_overflow, limit_exceeded.
     [[nodiscard]] ZTENSOR_COLD result<npy_header> parse() {
         if (!take('{')) {
             return malformed("a brace");
@@ -127,7 +119,7 @@ public:
     }
 
 private:
-    void skip_spaces() noexcept { rest_.remove_prefix((std::min)(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
+    void skip_spaces() noexcept { rest_.remove_prefix((std::min)(rest_.find_first_not_of(" \t\r\n\f"), rest_.size())); }
     [[nodiscard]] bool is_next(char wanted) noexcept {
         skip_spaces();
         return !rest_.empty() && rest_[0] == wanted;
@@ -148,8 +140,10 @@ private:
                     {in_quotes(rest_.substr(0, 16)), expected});
     }
 
-    /// Text in either quotes, without escapes.
+    /// Text in either quotes, without escapes; perhaps with the mark that it is of Unicode.
     [[nodiscard]] bool take_text(std::string_view& text) noexcept {
+        const bool has_mark = (is_next('u') || is_next('U')) && rest_.find_first_of("'\"") == 1;
+        rest_.remove_prefix(has_mark ? 1 : 0);
         if (!is_next('\'') && !is_next('"')) {
             return false;
         }
@@ -183,50 +177,69 @@ private:
     }
 
     [[nodiscard]] result<void> parse_type() {
-        if (is_next('[')) {
-            return fail(errc::unknown_dtype, "the elements are of a structured type, which is no tensor's");
+        if (is_next('[') || is_next('(')) {
+            return parse_record();
         }
         std::string_view text;
         if (!take_text(text)) {
             return malformed("the name of a type");
         }
-        const std::string_view order = text.substr(0, 1);
-        for (const npy_type& row : npy_types) {
-            if (text.size() > 1 && text.substr(1) == row.name) {
-                found_.type = &row;
-            }
-        }
-        if (found_.type == nullptr || (order != "<" && order != ">" && order != "|")) {
-            return fail(errc::unknown_dtype, "the elements are of NumPy's type {}, {}",
-                        {in_quotes(text), what_is(text)});
-        }
-        if (order == "|" && found_.type->element_bytes != 1) {
-            return fail(errc::header_malformed, "the type {} does not say in which order its bytes stand",
-                        {in_quotes(text)});
-        }
-        found_.is_big_endian = order == ">" && found_.type->element_bytes != 1;
+        found_.descr = text;
+        found_.element = find_npy_element(text, array_);
         return {};
     }
 
-    [[nodiscard]] static const char* what_is(std::string_view type) noexcept {
-        switch (type.size() > 1 ? type[1] : '\0') {
-        case 'O':
-            return "Python objects, which are never loaded";
-        case 'U':
-        case 'S':
-        case 'a':
-            return "which is text";
-        case 'V':
-            return "bytes of a meaning that NumPy does not know (it saves bfloat16 and others of ml_dtypes so)";
-        case 'M':
-        case 'm':
-            return "which is a time";
-        case 'f':
-        case 'c':
-            return "a float whose layout differs from machine to machine";
-        default:
-            return "which is no type of tensors";
+    /// The type of records: [('name', '<f4'), ('other', '<i4', (3,))], or what that may hold.
+    [[nodiscard]] result<void> parse_record() {
+        const std::string_view all = rest_;
+        std::string_view field, text;
+        found_.element.why = "which is a record";
+        if (take('[') && take('(') && take_text(field) && take(',') && take_text(text) && take(')') && take(']')) {
+            found_.element = find_npy_field(field, text);
+        } else {
+            rest_ = all;
+            if (result<void> skipped = skip_literal(); !skipped) {
+                return skipped;
+            }
         }
+        constexpr std::size_t most_told = 64;
+        found_.descr = all.substr(0, (std::min)(all.size() - rest_.size(), most_told));
+        return {};
+    }
+
+    /// A literal of Python: brackets of any kind around text, numbers and commas.
+    [[nodiscard]] result<void> skip_literal() {
+        std::string open;
+        do {
+            skip_spaces();
+            const char next = rest_.empty() ? '\0' : rest_[0];
+            if (next == '[' || next == '(') {
+                open += next == '[' ? ']' : ')';
+            } else if (!open.empty() && next == open.back()) {
+                open.pop_back();
+            } else if (next == '\'' || next == '"') {
+                if (!skip_text()) {
+                    return malformed("text that ends");
+                }
+                continue;
+            } else if (next != ',' && next != 'L' && !(next >= '0' && next <= '9')) {
+                return malformed("the type of a record");
+            }
+            rest_.remove_prefix(1);
+        } while (!open.empty());
+        return {};
+    }
+    [[nodiscard]] bool skip_text() noexcept {
+        const char quote = rest_[0];
+        for (std::size_t at = 1; at < rest_.size(); ++at) {
+            if (rest_[at] == '\\') {
+                ++at;
+            } else if (rest_[at] == quote) {
+                rest_.remove_prefix(at + 1);
+                return true;
+            }
+        }
+        return false;
     }
 
     [[nodiscard]] result<void> parse_order() {
@@ -275,13 +288,16 @@ private:
     }
 
     [[nodiscard]] result<npy_header> finish() {
+        if (!found_.element.is_readable()) {
+            return found_;
+        }
         element_counter counter;
         for (const std::uint64_t dimension : found_.dimensions) {
             if (!counter.multiply(dimension)) {
                 return fail(errc::shape_overflow, "the product of the dimensions needs more than 64 bits");
             }
         }
-        const std::optional<std::uint64_t> bytes = checked_multiply(counter.count(), found_.type->element_bytes);
+        const std::optional<std::uint64_t> bytes = checked_multiply(counter.count(), found_.element_bytes());
         if (!bytes) {
             return fail(errc::shape_overflow, "the elements need more than 2^64 bytes");
         }
@@ -290,6 +306,7 @@ private:
     }
 
     std::string_view rest_;
+    std::string_view array_;
     npy_header found_;
     unsigned seen_ = 0;
 };
