@@ -57,7 +57,9 @@ public:
     /// any, a shard that is missing), duplicate_key (a name in two shards), stale_index (the index names a shard for an
     /// object that is elsewhere or nowhere, or no shard for one that is there), name_invalid (a shard that is not
     /// below the folder, or a link that leads out of it), json_malformed, schema_type, schema_missing,
-    /// manifest_too_large, not_built_in, invalid_argument (a directory of several indices).
+    /// manifest_too_large, not_built_in, invalid_argument (a directory of several models, by their
+    /// indices or the names of their parts). Where the names of files in a directory without an index say that they are
+    /// parts of one model, as model-00002-of-00003.safetensors does, one that is missing is shard_missing.
     [[nodiscard]] static result<reader_set> open(const file_path& path, const read_options& options = {});
 
     /// The files at these paths: any container of what file_path is made of.

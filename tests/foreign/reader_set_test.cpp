@@ -344,6 +344,93 @@ TEST_CASE("sets of more files than a process may have open are opened and read, 
     check(reader_set::open(folder / "model.index.json"));
 }
 
+TEST_CASE("files that are called as parts of one model are one set, and a missing one is named") {
+    struct {
+        std::vector<const char*> files;
+        errc code;                     ///< of what is refused
+        std::vector<const char*> said; ///< none: it opens
+    } const cases[] = {
+        {{"m-00001-of-00003.safetensors", "m-00002-of-00003.safetensors", "m-00003-of-00003.safetensors"}, {}, {}},
+        {{"m-00001-of-00001.safetensors"}, {}, {}},
+        {{"m-1-of-2.safetensors", "m-2-of-2.safetensors"}, {}, {}},
+        {{"m_1_of_2.safetensors", "m_2_of_2.safetensors"}, {}, {}},
+        {{"m-00000-of-00002.safetensors", "m-00001-of-00002.safetensors"}, {}, {}},
+        {{"m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors", "other.safetensors"}, {}, {}},
+        {{"one-of-00003.safetensors", "m-00001-of-.safetensors", "1-of-b.safetensors", "x1-of-2.safetensors"}, {}, {}},
+        {{"m-00001-of-00003.safetensors", "m-00003-of-00003.safetensors"},
+         errc::shard_missing,
+         {"part 2 of 3, \"m-00002-of-00003.safetensors\": it is missing"}},
+        {{"m-00002-of-00002.safetensors"}, errc::shard_missing, {"\"m-00001-of-00002.safetensors\""}},
+        {{"m-00002-of-00002.fp16.safetensors"}, errc::shard_missing, {"\"m-00001-of-00002.fp16.safetensors\""}},
+        {{"00001-of-00004.safetensors", "00003-of-00004.safetensors"},
+         errc::shard_missing,
+         {"part 2 of 4, \"00002-of-00004.safetensors\": it is missing; part 4 of 4, \"00004-of-00004.safetensors\": it "
+          "is missing"}},
+        {{"m-9-of-999999999.safetensors"},
+         errc::shard_missing,
+         {"\"m-21-of-999999999.safetensors\": it is missing; and 999999978 more"}},
+        {{"m-00000-of-00002.safetensors"}, errc::shard_missing, {"\"m-00001-of-00002.safetensors\""}},
+        {{"m-00003-of-00002.safetensors"}, errc::invalid_argument, {"\"m-00003-of-00002.safetensors\"", "one of 2"}},
+        {{"m-00001-of-00001.safetensors", "n-00001-of-00001.safetensors"},
+         errc::invalid_argument,
+         {"2 models", "\"m-*-of-00001.safetensors\", \"n-*-of-00001.safetensors\""}},
+        {{"m-00001-of-00002.safetensors", "m-00001-of-00003.safetensors"}, errc::invalid_argument, {"2 models"}},
+    };
+    for (const auto& each : cases) {
+        const support::temp_dir folder;
+        for (const char* const file : each.files) {
+            support::write_file(folder / file, support::safetensors_file({{file, {1}}}));
+        }
+        CAPTURE(each.files.front());
+        const auto set = reader_set::open(folder.path());
+        if (each.said.empty()) {
+            REQUIRE(support::outcome(set) == "ok");
+            CHECK(set->size() == each.files.size());
+            continue;
+        }
+        REQUIRE(refusal(set) == each.code);
+        CHECK(set.error().path() == folder.path().string());
+        for (const char* const words : each.said) {
+            CAPTURE(words, set.error().sentence());
+            CHECK(set.error().sentence().find(words) != std::string::npos);
+        }
+        CHECK(support::outcome(reader_set::open({folder / each.files.front()})) == "ok"); // which the caller named
+    }
+}
+
+TEST_CASE("a part may be missing from a folder whose index does not name it") {
+    const support::temp_dir folder;
+    support::write_file(folder / "m-00001-of-00003.safetensors", support::safetensors_file({{"a", {1}}}));
+    support::write_file(folder / "m.safetensors.index.json", index_of(R"("a": "m-00001-of-00003.safetensors")"));
+    CHECK(support::outcome(reader_set::open(folder.path())) == "ok");
+}
+
+TEST_CASE("several models in one folder are named") {
+    const support::temp_dir folder;
+    const auto said = [&](const char* words) {
+        const auto set = reader_set::open(folder.path());
+        CAPTURE(words, support::outcome(set), set ? "" : set.error().what());
+        CHECK((!set && set.error().sentence().find(words) != std::string::npos));
+        return refusal(set);
+    };
+    std::filesystem::create_directories(folder / "unet");
+    std::filesystem::create_directories(folder / "vae");
+    std::filesystem::create_directories(folder / "text");
+    CHECK(said("the directory has no file that is called as one of tensors is") == errc::file_not_found);
+    support::write_file(folder / "unet" / "a.safetensors", support::safetensors_file({{"a", {1}}}));
+    support::write_file(folder / "vae" / "vae.index.json", index_of(R"("a": "x.safetensors")"));
+    support::write_file(folder / "text" / "notes.txt", "none");
+    CHECK(said("folders in it have some, \"unet\", \"vae\": open one of these") == errc::file_not_found);
+    support::write_file(folder / "q4.safetensors", support::safetensors_file({{"a", {1}}, {"b", {1}}}));
+    support::write_file(folder / "q8.safetensors", support::safetensors_file({{"a", {1}}, {"b", {1}}}));
+    CHECK(said("the folder holds several models, or one in several files, \"q4.safetensors\", \"q8.safetensors\"") ==
+          errc::duplicate_key);
+    CHECK(said("\"b\"") == errc::duplicate_key);
+    support::write_file(folder / "q4.index.json", index_of(R"("a": "q4.safetensors")"));
+    support::write_file(folder / "q8.index.json", index_of(R"("a": "q8.safetensors")"));
+    CHECK(said("by the indices \"q4.index.json\", \"q8.index.json\": open one of these") == errc::invalid_argument);
+}
+
 #if defined(__linux__)
 
 TEST_CASE("an index that can't be read to its end says so") {

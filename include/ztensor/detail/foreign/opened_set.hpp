@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 #define ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 
+#include <ztensor/detail/foreign/folder_models.hpp>
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
 #include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/shard_index.hpp>
@@ -266,14 +267,16 @@ open_directory(const native_path& path, const read_options& options) {
         }
     }
     if (indices.size() > 1) {
-        return fail(errc::invalid_argument, "the directory has {} indices of shards: open one of them",
-                    {indices.size()});
+        return several_indices(indices);
     }
     if (files.empty() && options.hdf5_ != nullptr) {
         files = std::move(hdf5_files);
     }
     if (indices.empty() && files.empty()) {
-        return fail(errc::file_not_found, "the directory has no file that is called as one of tensors is");
+        return no_model_in(*opened, path, names.value, [](const native_path& each) {
+            const std::string name = path_text(each);
+            return ends_with_ignoring_case(name, ".index.json") || is_tensor_file(name);
+        });
     }
     const result<beneath_folder> folder = beneath_folder::of(path, options.follow_links_);
     if (!folder) {
@@ -285,6 +288,9 @@ open_directory(const native_path& path, const read_options& options) {
         result<std::shared_ptr<const opened_set>> set = index ? open_indexed(**index, *folder, options) : index.error();
         return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
     }
+    if (result<void> whole = check_parts(files); !whole) {
+        return std::move(whole).error();
+    }
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& each : files) {
@@ -292,7 +298,9 @@ open_directory(const native_path& path, const read_options& options) {
             take_shard(open_member(*folder, each, options), *set, problems);
         }
     }
-    return join_unindexed(std::move(set), problems);
+    result<std::shared_ptr<const opened_set>> joined = join_unindexed(std::move(set), problems);
+    const bool has_twins = !joined && joined.error().code() == errc::duplicate_key;
+    return has_twins ? several_models(files, joined.error()) : std::move(joined);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>> open_set(const native_path& path,
