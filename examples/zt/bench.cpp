@@ -66,11 +66,13 @@ std::uint64_t digested_bytes_of(const ztensor::reader& file) {
 }
 
 exit_code bench_file(const std::string& path) {
-    const ztensor::reader file = open_input(path);
+    const std::vector<ztensor::reader> files = open_inputs(path);
     std::uint64_t decoded = 0;
-    for (const ztensor::object_view object : file) {
-        if (object.known_format() == ztensor::format::dense) {
-            decoded += object.data().value().decoded_bytes().value_or(0);
+    for (const ztensor::reader& file : files) {
+        for (const ztensor::object_view object : file) {
+            if (object.known_format() == ztensor::format::dense) {
+                decoded += object.data().value().decoded_bytes().value_or(0);
+            }
         }
     }
     std::vector<std::vector<std::string>> rows;
@@ -79,14 +81,26 @@ exit_code bench_file(const std::string& path) {
         rows.push_back(
             {what, time_text(seconds), bytes == 0 ? "-" : human(bytes), bytes == 0 ? "-" : rate_text(bytes, seconds)});
     };
-    add("open", 0, median_seconds([&] { static_cast<void>(open_input(path)); }));
+    const auto time_of_all = [&](const auto& work) {
+        return median_seconds([&] {
+            for (const ztensor::reader& file : files) {
+                work(file);
+            }
+        });
+    };
+    add("open", 0, median_seconds([&] { static_cast<void>(open_inputs(path)); }));
     add("load every dense tensor", decoded,
-        median_seconds([&] { static_cast<void>(ztensor::read_all(file).value()); }));
-    add("load on one thread", decoded, median_seconds([&] {
+        time_of_all([](const ztensor::reader& file) { static_cast<void>(ztensor::read_all(file).value()); }));
+    add("load on one thread", decoded, time_of_all([](const ztensor::reader& file) {
             static_cast<void>(ztensor::read_all(file, ztensor::load_options().threads(1)).value());
         }));
-    if (const std::uint64_t digested = digested_bytes_of(file); digested != 0) {
-        add("verify digests", digested, median_seconds([&] { static_cast<void>(file.verify().value()); }));
+    std::uint64_t digested = 0;
+    for (const ztensor::reader& file : files) {
+        digested += digested_bytes_of(file);
+    }
+    if (digested != 0) {
+        add("verify digests", digested,
+            time_of_all([](const ztensor::reader& file) { static_cast<void>(file.verify().value()); }));
     } else {
         rows.push_back({"verify digests (there are none)", "-", "-", "-"});
     }
@@ -102,7 +116,7 @@ void add_bench(tool& to) {
     const auto path = std::make_shared<std::string>();
     CLI::App* const command = add_command(to, "bench", "Measure how fast a file opens, loads and verifies here",
                                           "bench model.zt", [path] { return bench_file(*path); });
-    command->add_option("FILE", *path, "The file, of any format")->required();
+    command->add_option("FILE", *path, "The file, of any format, or the folder or index of shards")->required();
 }
 
 } // namespace zt

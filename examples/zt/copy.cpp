@@ -27,11 +27,18 @@ struct copy_choice {
 };
 
 exit_code copy_file(copy_choice& options, const ztensor::format_version* version) {
-    const ztensor::reader from = open_input(options.in, options.input);
-    options.selected.check({from});
-    const auto target = version != nullptr ? *version : version_like(from);
-    auto to = ztensor::writer::create(options.out, ztensor::write_options().version(target)).value();
-    add_objects(from, to, options.selected);
+    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
+    tell_skipped(files);
+    options.selected.check(files);
+    ztensor::write_options how;
+    how.version(version != nullptr ? *version : version_like(files.front()));
+    if (files.size() > 1) { // version 2 has names in their order unless told otherwise
+        how.any_order();
+    }
+    auto to = ztensor::writer::create(options.out, how).value();
+    for (const ztensor::reader& from : files) {
+        add_objects(from, to, options.selected);
+    }
     to.finish().value();
     return good;
 }
@@ -42,6 +49,7 @@ exit_code merge_files(copy_choice& options) {
         const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
         files.insert(files.end(), opened.begin(), opened.end());
     }
+    tell_skipped(files);
     options.selected.check(files);
     auto to = ztensor::writer::create(options.out).value();
     for (const ztensor::reader& from : files) {
@@ -52,7 +60,8 @@ exit_code merge_files(copy_choice& options) {
 }
 
 void add_in_and_out(CLI::App* command, copy_choice& options) {
-    command->add_option("IN", options.in, "The file to read")->required();
+    command->add_option("IN", options.in, "The file to read, of any format, or the folder or index of shards")
+        ->required();
     command->add_option("OUT", options.out, "The .zt file to write")->required();
     options.selected.add_options(*command);
     options.selected.add_rename_option(*command);

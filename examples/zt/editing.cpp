@@ -23,11 +23,13 @@ struct edit_options {
 };
 
 exit_code append_files(edit_options& options) {
+    require_one_file(options.path);
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.words) {
         const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
         files.insert(files.end(), opened.begin(), opened.end());
     }
+    tell_skipped(files);
     options.selected.check(files);
     const auto mode = options.is_in_place ? ztensor::publish_mode::in_place : ztensor::publish_mode::replace;
     auto to = ztensor::writer::append(options.path, ztensor::write_options().publish(mode)).value();
@@ -69,6 +71,7 @@ exit_code remove_objects(const edit_options& options) {
 }
 
 exit_code rename_objects(const edit_options& options) {
+    require_one_file(options.path);
     auto file = ztensor::edit(options.path).value();
     for (const std::string& word : options.words) {
         const std::size_t equals = word.find('=');

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zt {
 namespace {
@@ -19,7 +20,9 @@ struct extract_options {
 };
 
 exit_code extract_tensor(const extract_options& options) {
-    const ztensor::reader file = open_input(options.path, options.input);
+    const std::vector<ztensor::reader> files = open_inputs(options.path, options.input);
+    const ztensor::reader* const found = find_file(files, options.name);
+    const ztensor::reader& file = found != nullptr ? *found : files.front(); // which says that it has none
     ztensor::export_options how;
     if (!options.dtype.empty()) {
         how.floats_as(*ztensor::find_dtype(options.dtype));
@@ -36,7 +39,8 @@ void add_extract(tool& to) {
     CLI::App* const command =
         add_command(to, "extract", "Write one tensor as a .npy file", "extract model.zt encoder.weight weight.npy",
                     [options] { return extract_tensor(*options); });
-    command->add_option("FILE", options->path, "The file to read, of any format")->required();
+    command->add_option("FILE", options->path, "The file to read, of any format, or the folder or index of shards")
+        ->required();
     command->add_option("NAME", options->name, "The object")->required();
     command->add_option("OUT", options->out, "The .npy file to write")->required();
     command->add_option("--dtype", options->dtype, "Turn floats into f64, f32 or f16: NumPy has no bf16")

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "input.hpp"
 
+#include "command.hpp"
 #include "terminal.hpp"
+#include "texts.hpp"
 
 #if defined(ZT_HAS_HDF5)
 #include <ztensor/hdf5.hpp>
 #endif
 
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 namespace zt {
 
@@ -27,13 +31,31 @@ void input_options::add_options(CLI::App& command) {
     command.add_flag("--damaged", takes_damaged, "Take what does not match its digest, too, instead of refusing it");
 }
 
+void require_one_file(const std::string& path) {
+    std::error_code unknown;
+    const bool is_folder = std::filesystem::is_directory(path, unknown);
+    const std::string ending = std::filesystem::path(path).extension().string();
+    if (is_folder || ending == ".json") {
+        throw content_error("this command takes one file, and " + printable(path) + " is " +
+                            (is_folder ? "a folder" : "an index of shards"));
+    }
+}
+
 ztensor::reader open_input(const std::string& path, const input_options& options) {
+    require_one_file(path);
     return ztensor::open_any(path, reading(options)).value();
 }
 
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto set = ztensor::reader_set::open(path, reading(options)).value();
-    return {set.shards().begin(), set.shards().end()};
+    const auto set = ztensor::reader_set::open(path, reading(options));
+    if (!set && set.error().code() == ztensor::errc::invalid_argument) { // which model is meant, the files don't say
+        throw content_error(set.error().what());
+    }
+    const ztensor::span<const ztensor::reader> files = set.value().shards();
+    if (files.empty()) {
+        throw content_error(printable(path) + " names no file");
+    }
+    return {files.begin(), files.end()};
 }
 
 bool tell_skipped(const std::vector<ztensor::reader>& files) {
@@ -42,8 +64,8 @@ bool tell_skipped(const std::vector<ztensor::reader>& files) {
         const std::string start = "zt: " + printable(file.path()) + ": ";
         for (const ztensor::skipped_item& each : file.skipped()) {
             const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
-            std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << printable(each.why)
-                      << '\n';
+            const std::string why = replaced(printable(each.why), "\\\"", "\""); // a sentence, which may quote
+            std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << why << '\n';
         }
         if (!file.skipped().empty()) {
             std::cerr << start << grouped(file.skipped().size()) << " skipped, " << grouped(file.size())

@@ -22,10 +22,13 @@ struct input_options {
     void add_options(CLI::App& command);
 };
 
-/// The one place where files are opened for reading. Throws ztensor::exception.
+/// Of a command that is for one file: throws content_error if the path is that of a folder or an index of shards.
+void require_one_file(const std::string& path);
+
+/// The one place where files are opened for reading: one of them. Throws content_error and ztensor::exception.
 ztensor::reader open_input(const std::string& path, const input_options& options = {});
 
-/// The same of what may be several files: the shards of a model, by their folder or index, or one file.
+/// The same of what may be several files: the shards of a model, by their folder or index, or one file. At least one.
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options = {});
 
 /// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which

@@ -6,15 +6,16 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace zt {
 namespace {
 
-exit_code lint_file(const std::string& path) {
-    const ztensor::reader file = open_input(path);
+/// `start` stands in front of each finding.
+exit_code lint_file(const ztensor::reader& file, const std::string& start) {
     const auto findings = ztensor::lint(file).value();
     for (const ztensor::lint_finding& each : findings) {
-        std::cout << ztensor::name(each.kind) << ": ";
+        std::cout << start << ztensor::name(each.kind) << ": ";
         if (!each.object.empty()) {
             std::cout << "object \"" << printable(each.object) << "\": ";
         }
@@ -26,14 +27,24 @@ exit_code lint_file(const std::string& path) {
     return findings.empty() ? good : bad;
 }
 
+exit_code lint_all(const std::string& path) {
+    const std::vector<ztensor::reader> files = open_inputs(path);
+    exit_code worst = good;
+    for (const ztensor::reader& each : files) {
+        const exit_code code = lint_file(each, files.size() == 1 ? "" : printable(each.path()) + ": ");
+        worst = code == good ? worst : code;
+    }
+    return worst;
+}
+
 } // namespace
 
 void add_lint(tool& to) {
     const auto path = std::make_shared<std::string>();
     CLI::App* const command =
         add_command(to, "lint", "Tell what is odd about a valid .zt file; any finding makes the exit code 1",
-                    "lint model.zt", [path] { return lint_file(*path); });
-    command->add_option("FILE", *path, "The file")->required();
+                    "lint model.zt", [path] { return lint_all(*path); });
+    command->add_option("FILE", *path, "The file, or the folder or index of shards")->required();
 }
 
 } // namespace zt

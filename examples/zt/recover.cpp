@@ -23,6 +23,7 @@ const char* sentence(ztensor::recovery outcome) {
 }
 
 exit_code recover_file(const std::string& path) {
+    require_one_file(path);
     std::cout << printable(path) << ": " << sentence(ztensor::recover(path).value()) << '\n';
     return good;
 }

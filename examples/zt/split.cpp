@@ -27,21 +27,35 @@ struct split_options {
     input_options input;
 };
 
-/// For each object, in the order of the file, the number of its shard from 0 on; and how many shards there are.
-std::pair<std::vector<std::size_t>, std::size_t> assign_shards(const ztensor::reader& from, std::uint64_t most_bytes) {
+/// For each object, in the order of the files, the number of its shard from 0 on; and how many shards there are.
+std::pair<std::vector<std::size_t>, std::size_t> assign_shards(const std::vector<ztensor::reader>& files,
+                                                               std::uint64_t most_bytes) {
     std::vector<std::size_t> shards;
     std::size_t shard = 0;
     std::uint64_t held = 0;
-    for (const ztensor::object_view object : from) {
-        const std::uint64_t bytes = stored_bytes_of(object);
-        if (held != 0 && bytes > most_bytes - std::min(held, most_bytes)) {
-            ++shard;
-            held = 0;
+    for (const ztensor::reader& from : files) {
+        for (const ztensor::object_view object : from) {
+            const std::uint64_t bytes = stored_bytes_of(object);
+            if (held != 0 && bytes > most_bytes - std::min(held, most_bytes)) {
+                ++shard;
+                held = 0;
+            }
+            held += bytes;
+            shards.push_back(shard);
         }
-        held += bytes;
-        shards.push_back(shard);
     }
     return {std::move(shards), shard + 1};
+}
+
+/// What the shards are called after: the file, the folder, or the index without its two endings.
+std::string stem_of(const std::string& path) {
+    if (std::filesystem::is_directory(path)) {
+        const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal();
+        return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+    }
+    const std::filesystem::path stem = std::filesystem::path(path).stem();
+    const bool is_index = std::filesystem::path(path).extension() == ".json";
+    return is_index ? stem.stem().stem().string() : stem.string();
 }
 
 std::string shard_name(const std::string& stem, std::size_t number, std::size_t count) {
@@ -55,10 +69,11 @@ exit_code split_file(const split_options& options) {
     if (most_bytes == 0) {
         throw usage_error("--size must be more than 0");
     }
-    const ztensor::reader from = open_input(options.in, options.input);
+    const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
+    tell_skipped(files);
     const std::filesystem::path folder = options.folder;
-    const std::string stem = std::filesystem::path(options.in).stem().string();
-    const auto [shards, count] = assign_shards(from, most_bytes);
+    const std::string stem = stem_of(options.in);
+    const auto [shards, count] = assign_shards(files, most_bytes);
     std::filesystem::create_directories(folder);
 
     nlohmann::ordered_json index = {{"metadata", {{"total_size", 0}}},
@@ -67,11 +82,13 @@ exit_code split_file(const split_options& options) {
     std::vector<std::vector<std::string>> names(count);
     {
         std::size_t position = 0;
-        for (const ztensor::object_view object : from) {
-            const std::size_t shard = shards[position++];
-            names[shard].emplace_back(object.name());
-            index["weight_map"][std::string(object.name())] = shard_name(stem, shard, count);
-            total += stored_bytes_of(object);
+        for (const ztensor::reader& from : files) {
+            for (const ztensor::object_view object : from) {
+                const std::size_t shard = shards[position++];
+                names[shard].emplace_back(object.name());
+                index["weight_map"][std::string(object.name())] = shard_name(stem, shard, count);
+                total += stored_bytes_of(object);
+            }
         }
     }
     index["metadata"]["total_size"] = total;
@@ -82,18 +99,20 @@ exit_code split_file(const split_options& options) {
         const std::string name = shard_name(stem, shard, count);
         auto to = ztensor::writer::create(folder / name).value();
         const std::set<std::string, std::less<>> wanted(names[shard].begin(), names[shard].end());
-        ztensor::copy(from, to,
-                      ztensor::copy_options()
-                          .select([&](const ztensor::object_view& object) { return wanted.count(object.name()) != 0; })
-                          .progress([&](const ztensor::copy_progress& now) {
-                              progress.show(done + now.done_bytes, total, now.object);
-                              return true;
-                          }))
-            .value();
-        to.finish().value();
-        for (const std::string& each : names[shard]) {
-            done += stored_bytes_of(from.find(each).value());
+        const auto how =
+            ztensor::copy_options()
+                .select([&](const ztensor::object_view& object) { return wanted.count(object.name()) != 0; })
+                .progress([&](const ztensor::copy_progress& now) {
+                    progress.show(done + now.done_bytes, total, now.object);
+                    return true;
+                });
+        for (const ztensor::reader& from : files) {
+            ztensor::copy(from, to, how).value();
+            for (const ztensor::object_view object : from) {
+                done += wanted.count(object.name()) != 0 ? stored_bytes_of(object) : 0;
+            }
         }
+        to.finish().value();
         std::cout << name << ": " << grouped(names[shard].size()) << " objects\n";
     }
     const std::filesystem::path index_path = folder / (stem + ".zt.index.json");
@@ -112,7 +131,8 @@ void add_split(tool& to) {
     CLI::App* const command =
         add_command(to, "split", "Split a file into shards with an index", "split --size 2GB model.zt shards",
                     [options] { return split_file(*options); });
-    command->add_option("IN", options->in, "The file to read, of any format")->required();
+    command->add_option("IN", options->in, "The file to read, of any format, or the folder or index of shards")
+        ->required();
     command->add_option("FOLDER", options->folder, "Where NAME-00001-of-00003.zt and NAME.zt.index.json go")
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+import zipfile
 
 CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
 GOLDEN = CORPUS / "golden"
@@ -450,6 +451,108 @@ class ToolTest(unittest.TestCase):
         self.assertRegex(ids[0], r"^xxh3:[0-9a-f]{16}\n$")
         self.assertEqual(ids[0], ids[1])
         self.assertNotEqual(ids[0], ids[2])
+
+    def parts(self, count=2, form="model-{:05}-of-{:05}.safetensors"):
+        """A folder of a model in parts, without an index: a0, a1, ... of one f32 each."""
+        folder = self.dir / "parts"
+        folder.mkdir()
+        for number in range(count):
+            content = safetensors([(f"a{number}", "F32", [2], struct.pack("<2f", number, 1))], {"format": "pt"})
+            (folder / form.format(number + 1, count)).write_bytes(content)
+        return folder
+
+    def index_of(self, folder):
+        """Puts an index of the parts beside a folder of them; its path."""
+        files = sorted(each.name for each in folder.iterdir())
+        index = self.dir / "whole.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": {f"a{at}": f"{folder.name}/{name}" for at, name in enumerate(files)}}))
+        return index
+
+    def test_every_command_takes_a_folder_or_an_index_or_says_that_it_takes_one_file(self):
+        folder, other, out = self.parts(), self.dir / "other.zt", self.dir / "out.zt"
+        given = {"append": [other], "extract": ["a1", self.dir / "out.npy"], "remove": ["a0"], "rename": ["a0=b"],
+                 "split": [self.dir / "shards"], "convert": [out], "copy": [out], "migrate": [out]}
+        one_file = {"remove", "rename", "recover", "id"}
+        for path in (folder, self.index_of(folder)):
+            run("convert", MODEL, other)
+            for command in COMMANDS:
+                if command == "completion":  # which takes none
+                    continue
+                words = [path, *given.get(command, [])]
+                words = {"diff": [path, folder], "merge": [out, path], "append": [other, path]}.get(command, words)
+                with self.subTest(command=command, path=path.name):
+                    if command in one_file:
+                        run(command, *words, code=BAD)
+                        self.assertIn("this command takes one file, and", run.errors)
+                        self.assertIn(str(path), run.errors)
+                        continue
+                    if command == "lint":  # which looks at .zt files alone
+                        run(command, *words, code=BAD)
+                        self.assertIn("lint looks at .zt files", run.errors)
+                        continue
+                    run(command, *words)
+                    if out in words:
+                        self.assertEqual([each["name"] for each in json.loads(run("info", "--json", out))["objects"]],
+                                         ["a0", "a1"])
+                        out.unlink()
+            run("append", path, other, code=BAD)
+            self.assertIn("this command takes one file, and", run.errors)
+            self.assertEqual((self.dir / "out.npy").read_bytes()[-8:], struct.pack("<2f", 1, 1))
+            shards = sorted(each.name for each in (self.dir / "shards").iterdir())
+            stem = "parts" if path == folder else "whole"
+            self.assertEqual(shards, [f"{stem}-00001-of-00001.zt", f"{stem}.zt.index.json"])
+            shutil.rmtree(self.dir / "shards")
+        self.assertIn("a0", run("migrate", "--version", "2", folder, out) + run("info", out))
+        run("split", "--size", "100KB", MODEL, self.dir / "shards")
+        linted = run("lint", self.dir / "shards", code=BAD)
+        self.assertIn("-00001-of-00008.zt: missing_digest: object", linted)
+        self.assertIn("-00006-of-00008.zt: missing_digest: object", linted)
+        run("extract", folder, "b", self.dir / "b.npy", code=USAGE)
+        self.assertIn('"b"', run.errors)
+        for options in (["--json"], ["--layout", self.dir / "x.svg"]):
+            run("info", *options, folder, code=USAGE)
+            self.assertIn("are for one file", run.errors)
+        run("convert", folder, self.dir / "whole.npz", code=USAGE)
+        self.assertIn("several files become one .zt file", run.errors)
+
+    def test_a_set_with_a_part_missing_and_a_folder_of_several_models_are_refused_by_name(self):
+        folder, out = self.parts(3), self.dir / "out.zt"
+        second = folder / "model-00002-of-00003.safetensors"
+        content = second.read_bytes()
+        second.unlink()
+        for words in (["info", folder], ["convert", folder, out], ["verify", folder], ["merge", out, folder]):
+            run(*words, code=REFUSED)
+            self.assertIn('"model-00002-of-00003.safetensors"', run.errors)
+            self.assertFalse(out.exists())
+        second.write_bytes(content)
+        run("info", folder)
+        (folder / "other-00001-of-00001.safetensors").write_bytes(content)
+        run("info", folder, code=BAD)
+        self.assertIn('"model-*-of-00003.safetensors", "other-*-of-00001.safetensors"', run.errors)
+        (folder / "other-00001-of-00001.safetensors").rename(folder / "other.safetensors")
+        run("info", folder, code=BAD)
+        self.assertIn("the folder holds several models", run.errors)
+        self.assertIn('"a1"', run.errors)
+        (self.dir / "empty.index.json").write_text('{"weight_map": {}}')
+        run("info", self.dir / "empty.index.json", code=BAD)
+        self.assertIn("names no file", run.errors)
+
+    def test_what_is_skipped_is_told_by_every_command_that_hands_the_rest_on(self):
+        archive, other, out = self.dir / "mixed.npz", self.dir / "other.zt", self.dir / "out.zt"
+        with zipfile.ZipFile(archive, "w") as zipped:
+            zipped.writestr("w.npy", npy([1, 2, 3]))
+            zipped.writestr("names.npy", npy([1, 2, 3]).replace(b"<f4", b"<U1"))
+        run("convert", MODEL, other)
+        line = f'zt: {archive}: skipped "names": the elements are of NumPy\'s type "<U1", which is text\n'
+        for words in (["info", archive], ["convert", archive, out], ["copy", archive, out], ["merge", out, archive],
+                      ["migrate", archive, out], ["append", other, archive], ["split", archive, self.dir / "shards"]):
+            with self.subTest(command=words[0]):
+                done = subprocess.run([*ZT, *map(str, words)], capture_output=True, check=False)
+                self.assertEqual(done.returncode, GOOD)
+                self.assertEqual(done.stderr.decode(), line + f"zt: {archive}: 1 skipped, 1 objects read\n")
+        run("convert", "--strict", archive, self.dir / "strict.zt", code=BAD)
+        self.assertIn("--strict was given", run.errors)
+        self.assertFalse((self.dir / "strict.zt").exists())
 
     def test_split_writes_shards_and_an_index_that_are_read_as_one(self):
         shards = self.dir / "shards"
