@@ -39,8 +39,10 @@
 #include <ztensor/detail/edit/edit_definitions.hpp>
 #include <ztensor/detail/edit/recover_definitions.hpp>
 #include <ztensor/detail/export/export_definitions.hpp>
+#include <ztensor/detail/foreign/archives_definitions.hpp>
 #include <ztensor/detail/foreign/foreign_definitions.hpp>
 #include <ztensor/detail/foreign/reader_set_definitions.hpp>
+#include <ztensor/detail/foreign/safetensors_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

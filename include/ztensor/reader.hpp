@@ -254,5 +254,9 @@ private:
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/read/reader_definitions.hpp>
 #endif
+// Where the linker can not tell whether a program has them, all do: see detail/read/shard_taking.hpp.
+#if !defined(ZTENSOR_COMPILED) && !defined(__ELF__)
+#include <ztensor/detail/read/shards_definitions.hpp>
+#endif
 
 #endif

@@ -46,7 +46,7 @@ WAIST_EXCEPTIONS = {"json": {"cbor"}}  # header-only in both modes: a compiled l
 
 # The end of a public header: definitions that only header-only mode has there. Windows' file_path also needs the
 # system's own idea of a path.
-TAIL = re.compile(r"^#if !defined\(ZTENSOR_COMPILED\)\n((?:#include <ztensor/detail/\w+/\w+_definitions\.hpp>\n)+)#endif\n"
+TAIL = re.compile(r"^#if !defined\(ZTENSOR_COMPILED\)(?: && !defined\(__ELF__\))?\n((?:#include <ztensor/detail/\w+/\w+_definitions\.hpp>\n)+)#endif\n"
                   r"|^#if defined\(_WIN32\) && !defined\(ZTENSOR_COMPILED\)\n(#include <ztensor/detail/os/windows\.hpp>\n)"
                   r"#endif\n", re.MULTILINE)
 
@@ -222,8 +222,8 @@ def check_tails(project):
         if TAIL.search(text) and not is_public(name):
             problems.append(f"{header} is no public header, and ends with definitions")
     graph = include_graph(headers)
-    problems += [f"{name}.hpp includes {other}.hpp in compiled mode" for name in waist(graph) for other in graph[name]
-                 if is_definitions(other)]
+    problems += [f"{name}.hpp includes {other}.hpp: sources of the compiled library that both reach it would not link"
+                 for name in graph if name != COMPILED[:-len(".hpp")] for other in graph[name] if is_definitions(other)]
     wanted = {other for text in headers.values() for other in tails(text)}
     reached = reachable(graph, COMPILED[:-len(".hpp")])
     for name in filter(is_definitions, graph):
@@ -231,6 +231,37 @@ def check_tails(project):
             problems.append(f"{COMPILED} does not reach {name}.hpp: a compiled library would lack what it defines")
         if name not in wanted and not any(name in reachable(graph, other) for other in wanted):
             problems.append(f"no public header ends with {name}.hpp: header-only programs lack what it defines")
+    return problems
+
+
+# What a source of the compiled library exports, and what it defines.
+EXPORTS = re.compile(r"^ZTENSOR_EXPORT_BEGIN\n((?:#include <ztensor/\w+\.hpp>\n)+)ZTENSOR_EXPORT_END\n", re.MULTILINE)
+
+
+def check_sources(project):
+    """The compiled library's sources: each definition is in one, which exports it if users may reach what declares it."""
+    headers = read_headers(project)
+    graph = include_graph(headers)
+    users_reach = set(waist(graph))
+    problems, places = [], {}
+    for path in sorted((project / "cmake/compiled").glob("*.cpp")):
+        text = path.read_text(encoding="utf-8")
+        exported = {name for names in EXPORTS.findall(text) for name in own_includes(names)}
+        exported |= {other for name in exported for other in reachable(graph, name)}
+        for name in own_includes(EXPORTS.sub("", text)):
+            places.setdefault(name, []).append(path.name)
+            problems += [f"{path.name} does not export what {other}.hpp declares, which {name}.hpp may define: include a "
+                         "public header that reaches it before ZTENSOR_EXPORT_END"
+                         for other in sorted(users_reach.intersection(graph.get(name, [])) - exported)]
+    for name in filter(is_definitions, graph):
+        if len(places.get(name, [])) != 1:
+            problems.append(f"{name}.hpp stands in {len(places.get(name, []))} sources of cmake/compiled, not in one")
+    for header, text in headers.items():
+        name = header[:-len(".hpp")]
+        users = [other for other, included in graph.items() if name in included]
+        if (name != "version" and not is_definitions(name) and "ZTENSOR_INLINE" in without_comments_and_strings(text)
+                and (len(users) != 1 or not is_definitions(users[0]))):
+            problems.append(f"{header} defines what is compiled once, so that one *_definitions.hpp alone may include it")
     return problems
 
 
@@ -410,6 +441,7 @@ RULES = {
     "ranks": check_ranks,
     "wings": check_wings,
     "tails": check_tails,
+    "sources": check_sources,
     "waist": check_waist,
     "umbrella": check_umbrella,
     "foreign": check_foreign,

@@ -43,6 +43,14 @@ SOUND = {
 }
 
 
+SOURCES = {
+    "base.cpp": "ZTENSOR_EXPORT_BEGIN\n#include <ztensor/error.hpp>\nZTENSOR_EXPORT_END\n"
+                "#include <ztensor/detail/core/error_definitions.hpp>\n",
+    "read.cpp": "ZTENSOR_EXPORT_BEGIN\n#include <ztensor/reader.hpp>\nZTENSOR_EXPORT_END\n"
+                "#include <ztensor/detail/read/reader_definitions.hpp>\n",
+}
+
+
 class RulesCanFail(unittest.TestCase):
     def problems(self, rule, headers=None, **files):
         with tempfile.TemporaryDirectory() as folder:
@@ -55,6 +63,8 @@ class RulesCanFail(unittest.TestCase):
             self.write(project / "examples/inspect.cpp", files.get("example", "int main() {}\n"))
             self.write(project / "tests/core/checked_test.cpp", files.get("test", '#include "support/catch.hpp"\n'))
             self.write(project / "tests/support/catch.hpp", "#include <catch2/catch.hpp>\nCatch::Approx a;\n")
+            for name, body in {**SOURCES, **files.get("sources", {})}.items():
+                self.write(project / "cmake/compiled" / name, body)
             self.write(project / "cmake/packaging/vcpkg/ports/ztensor/vcpkg.json",
                        f'{{"version": "{files.get("version", "0.1.0")}"}}')
             return house.RULES[rule](project)
@@ -126,6 +136,18 @@ class RulesCanFail(unittest.TestCase):
                 {"detail/core/exception_definitions.hpp": "", "reader.hpp": reader + tail("core/exception")},  # not compiled
                 {"compiled.hpp": ""}):
             self.assertTrue(self.problems("tails", headers), headers)
+
+    def test_sources(self):
+        for sources in (
+                {"base.cpp": ""},                      # of no source
+                {"again.cpp": SOURCES["base.cpp"]},    # of two
+                {"read.cpp": SOURCES["read.cpp"].replace("#include <ztensor/reader.hpp>", "#include <ztensor/error.hpp>")}):
+            self.assertTrue(self.problems("sources", sources=sources), sources)
+        for headers in (
+                {"detail/core/error_definitions.hpp": "#include <ztensor/error.hpp>\n#include <ztensor/file_path.hpp>\n"},
+                {"detail/core/text.hpp": "ZTENSOR_INLINE int f() {}\n",
+                 "detail/read/decode.hpp": "#include <ztensor/detail/core/text.hpp>\n"}):
+            self.assertTrue(self.problems("sources", headers), headers)
 
     def test_waist(self):
         for headers in (

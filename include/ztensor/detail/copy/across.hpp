@@ -13,7 +13,7 @@
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/write/quantized_2.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>

@@ -11,7 +11,8 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/write/sparse_0_1.hpp>
 #include <ztensor/object_draft.hpp>

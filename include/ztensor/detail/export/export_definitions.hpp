@@ -14,7 +14,8 @@
 #include <ztensor/detail/export/npy_header.hpp>
 #include <ztensor/detail/export/safetensors_header.hpp>
 #include <ztensor/detail/export/zip_writer.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>

@@ -12,7 +12,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/export_options.hpp>

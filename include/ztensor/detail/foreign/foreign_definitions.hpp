@@ -8,19 +8,15 @@
 #include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/hdf5_signature.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/importers.hpp>
 #include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/onnx.hpp>
-#include <ztensor/detail/foreign/pt.hpp>
-#include <ztensor/detail/foreign/safetensors.hpp>
 #include <ztensor/detail/foreign/sniff.hpp>
-#include <ztensor/detail/foreign/zip.hpp>
-#include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/foreign.hpp>
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,22 +30,6 @@ namespace detail {
         return std::move(made).error().in_file(path_text(file.path));
     }
     return reader_maker::open(file, *std::move(made));
-}
-
-/// An archive: a checkpoint, if it has a pickle of the name that PyTorch gives it, or the weights of Keras, else one of
-/// arrays.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_zip(const foreign_file& file) {
-    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
-    if (!directory) {
-        return directory.error();
-    }
-    if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
-        return pt_importer(file, *directory, *folder).import(stem_of(path_text(file.path)));
-    }
-    if (find_keras_weights(*directory) != nullptr) {
-        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
-    }
-    return import_npz(file, *directory);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {

@@ -5,13 +5,14 @@
 #define ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 
 #include <ztensor/detail/foreign/folder_models.hpp>
-#include <ztensor/detail/foreign/foreign_definitions.hpp>
 #include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/shard_index.hpp>
+#include <ztensor/detail/foreign/sniff.hpp>
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/os/beneath.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/read/siblings.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
@@ -118,7 +119,7 @@ ZTENSOR_COLD inline void take_shard(result<reader> shard, opened_set& set, set_p
                                                              const read_options& options) {
     const native_path path = joined_path(folder.path(), name);
     result<std::shared_ptr<const byte_source>> source = open_sibling(folder, name, options);
-    return source ? open_any({*std::move(source), path, options}) : std::move(source).error().in_file(path_text(path));
+    return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
 }
 
 /// What the index says, against what is there. All shards are open.
@@ -219,7 +220,7 @@ open_named(const std::vector<native_path>& paths, const read_options& options) {
             continue;
         }
         result<std::shared_ptr<const byte_source>> source = open_one_of_many(path, options);
-        take_shard(source ? open_any({*std::move(source), path, options})
+        take_shard(source ? open_any(*std::move(source), path, options)
                           : std::move(source).error().in_file(path_text(path)),
                    *set, problems);
     }

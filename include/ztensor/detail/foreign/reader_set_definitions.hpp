@@ -7,7 +7,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/foreign/opened_set.hpp>
-#include <ztensor/detail/read/load_plan_definitions.hpp>
+#include <ztensor/load_plan.hpp>
 #include <ztensor/reader_set.hpp>
 
 #include <memory>
@@ -27,8 +27,7 @@ namespace detail {
 
 } // namespace detail
 
-ZTENSOR_COLD ZTENSOR_INLINE reader_set::reader_set() noexcept
-    : set_(std::shared_ptr<void>(), &detail::no_files()) {
+ZTENSOR_COLD ZTENSOR_INLINE reader_set::reader_set() noexcept : set_(std::shared_ptr<void>(), &detail::no_files()) {
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::open(const file_path& path, const read_options& options) {

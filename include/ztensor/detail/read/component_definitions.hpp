@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/numbers.hpp>
@@ -22,26 +23,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// For the rooms that must know whose component it is.
-struct component_access {
-    [[nodiscard]] static const opened_file& file_of(const component_view& component) noexcept {
-        return *component.file_;
-    }
-    [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept {
-        return *component.record_;
-    }
-    [[nodiscard]] static const object_record& object_record_of(const component_view& component) noexcept {
-        return *component.object_;
-    }
-    /// Adds to an error where it happened.
-    [[nodiscard]] static error located(const component_view& component, error why) noexcept {
-        return component.located(std::move(why));
-    }
-    [[nodiscard]] static std::string_view object_of(const component_view& component) noexcept {
-        return component.file_->index.text(component.object_->name);
-    }
-};
 
 /// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {

@@ -10,7 +10,6 @@
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
 

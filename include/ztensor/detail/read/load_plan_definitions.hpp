@@ -6,10 +6,12 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/load_run.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
-#include <ztensor/detail/read/reader_definitions.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/reader.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

@@ -8,11 +8,12 @@
 #include <ztensor/detail/core/wanted_tensor.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/byte_runs.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>

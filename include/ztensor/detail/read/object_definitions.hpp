@@ -6,26 +6,18 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/parts.hpp>
 #include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/object_view.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// For the rooms that give several components a meaning together.
-struct object_access {
-    [[nodiscard]] static const opened_file& file_of(const object_view& object) noexcept { return *object.file_; }
-    [[nodiscard]] static const object_record& record_of(const object_view& object) noexcept { return *object.record_; }
-    /// Adds to an error where it happened.
-    [[nodiscard]] static error located(const object_view& object, error why) noexcept {
-        return object.located(std::move(why));
-    }
-};
 
 [[nodiscard]] ZTENSOR_COLD inline error no_component(const manifest& index, const object_record& object,
                                                      std::string_view role) noexcept {
@@ -35,30 +27,6 @@ struct object_access {
                                       ? ": 0.1 keeps a sparse tensor in one blob, of which csr_view and coo_view make "
                                         "the parts"
                                       : ""});
-}
-
-/// Adds the file to an error of its attributes, and the object to one of an object's.
-[[nodiscard]] ZTENSOR_COLD inline error name_place_of_attributes(const attributes_place& place, error why) noexcept {
-    const auto& file = *static_cast<const opened_file*>(place.file);
-    const auto* const object = static_cast<const object_record*>(place.object);
-    return std::move(why).in_file(file.path).in_object(object != nullptr ? file.index.text(object->name) : "");
-}
-
-/// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
-[[nodiscard]] inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
-    const span<const index_range> ranges = wanted.ranges();
-    if (ranges.size() != dimensions.rank()) {
-        return fail(errc::invalid_argument, "{} ranges were given for the {} dimensions of shape {}",
-                    {ranges.size(), dimensions.rank(), to_string(dimensions)});
-    }
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-        if (ranges[i].begin > ranges[i].end || ranges[i].end > dimensions[i]) {
-            return fail(errc::out_of_bounds, "indices {} to {} of dimension {} were asked for, of shape {}",
-                        {ranges[i].begin, ranges[i].end, i, to_string(dimensions)})
-                .by_caller();
-        }
-    }
-    return {};
 }
 
 /// The dense object's elements, and where the slice lies in them, given to `read(component, finder) -> result<void>`.

@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/packed.hpp>
 #include <ztensor/packed.hpp>
 

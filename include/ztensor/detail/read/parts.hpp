@@ -27,6 +27,23 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
+[[nodiscard]] inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
+    const span<const index_range> ranges = wanted.ranges();
+    if (ranges.size() != dimensions.rank()) {
+        return fail(errc::invalid_argument, "{} ranges were given for the {} dimensions of shape {}",
+                    {ranges.size(), dimensions.rank(), to_string(dimensions)});
+    }
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        if (ranges[i].begin > ranges[i].end || ranges[i].end > dimensions[i]) {
+            return fail(errc::out_of_bounds, "indices {} to {} of dimension {} were asked for, of shape {}",
+                        {ranges[i].begin, ranges[i].end, i, to_string(dimensions)})
+                .by_caller();
+        }
+    }
+    return {};
+}
+
 /// Where some elements of a component lie in its decoded bytes, and how many of them there are.
 struct element_part {
     byte_runs runs;

@@ -15,7 +15,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/blob_bytes.hpp>
-#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>

@@ -5,8 +5,7 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/read/component_definitions.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/piece_reader.hpp>
 #include <ztensor/pieces.hpp>
 

@@ -19,7 +19,7 @@
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/quantized.hpp>

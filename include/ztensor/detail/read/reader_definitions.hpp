@@ -5,9 +5,10 @@
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/core/never_destroyed.hpp>
+#include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/shard_digest.hpp>
 #include <ztensor/detail/read/shard_taking.hpp>
@@ -239,9 +240,5 @@ ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threa
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-#if !defined(__ELF__) // where a program can't be without
-#include <ztensor/detail/read/shards_definitions.hpp>
-#endif
 
 #endif

@@ -17,7 +17,7 @@
 #include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/elements.hpp>
-#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_0_1.hpp>
 #include <ztensor/detail/read/sparse_conversions.hpp>

@@ -13,7 +13,6 @@
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/call_budget.hpp>
-#include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>

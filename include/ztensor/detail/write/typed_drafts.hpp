@@ -9,7 +9,6 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
-#include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/quantized_2.hpp>
 #include <ztensor/detail/write/sparse_0_1.hpp>
 #include <ztensor/object_draft.hpp>

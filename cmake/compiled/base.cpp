@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Errors, shapes, attributes, digests and threads.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/array.hpp>
+#include <ztensor/attribute_value.hpp>
+#include <ztensor/attributes.hpp>
+#include <ztensor/attributes_view.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/error_code.hpp>
+#include <ztensor/exception.hpp>
+#include <ztensor/executor.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/shape.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/cbor/attribute_value_definitions.hpp>
+#include <ztensor/detail/cbor/attributes_definitions.hpp>
+#include <ztensor/detail/cbor/attributes_view_definitions.hpp>
+#include <ztensor/detail/codec/digest_definitions.hpp>
+#include <ztensor/detail/core/error_code_definitions.hpp>
+#include <ztensor/detail/core/error_definitions.hpp>
+#include <ztensor/detail/core/exception_definitions.hpp>
+#include <ztensor/detail/core/shape_definitions.hpp>
+#include <ztensor/detail/os/executor_definitions.hpp>
+#include <ztensor/detail/os/file_path_definitions.hpp>
+#include <ztensor/detail/os/memory_definitions.hpp>

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+//
+// From file to file: copies, and files of other formats.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/copy.hpp>
+#include <ztensor/export.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/copy/copy_definitions.hpp>
+#include <ztensor/detail/export/export_definitions.hpp>

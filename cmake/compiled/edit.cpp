@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+//
+// Going on with a file: adding to it, changing it, and what can be saved of a damaged one.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/append.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/recover.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/edit/append_definitions.hpp>
+#include <ztensor/detail/edit/edit_definitions.hpp>
+#include <ztensor/detail/edit/recover_definitions.hpp>

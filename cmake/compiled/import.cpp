@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+//
+// Files of other formats.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/foreign.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/foreign/foreign_definitions.hpp>

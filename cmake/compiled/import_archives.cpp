@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+//
+// PyTorch's checkpoints and NumPy's archives.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/foreign.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/foreign/archives_definitions.hpp>

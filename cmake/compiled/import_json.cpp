@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+//
+// What is told in JSON: safetensors, and the indices of sets of files.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/foreign.hpp>
+#include <ztensor/reader_set.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/foreign/reader_set_definitions.hpp>
+#include <ztensor/detail/foreign/safetensors_definitions.hpp>

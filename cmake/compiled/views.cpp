@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// The objects of an open file, and all ways to their elements.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/component_view.hpp>
+#include <ztensor/csr_view.hpp>
+#include <ztensor/load_plan.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/packed.hpp>
+#include <ztensor/pieces.hpp>
+#include <ztensor/quantized.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/read/component_definitions.hpp>
+#include <ztensor/detail/read/load_plan_definitions.hpp>
+#include <ztensor/detail/read/object_definitions.hpp>
+#include <ztensor/detail/read/packed_definitions.hpp>
+#include <ztensor/detail/read/pieces_definitions.hpp>
+#include <ztensor/detail/read/quantized_definitions.hpp>
+#include <ztensor/detail/read/sparse_definitions.hpp>

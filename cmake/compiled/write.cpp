@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// New files.
+#include "export.hpp"
+
+ZTENSOR_EXPORT_BEGIN
+#include <ztensor/digest.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/store.hpp>
+#include <ztensor/writer.hpp>
+ZTENSOR_EXPORT_END
+
+#include <ztensor/detail/write/draft_definitions.hpp>
+#include <ztensor/detail/write/store_definitions.hpp>
+#include <ztensor/detail/write/writer_definitions.hpp>

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// Which importer an archive is for. Defines what importers.hpp declares.
+#ifndef ZTENSOR_DETAIL_FOREIGN_ARCHIVES_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_FOREIGN_ARCHIVES_DEFINITIONS_HPP
+
+#include <ztensor/detail/foreign/hdf5_signature.hpp>
+#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/importers.hpp>
+#include <ztensor/detail/foreign/npy.hpp>
+#include <ztensor/detail/foreign/pt.hpp>
+#include <ztensor/detail/foreign/zip.hpp>
+#include <ztensor/result.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file) {
+    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
+    if (!directory) {
+        return directory.error();
+    }
+    if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
+        return pt_importer(file, *directory, *folder).import(stem_of(path_text(file.path)));
+    }
+    if (find_keras_weights(*directory) != nullptr) {
+        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
+    }
+    return import_npz(file, *directory);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
