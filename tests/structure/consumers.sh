@@ -114,7 +114,7 @@ way_pkg_config_shared() {
 # A parent that says nothing gets nothing built that it does not link to, and nothing installed but its own.
 way_add_subdirectory() {
     by_cmake part add_subdirectory ztensor
-    [[ -z $(find "$scratch/part" -name 'libztensor*' -o -name 'ztensor.cpp.*') ]] ||
+    [[ -z $(find "$scratch/part" -name 'libztensor*' -o -path '*/compiled/*.cpp.*') ]] ||
         stop "The compiled library is built although nothing links to it."
     install_to "$scratch/part" "$scratch/prefix"
     [[ $(ls "$scratch/prefix") == bin ]] || stop "The parent installs ztensor, unasked: $(ls "$scratch/prefix")"
@@ -122,11 +122,15 @@ way_add_subdirectory() {
 way_add_subdirectory_compiled() {
     by_cmake part add_subdirectory compiled
 }
-# Templates aside, whose name begins with a type.
-exports_no_inline_function_of_detail() { # LIBRARY
-    local exported
-    exported=$(nm -DC --defined-only "$1" | grep -E ' W ztensor::[a-z0-9_]+::detail::[a-z0-9_:~]+\(' || true)
-    [[ -s $1 && -z $exported ]] || stop "The shared library $1 exports what its users compile themselves: ${exported:0:300}"
+# Of detail, what headers declare that users include: nothing else is called from outside.
+exports_what_public_headers_declare() { # LIBRARY
+    local exported name
+    exported=$(nm -DC --defined-only "$1" | sed -nE 's/.* [TWBDR] ztensor::[a-z0-9_]+::detail::(~?[a-z0-9_]+).*/\1/p' | sort -u)
+    [[ $exported == *raise* ]] || stop "The shared library $1 does not export what its users call."
+    for name in $exported; do
+        cat "$source"/include/ztensor/*.hpp "$source"/include/ztensor/detail/core/*.hpp | grep -qw -- "$name" ||
+            stop "The shared library $1 exports detail::$name, which no public header declares."
+    done
 }
 # Part of a project that hides its own symbols, and installed with it: shared, and without nlohmann/json.
 way_add_subdirectory_installed() {
@@ -134,7 +138,7 @@ way_add_subdirectory_installed() {
         -DZTENSOR_JSON=OFF -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON
     install_to "$scratch/part" "$scratch/first place"
     mv "$scratch/first place" "$scratch/a place"
-    exports_no_inline_function_of_detail "$(find "$scratch/a place" -name 'libztensor.so' | head -n 1)"
+    exports_what_public_headers_declare "$(find "$scratch/a place" -name 'libztensor.so' | head -n 1)"
     by_cmake uses find_package compiled -DZTENSOR_JSON=OFF -DCMAKE_PREFIX_PATH="$scratch/a place"
 }
 
