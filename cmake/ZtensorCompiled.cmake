@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
 # ztensor::compiled: the library's definitions, compiled once. Static or shared, as BUILD_SHARED_LIBS says. Unless
-# ZTENSOR_BUILD_COMPILED is on it is built only where something links to it, and not installed.
+# ZTENSOR_BUILD_COMPILED says so it is built only where something links to it, and not installed.
 # Several sources, of which none needs 500 MB of a compiler's memory, and which are compiled side by side. In one,
 # cmake/ztensor.cpp, they take half of the processor's time, twice the memory, and on two processors as long.
 set(ztensor_sources base read views write copy edit import import_archives import_json)
 list(TRANSFORM ztensor_sources REPLACE "(.+)" "cmake/compiled/\\1.cpp")
-if(ZTENSOR_BUILD_COMPILED)
+if(ztensor_builds_compiled)
     add_library(ztensor_compiled ${ztensor_sources})
 else()
     add_library(ztensor_compiled EXCLUDE_FROM_ALL ${ztensor_sources})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# Headers, the CMake package and the pkg-config files; with ZTENSOR_BUILD_COMPILED the compiled library, too.
+# Headers, the CMake package and the pkg-config files; as ZTENSOR_BUILD_COMPILED says the compiled library, too.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # Headers are of every architecture, a library is of one: that decides where packages are described.
 set(ztensor_installed_targets ztensor)
-if(ZTENSOR_BUILD_COMPILED)
+if(ztensor_builds_compiled)
     list(APPEND ztensor_installed_targets ztensor_compiled)
     set(ztensor_packages_dir "${CMAKE_INSTALL_LIBDIR}")
     set(ztensor_full_packages_dir "${CMAKE_INSTALL_FULL_LIBDIR}")
@@ -29,7 +29,7 @@ if(PROJECT_VERSION_MAJOR EQUAL 0)
 else()
     set(ztensor_compatibility SameMajorVersion)
 endif()
-if(ZTENSOR_BUILD_COMPILED)
+if(ztensor_builds_compiled)
     set(ztensor_architecture "") # the library is of one
 else()
     set(ztensor_architecture ARCH_INDEPENDENT)
@@ -57,7 +57,7 @@ endif()
 if(NOT ztensor_has_json)
     string(APPEND ztensor_pc_cflags " -DZTENSOR_WITHOUT_JSON")
 endif()
-if(ZTENSOR_BUILD_COMPILED)
+if(ztensor_builds_compiled)
     list(APPEND ztensor_pc_names ztensor-compiled)
     get_target_property(ztensor_compiled_type ztensor_compiled TYPE)
     if(ztensor_compiled_type STREQUAL "STATIC_LIBRARY")

@@ -134,7 +134,7 @@ exports_what_public_headers_declare() { # LIBRARY
 }
 # Part of a project that hides its own symbols, and installed with it: shared, and without nlohmann/json.
 way_add_subdirectory_installed() {
-    by_cmake part add_subdirectory compiled -DZTENSOR_INSTALL=ON -DZTENSOR_BUILD_COMPILED=ON -DBUILD_SHARED_LIBS=ON \
+    by_cmake part add_subdirectory compiled -DZTENSOR_INSTALL=ON -DBUILD_SHARED_LIBS=ON \
         -DZTENSOR_JSON=OFF -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON
     install_to "$scratch/part" "$scratch/first place"
     mv "$scratch/first place" "$scratch/a place"
@@ -168,8 +168,7 @@ way_own_zstd() {
     fi
 }
 own_zstd() { # NAME OPTION...: configures alone
-    configure "${1//:/_}" add_subdirectory 'ztensor;compiled' -DCONSUMER_ZSTD="$1" -DZTENSOR_INSTALL=ON \
-        -DZTENSOR_BUILD_COMPILED=ON "${@:2}"
+    configure "${1//:/_}" add_subdirectory 'ztensor;compiled' -DCONSUMER_ZSTD="$1" -DZTENSOR_INSTALL=ON "${@:2}"
     grep -q CONSUMER_ZSTD "$scratch/${1//:/_}/definitions_ztensor.txt" || stop "The parent's $1 is not used."
 }
 
