@@ -62,7 +62,7 @@ HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread":
 FOREIGN_HEADERS = {
     r"detail/codec/zstd(_\w+)?\.hpp": r"zstd(_errors)?\.h",
     r"detail/codec/xxh3\.hpp": r"xxhash\.h",
-    r"detail/os/posix(_threads)?\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
+    r"detail/os/posix(_calls|_threads)?\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h",
     r"detail/os/x86_intrinsics\.hpp": r"immintrin\.h",
@@ -432,7 +432,7 @@ WIDE_CALLS = re.compile(r"// Offsets have 64 bits on every host\..*?static_asser
 
 def check_offsets(project):
     """Wherever off_t may have 32 bits, the calls are made by names that do not depend on it."""
-    return [f"{header} calls {call or word}: posix.hpp has a posix_ function for it, of 64 bits on every host"
+    return [f"{header} calls {call or word}: posix_calls.hpp has a posix_ function for it, of 64 bits on every host"
             for header, text in read_headers(project).items() if header.startswith("detail/os/posix")
             for call, word in NARROW_CALLS.findall(without_comments_and_strings(WIDE_CALLS.sub("", text)))]
 
