@@ -79,8 +79,9 @@ public:
     const T* begin() const&& = delete;
     const T* end() const&& = delete;
     /// Unchecked.
-    [[nodiscard]] T& operator[](std::size_t i) noexcept { return data_[i]; }
-    [[nodiscard]] const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+    [[nodiscard]] T& operator[](std::size_t i) & noexcept { return data_[i]; }
+    [[nodiscard]] const T& operator[](std::size_t i) const& noexcept { return data_[i]; }
+    [[nodiscard]] T operator[](std::size_t i) const&& noexcept { return data_[i]; }
 
     /// For load().
     friend detail::element_memory memory_of(array& elements) noexcept {

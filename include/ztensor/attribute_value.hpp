@@ -61,6 +61,8 @@ public:
     explicit attribute_value(bytes_view validated_item, std::string_view key = {},
                              const detail::attributes_place& place = {}) noexcept
         : cbor_(validated_item), key_(key), place_(place) {}
+    template <class Item, std::enable_if_t<detail::is_dying_owner_v<Item&&>, int> = 0>
+    explicit attribute_value(Item&& temporary, std::string_view = {}, const detail::attributes_place& = {}) = delete;
 
     [[nodiscard]] attribute_kind kind() const noexcept;
     /// As it is encoded. json.hpp turns it into an nlohmann::json.

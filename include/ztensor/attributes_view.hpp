@@ -13,6 +13,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace ztensor {
@@ -92,6 +93,8 @@ public:
     /// those in `hidden` are not attributes.
     explicit attributes_view(bytes_view validated_map, span<const std::string_view> hidden = {}) noexcept
         : map_(validated_map), hidden_(hidden) {}
+    template <class Map, std::enable_if_t<detail::is_dying_owner_v<Map&&>, int> = 0>
+    explicit attributes_view(Map&& temporary, span<const std::string_view> = {}) = delete;
 
     [[nodiscard]] iterator begin() const noexcept { return {map_, hidden_, place_}; }
     [[nodiscard]] iterator end() const noexcept { return {}; }

@@ -18,7 +18,8 @@ class exception : public std::exception {
 public:
     explicit exception(ztensor::error why) noexcept : error_(std::move(why)) {}
     [[nodiscard]] const char* what() const noexcept override { return error_.what().c_str(); }
-    [[nodiscard]] const ztensor::error& error() const noexcept { return error_; }
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
     [[nodiscard]] errc code() const noexcept { return error_.code(); }
 
 private:

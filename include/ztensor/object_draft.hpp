@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the caller wants written: an object of any format with any components. Borrows the elements. SPEC.md
+// What the caller wants written: an object of any format with any components. Borrows elements that stay. SPEC.md
 // section 3.3.
 #ifndef ZTENSOR_OBJECT_DRAFT_HPP
 #define ZTENSOR_OBJECT_DRAFT_HPP
@@ -18,9 +18,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,9 +37,10 @@ struct draft_access;
 struct component_source {
     std::string role;
     dtype storage = dtype::u8;
-    std::optional<std::string> type; ///< logical type
-    bytes_view bytes;                ///< decoded
-    std::size_t swap_width = 1;      ///< of elements in the host's byte order; 1: bytes as the file will hold them
+    std::optional<std::string> type;   ///< logical type
+    bytes_view bytes;                  ///< decoded
+    std::shared_ptr<const void> owner; ///< of the bytes, where they were given as a temporary
+    std::size_t swap_width = 1;        ///< of elements in the host's byte order; 1: bytes as the file will hold them
     ztensor::store how;
     std::optional<stored_component> stored; ///< to be copied as it is; then `bytes` and `how` say nothing
 };
@@ -78,8 +81,9 @@ private:
     detail::check_of_attributes check_ = [](format_version, const detail::object_entry&) { return result<void>(); };
 };
 
-/// An object to be written: writer::add_object takes it. The elements given to it must live until then; everything
-/// else is copied. Nothing is checked here: the writer checks all of it before it writes a byte.
+/// An object to be written: writer::add_object takes it. The elements given to it must live until then, unless they
+/// are those of a temporary container, which the draft keeps; everything else is copied. Nothing is checked here: the
+/// writer checks all of it before it writes a byte.
 class object_draft {
 public:
     object_draft(std::string_view format, const ztensor::shape& dimensions) : format_(format), shape_(dimensions) {}
@@ -88,13 +92,27 @@ public:
     /// A component of elements in memory: a span, vector or array of any type that element_traits describes. The
     /// logical type is the element type's own, unless `how` names one.
     template <class Elements>
-    object_draft& component(std::string_view role, const Elements& elements, const store& how = {}) {
-        return add_elements(role, detail::typed_bytes_of(elements), how);
+    object_draft& component(std::string_view role, Elements&& elements, const store& how = {}) {
+        if constexpr (detail::is_dying_owner_v<Elements&&>) {
+            const auto kept = keep(std::forward<Elements>(elements));
+            add_elements(role, detail::typed_bytes_of(*kept), how);
+            components_.back().owner = kept;
+            return *this;
+        } else {
+            return add_elements(role, detail::typed_bytes_of(elements), how);
+        }
     }
 
     /// A component of bytes that are already as the file will hold them, decoded: little-endian, unless `how` says
     /// otherwise.
     object_draft& component_bytes(std::string_view role, dtype storage, bytes_view bytes, const store& how = {});
+    template <class Bytes, std::enable_if_t<detail::is_dying_owner_v<Bytes&&>, int> = 0>
+    object_draft& component_bytes(std::string_view role, dtype storage, Bytes&& bytes, const store& how = {}) {
+        const auto kept = keep(std::forward<Bytes>(bytes));
+        component_bytes(role, storage, bytes_view(*kept), how);
+        components_.back().owner = kept;
+        return *this;
+    }
 
     /// A component of an open file, copied as it is stored: compression, digest and types stay what they are. Its bytes
     /// must match its digest, unless the reader is to check none (read_options::verify_digests). The reader must live
@@ -123,6 +141,10 @@ public:
 private:
     friend struct detail::draft_access;
 
+    template <class Container>
+    [[nodiscard]] static std::shared_ptr<const std::remove_cv_t<Container>> keep(Container&& temporary) {
+        return std::make_shared<const std::remove_cv_t<Container>>(std::forward<Container>(temporary));
+    }
     object_draft& add_elements(std::string_view role, const detail::typed_bytes& elements, const store& how);
     object_draft& add_stored(std::string_view role, detail::stored_component stored,
                              std::optional<std::uint64_t> decoded_bytes);

@@ -52,7 +52,8 @@ public:
     /// they are stored bytes of a blob that holds indices as well. Errors: digest_mismatch, decode_failed, decode_size,
     /// limit_exceeded, bad_bool, size_mismatch (where only decoding tells), and what the source says; after one, the
     /// same at every call.
-    [[nodiscard]] result<bytes_view> next();
+    [[nodiscard]] result<bytes_view> next() &;
+    result<bytes_view> next() && = delete; // the piece would be gone
 
 private:
     explicit component_pieces(detail::piece_reader* made) noexcept : pieces_(made) {}

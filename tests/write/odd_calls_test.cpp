@@ -10,12 +10,14 @@
 #include "support/writing.hpp"
 #include "support/zt_builder.hpp"
 
+#include <ztensor/array.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -266,4 +268,24 @@ TEST_CASE("options of a tensor keep the type that they were given, whatever beca
     });
     CHECK(file.find("o").value().component("x").value().type() ==
           "a.type.with.a.name.that.no.short.string.holds.by.itself");
+}
+
+TEST_CASE("a draft keeps elements that it is given as a temporary, in its copies too") {
+    using namespace odd_calls;
+    const reader source = support::reopened(write_options(), [](writer& to) {
+        REQUIRE(to.add("w", {2}, std::vector<float>{7, 8}));
+    });
+    const object_draft kept = [&] {
+        object_draft draft("mine", {64});
+        draft.component("vector", std::vector<float>(64, 3.0f)).component("array", std::array<std::uint8_t, 2>{5, 6});
+        draft.component("loaded", source.load<float>("w").value());
+        draft.component_bytes("bytes", dtype::u8, std::vector<std::byte>(64, std::byte{9}));
+        return object_draft(draft);
+    }();
+    const reader file = support::reopened(write_options(), [&](writer& to) { REQUIRE(to.add_object("o", kept)); });
+    const ztensor::object_view object = file.find("o").value();
+    CHECK(object["vector"].read<float>().value() == std::vector<float>(64, 3.0f));
+    CHECK(object["array"].read<std::uint8_t>().value() == std::vector<std::uint8_t>{5, 6});
+    CHECK(object["loaded"].read<float>().value() == std::vector<float>{7, 8});
+    CHECK(object["bytes"].read<std::uint8_t>().value() == std::vector<std::uint8_t>(64, 9));
 }

@@ -57,7 +57,7 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_v
     return made ? std::move(made) : detail::object_access::located(from, std::move(made).error());
 }
 
-ZTENSOR_INLINE result<bytes_view> component_pieces::next() {
+ZTENSOR_INLINE result<bytes_view> component_pieces::next() & {
     result<bytes_view> piece = detail::guard_memory([&] { return pieces_->next(); });
     return piece ? piece : detail::component_access::located(pieces_->component(), std::move(piece).error());
 }
