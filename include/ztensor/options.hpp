@@ -86,9 +86,10 @@ struct read_options {
     /// once. Only compressed data of half a MiB or more takes more than one, and what is read as it is into new memory
     /// of 8 MiB or more, whose pages a second one asks the system for. With 1 none is ever started.
     read_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
-    /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB.
+    /// Bytes of the index, 1 GiB unless lowered: it is copied into memory and parsed. Larger values count as 1 GiB; of
+    /// an index of shards in JSON, values above 128 MiB count as these.
     read_options& max_manifest_bytes(std::uint64_t value) noexcept { return max_manifest_bytes_ = value, *this; }
-    /// Objects in a file: stops an index of millions of empty things.
+    /// Objects in a file, or in an index of shards: stops an index of millions of empty things.
     read_options& max_objects(std::uint64_t value) noexcept { return max_objects_ = value, *this; }
     /// Components of one object, likewise.
     read_options& max_components_per_object(std::uint64_t value) noexcept {

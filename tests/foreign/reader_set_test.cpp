@@ -229,6 +229,21 @@ TEST_CASE("a hostile index is refused with its exact code") {
     CHECK(refusal(reader_set::open(folder.path())) == errc::invalid_argument);
 }
 
+TEST_CASE("an index is refused for its size before it is read, and for the number of its objects") {
+    const support::temp_dir folder;
+    write_shards(folder);
+    const std::filesystem::path path = folder / "model.index.json";
+    support::write_file(path, index_of(right_map));
+    constexpr std::uint64_t largest = std::uint64_t{128} << 20;
+    std::filesystem::resize_file(path, largest + 1); // a hole, which no memory is taken for
+    CHECK(refusal(reader_set::open(path)) == errc::manifest_too_large);
+    CHECK(refusal(reader_set::open(path, ztensor::read_options().max_manifest_bytes(2 * largest))) ==
+          errc::manifest_too_large);
+    support::write_file(path, index_of(right_map));
+    CHECK(refusal(reader_set::open(path, ztensor::read_options().max_objects(3))) == errc::limit_exceeded);
+    CHECK(support::outcome(reader_set::open(path, ztensor::read_options().max_objects(4))) == "ok");
+}
+
 TEST_CASE("an index may name files in folders below it") {
     const support::temp_dir folder;
     std::filesystem::create_directory(folder / "unet");

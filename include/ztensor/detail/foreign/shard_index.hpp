@@ -17,7 +17,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,10 @@ struct shard_entry {
     std::string name; ///< of an object
     std::size_t file; ///< in shard_index::files
 };
+
+/// The largest index that is read, whatever max_manifest_bytes allows, because its entries take several times as much
+/// memory as their text. An index of a million tensors has about 100 MB.
+inline constexpr std::uint64_t max_shard_index_bytes = std::uint64_t{128} << 20;
 
 /// What an index says.
 struct shard_index {
@@ -46,34 +51,24 @@ struct shard_index {
 
 class shard_index_listener final : public json_listener {
 public:
+    explicit shard_index_listener(std::uint64_t max_objects) noexcept : max_objects_(max_objects) {}
+
     /// What was read, checked. Errors: schema_missing, duplicate_key.
     [[nodiscard]] result<shard_index> finish() {
         if (!has_map_) {
             return fail(errc::schema_missing, "the index lacks \"weight_map\"");
         }
-        std::vector<std::size_t> order(pairs_.size());
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            order[i] = i;
-        }
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t a, std::size_t b) { return pairs_[a].first < pairs_[b].first; });
-        const auto twin = std::adjacent_find(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return pairs_[a].first == pairs_[b].first;
-        });
-        if (twin != order.end()) {
-            return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(pairs_[*twin].first)});
-        }
         shard_index found;
-        for (const auto& [name, file] : pairs_) {
+        std::vector<std::size_t> places(files_.size()); // by the order in which the files were met
+        for (const auto& [file, met] : files_) {
+            places[met] = found.files.size();
             found.files.push_back(file);
         }
-        std::sort(found.files.begin(), found.files.end());
-        found.files.erase(std::unique(found.files.begin(), found.files.end()), found.files.end());
-        for (auto& [name, file] : pairs_) {
-            const auto place = std::lower_bound(found.files.begin(), found.files.end(), file) - found.files.begin();
-            found.entries.push_back({std::move(name), static_cast<std::size_t>(place)});
+        for (shard_entry& each : entries_) {
+            each.file = places[each.file];
         }
-        return found;
+        found.entries = std::move(entries_);
+        return check_names(found) ? result<shard_index>(std::move(found)) : why_;
     }
 
     [[nodiscard]] error why() const override { return why_; }
@@ -118,7 +113,12 @@ public:
                      {in_quotes(name_), in_quotes(value)});
             return false;
         }
-        pairs_.emplace_back(name_, value);
+        if (entries_.size() >= max_objects_) {
+            why_ = fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_});
+            return false;
+        }
+        const std::size_t met = files_.size();
+        entries_.push_back({name_, files_.emplace(value, met).first->second});
         return true;
     }
     [[nodiscard]] bool unsigned_integer(std::uint64_t) override { return other("a number"); }
@@ -137,7 +137,25 @@ private:
         return false;
     }
 
-    std::vector<std::pair<std::string, std::string>> pairs_; ///< object and file
+    /// Each object is named once; else why_ says which is not.
+    [[nodiscard]] bool check_names(const shard_index& found) {
+        std::vector<std::string_view> names;
+        names.reserve(found.entries.size());
+        for (const shard_entry& each : found.entries) {
+            names.push_back(each.name);
+        }
+        std::sort(names.begin(), names.end());
+        const auto twin = std::adjacent_find(names.begin(), names.end());
+        if (twin != names.end()) {
+            why_ = fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
+            return false;
+        }
+        return true;
+    }
+
+    std::uint64_t max_objects_;
+    std::vector<shard_entry> entries_;
+    std::map<std::string, std::size_t, std::less<>> files_; ///< each with how many were met before it
     std::string name_;
     std::size_t depth_ = 0;
     bool is_map_ = false;    ///< the value that comes next is the map
@@ -146,20 +164,20 @@ private:
     error why_{errc::json_malformed, {}};
 };
 
-/// Errors: manifest_too_large, json_malformed, not_built_in, schema_type, schema_missing, duplicate_key, name_invalid;
-/// what the source says.
+/// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
+/// duplicate_key, name_invalid; what the source says.
 [[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source,
                                                                        const read_options& options) {
     const std::uint64_t size = source.size();
-    if (size > options.max_manifest_bytes_) {
-        return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed",
-                    {size, options.max_manifest_bytes_});
+    const std::uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
+    if (size > most_bytes) {
+        return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed", {size, most_bytes});
     }
     const result<byte_buffer> text = read_header(source, 0, size);
     if (!text) {
         return text.error();
     }
-    shard_index_listener listener;
+    shard_index_listener listener(options.max_objects_);
     if (result<void> parsed = parse_json(as_text(text->bytes()), listener); !parsed) {
         return std::move(parsed).error();
     }
