@@ -13,6 +13,11 @@ inline namespace ZTENSOR_MODE {
 ///
 /// The thread that calls the library always works along, and never waits for a task that has not begun. So an executor
 /// may be busy, have a single thread, or call the library itself from its tasks, and nothing deadlocks.
+///
+/// A child process that is forked off has none of the parent's threads: the library works in it on the calling thread
+/// alone. Readers that another thread was using at that moment must not be used in the child, which opens its own. If
+/// it was forked off inside a call that several threads work for, such as by a byte_source, and returns to that call,
+/// the library says so on stderr and ends the child by std::abort().
 class executor {
 public:
     executor() = default;

@@ -7,16 +7,22 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/append.hpp>
+#include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/threads.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #if !defined(_WIN32)
@@ -164,7 +170,115 @@ void check_waits_for_lease(const std::filesystem::path& path, const Open& open) 
 
 #endif
 
+// -- forks
+
+/// A child that goes on with what its parent was at, in a call of the library's.
+struct forked_child {
+    ::pid_t id = -1;
+    int said[2] = {-1, -1}; ///< a pipe for what the child says on stderr
+
+    /// True in the child, which is ended if it waits for ever.
+    bool fork_off() {
+        REQUIRE(::pipe(said) == 0);
+        id = ::fork();
+        if (id != 0) {
+            ::close(said[1]);
+            return false;
+        }
+        ::signal(SIGABRT, SIG_DFL); // not Catch2's
+        ::dup2(said[1], STDERR_FILENO);
+        ::alarm(20);
+        return true;
+    }
+
+    void check_has_ended_with_a_sentence() const {
+        int status = 0;
+        REQUIRE(::waitpid(id, &status, 0) == id);
+        CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
+        char text[1024] = {};
+        CHECK(::read(said[0], text, sizeof(text) - 1) > 0);
+        CHECK(std::string(text).find("forked off inside a call") != std::string::npos);
+        ::close(said[0]);
+    }
+};
+
+/// Forks at its second write.
+class forking_sink final : public ztensor::byte_sink {
+public:
+    explicit forking_sink(forked_child& child) noexcept : child_(child) {}
+
+    result<void> write(ztensor::bytes_view bytes) override {
+        const bool was_large = std::exchange(has_large_, has_large_ || bytes.size() > 4096);
+        if (was_large && child_.id < 0) {
+            static_cast<void>(child_.fork_off());
+        }
+        return {};
+    }
+    result<void> finish() override { return {}; }
+
+private:
+    forked_child& child_;
+    bool has_large_ = false;
+};
+
 } // namespace
+
+TEST_CASE("a child that is forked off inside a call of several threads ends with a sentence if it goes on with it") {
+    std::atomic<bool> has_come{false};
+    std::atomic<bool> may_go{false};
+    forked_child child;
+    const ::pthread_t caller = ::pthread_self();
+    ztensor::detail::run_in_parallel(2, 2, [&] {
+        const bool is_caller = ::pthread_equal(::pthread_self(), caller) != 0;
+        std::atomic<bool>& awaited = is_caller ? has_come : may_go;
+        has_come = has_come || !is_caller;
+        while (!awaited) {
+            ztensor::detail::pause_thread(1000);
+        }
+        if (is_caller && !child.fork_off()) {
+            may_go = true;
+        }
+    });
+    if (child.id == 0) {
+        ::_exit(0);
+    }
+    child.check_has_ended_with_a_sentence();
+}
+
+TEST_CASE("a child that a sink forks off while threads compress ends with a sentence if it goes on") {
+    std::vector<std::uint32_t> noise(std::size_t{8} << 20); // 32 frames
+    std::uint32_t next = 1;
+    for (std::uint32_t& each : noise) {
+        each = next = next * 1664525 + 1013904223;
+    }
+    forked_child child;
+    writer out = writer::to_sink(std::make_unique<forking_sink>(child), write_options().threads(3)).value();
+    const result<void> added = out.add("a", {noise.size()}, noise, ztensor::store().zstd(1));
+    if (child.id == 0) {
+        ::_exit(0);
+    }
+    CHECK(added);
+    REQUIRE(child.id > 0);
+    child.check_has_ended_with_a_sentence();
+}
+
+TEST_CASE("a child that is forked off while its parent has threads reads and writes by itself") {
+    const temp_dir directory;
+    std::vector<float> many(std::size_t{1} << 20, 1.5f);
+    writer out = writer::create(directory / "model.zt", write_options().sync(false)).value();
+    out.add("a", {many.size()}, many, ztensor::store().zstd(1)).value();
+    out.finish().value();
+    const reader model = reader::open(directory / "model.zt").value();
+    CHECK(model.read<float>("a").value() == many);
+    CHECK(support::exit_code_of([&] {
+              ::alarm(20);
+              writer mine = writer::create(directory / "own.zt", write_options().sync(false).threads(4)).value();
+              mine.add("a", {many.size()}, many, ztensor::store().zstd(1)).value();
+              mine.finish().value();
+              const reader own = reader::open(directory / "own.zt", read_options().threads(4)).value();
+              return own.read<float>("a").value() == many && model.read<float>("a").value() == many ? 0 : 1;
+          }) == 0);
+}
 
 TEST_CASE("threads of the library take no signals of the process") {
     CHECK(support::exit_code_of(waits_for_its_reader) == 0);

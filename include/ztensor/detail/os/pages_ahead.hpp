@@ -48,7 +48,7 @@ public:
     pages_ahead& operator=(const pages_ahead&) = delete;
     ~pages_ahead() {
         is_filled_.store(true, std::memory_order_relaxed);
-        if (helpers_ != nullptr) {
+        if (helpers_ != nullptr && helpers_->is_ours()) { // a child needs nothing that the helper did
             helpers_->dismiss();
         }
     }

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_OS_THREADS_HPP
 
 #include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/executor.hpp>
@@ -13,6 +14,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -28,6 +32,16 @@ struct shared_work {
     void* context;
 };
 
+/// Ends a child process that was forked off inside a call that several threads work for, such as by a byte source of
+/// the caller's. The child has none of these threads, so that what they have begun is never done.
+[[noreturn]] ZTENSOR_COLD inline void end_forked_call() noexcept {
+    std::fputs(
+        "ztensor: a process was forked off inside a call that several threads work for, and can't go on with it: "
+        "use threads(1), or let the child call exec() or _exit()\n",
+        stderr);
+    std::abort();
+}
+
 /// Those who work for one call. On the heap, because threads may come to it after the call has ended.
 class crew {
 public:
@@ -41,6 +55,7 @@ public:
         }
         if (submit_task<crew>(
                 threads, [](void* self) { static_cast<crew*>(self)->join(); }, this)) {
+            has_helpers_ = true;
             return true;
         }
         const os_lock lock(mutex_);
@@ -48,8 +63,14 @@ public:
         return false;
     }
 
-    /// Sends away who comes from now on, and waits for those who work. The crew is gone afterwards.
+    /// False in a child process that was forked off since: its copy of the mutex may be locked for ever.
+    [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
+
+    /// Rejects threads that come from now on, and waits for those that work. The crew is gone afterwards.
     void dismiss() noexcept {
+        if (has_helpers_ && !is_ours()) {
+            end_forked_call();
+        }
         mutex_.lock();
         is_dismissed_ = true;
         while (at_work_ != 0) {
@@ -85,6 +106,8 @@ private:
     os_mutex mutex_;
     os_condition idle_;
     shared_work work_;
+    const std::uint64_t process_ = process_id();
+    bool has_helpers_ = false; ///< was ever promised one; the caller's thread alone looks at this
     std::size_t references_ = 1;
     std::size_t at_work_ = 0;
     bool is_dismissed_ = false;

@@ -9,6 +9,7 @@
 #include <ztensor/detail/codec/zstd_encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/threads.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/seek_table.hpp>
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -73,6 +75,8 @@ public:
                     encode(frame, encoder);
                 }
                 idle_rounds = 0;
+            } else if (process_ != process_id()) {
+                end_forked_call(); // the threads that it waits for are the parent's
             } else {
                 pause_thread(idle_rounds);
             }
@@ -144,6 +148,7 @@ private:
     std::size_t ring_frames_;
     std::size_t frames_;
     const void* caller_ = thread_mark();
+    const std::uint64_t process_ = process_id();
     std::atomic<std::size_t> taken_{0};
     std::atomic<std::size_t> handed_on_{0};
     std::atomic<bool> is_over_{false};
