@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/piece_reader.hpp>
 #include <ztensor/pieces.hpp>
 
