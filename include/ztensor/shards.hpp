@@ -4,10 +4,11 @@
 #ifndef ZTENSOR_SHARDS_HPP
 #define ZTENSOR_SHARDS_HPP
 
-/// Whoever includes this in one file of a program lets all its readers find shards: `reader::open` of a root then finds
-/// them beside it, as read_options::shards() says. ztensor.hpp, foreign.hpp and reader_set.hpp include it,
-/// and the compiled library has it. In other programs, which would carry the code for nothing, such a root is
-/// errc::not_built_in; what is no root opens as ever. A shard that is a symbolic link may lead to where
+/// A program that includes this in one of its files lets all its readers find shards: `reader::open` of a root then
+/// finds them beside it, as read_options::shards() says. ztensor.hpp, foreign.hpp and reader_set.hpp include it, and
+/// the compiled library has it. Where object files have the format ELF (Linux, the BSDs), other header-only programs do
+/// not carry its code: such a root is errc::not_built_in, and all other files open. Elsewhere (Windows, macOS, WASI)
+/// reader.hpp includes the code, and every program finds shards. A shard that is a symbolic link may lead to where
 /// read_options::follow_links() says.
 
 #if !defined(ZTENSOR_COMPILED)

@@ -13,7 +13,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// Defined in shards_definitions.hpp. Header-only programs have it only if one of their files includes shards.hpp:
+// Defined in shards_definitions.hpp, which reader.hpp includes where object files are not ELF. Elsewhere header-only
+// programs have it only if one of their files includes shards.hpp:
 // finding shards is 50 KB of code, more than a quarter of all that opening a file takes. The linker knows whether it is
 // there, so that readers find shards before main() too, whatever is initialised first. Errors: shard_missing,
 // shard_mismatch, what the system says.
