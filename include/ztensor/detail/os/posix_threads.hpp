@@ -55,7 +55,9 @@ struct thread_start {
 
 #if defined(RTLD_NOLOAD) && defined(RTLD_NODELETE)
 #if defined(__ELF__)
-// Null in static programs, which load no modules and should not have to hold a loader.
+// Null in static programs that hold no loader. In those of glibc, whose own code brings one in, the linker warns of
+// dlopen() in has_loader(): it is only called with RTLD_NOLOAD, which loads nothing, so that the warning has no
+// meaning.
 [[maybe_unused]] static decltype(::dladdr) module_of __attribute__((weakref("dladdr")));
 [[maybe_unused]] static decltype(::dlopen) load_module __attribute__((weakref("dlopen")));
 [[nodiscard]] inline bool has_loader() noexcept {
@@ -107,7 +109,7 @@ inline void join_thread(helper_thread thread) noexcept {
     ::pthread_join(thread, nullptr);
 }
 
-/// For a thread that nobody will join.
+/// For a thread that is never joined.
 inline void detach_thread(helper_thread thread) noexcept {
     ::pthread_detach(thread);
 }

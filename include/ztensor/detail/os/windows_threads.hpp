@@ -56,7 +56,7 @@ inline void join_thread(helper_thread thread) noexcept {
     ::CloseHandle(thread);
 }
 
-/// For a thread that nobody will join.
+/// For a thread that is never joined.
 inline void detach_thread(helper_thread thread) noexcept {
     ::CloseHandle(thread);
 }
