@@ -89,7 +89,7 @@ private:
     }
     /// Some of it is read by calls of the system, each of which costs as much as copying a few pages.
     [[nodiscard]] virtual bool reads_files() const noexcept { return as_file() != nullptr; }
-    /// The range is made when it is asked for, and reading it piece by piece may mean to make it anew each time.
+    /// The range is made when it is asked for, and reading it piece by piece may mean to make it again each time.
     [[nodiscard]] virtual bool is_made(std::uint64_t /*offset*/, std::uint64_t /*length*/) const noexcept {
         return false;
     }

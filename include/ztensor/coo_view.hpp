@@ -33,7 +33,7 @@ public:
 
     /// Borrows values that lie in memory as they are needed, without verifying them, and reads the rest. Indices are
     /// borrowed only from memory that the caller lent (reader::from_bytes, a source that is mapped): those of a file
-    /// are read, as they must stay what was checked, whoever writes to the file.
+    /// are read, as they must stay what was checked, even if the file changes.
     /// Errors: unsupported_format (not sparse_coo), sparse_shape, sparse_size, sparse_dtype, sparse_index,
     /// needs_byteswap (0.1, big-endian); as component_view::read<T>().
     [[nodiscard]] static result<coo_view> from(const object_view& object) {

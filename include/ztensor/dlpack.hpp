@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tensors lent to and taken from other libraries of the same process (NumPy, PyTorch, JAX, ...) by DLPack 1.x.
-// Included only by whoever uses it.
+// Include it where it is used.
 #ifndef ZTENSOR_DLPACK_HPP
 #define ZTENSOR_DLPACK_HPP
 

@@ -73,7 +73,7 @@ struct managed_tensor {
     tensor dl_tensor;                      ///< the elements
 };
 
-/// Nobody may write to the memory.
+/// The memory must not be written to.
 inline constexpr std::uint64_t read_only = 1;
 /// The memory was made for this tensor and is used by nothing else.
 inline constexpr std::uint64_t is_copied = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of an error that nobody looked at: an exception, or where there are none the end of the program.
+// What becomes of an error that was not checked: an exception, or where there are none the end of the program.
 #ifndef ZTENSOR_EXCEPTION_HPP
 #define ZTENSOR_EXCEPTION_HPP
 
@@ -13,7 +13,7 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// What result<T>::value() throws: the error itself, in a coat.
+/// What result<T>::value() throws: holds the error.
 class exception : public std::exception {
 public:
     explicit exception(ztensor::error why) noexcept : error_(std::move(why)) {}

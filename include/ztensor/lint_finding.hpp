@@ -22,7 +22,7 @@ enum class lint_kind : std::uint8_t {
     shared_blob,        ///< strict_alias: two components with the same bytes
     zip_end_record,     ///< a ZIP end record near the end: ZIP tools and PyTorch take the file for an archive
     lookalike_names,    ///< names that differ only in case, spaces, invisible or alike characters, or hold such
-    missing_digest,     ///< components that nobody can verify
+    missing_digest,     ///< components that can't be verified
 };
 
 struct lint_finding {

@@ -70,7 +70,7 @@ struct read_options {
     result<detail::imported> (*hdf5_)(const detail::foreign_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
-    /// The caller's promise that nobody changes the file while it is open: large tensors of a mapped file are then
+    /// The caller's promise that the file does not change while it is open: large tensors of a mapped file are then
     /// copied, converted, verified and decoded where they lie in the mapping, which takes less time. It holds for all
     /// files that are opened with these options, shards included; io_mode::positional and other byte sources stay as
     /// they are. Where the promise is broken: touching bytes that the file has lost ends the process, unless that is
@@ -101,7 +101,7 @@ struct read_options {
     /// exabytes. Checked before anything is allocated.
     read_options& max_decoded_bytes(std::uint64_t value) noexcept { return max_decoded_bytes_ = value, *this; }
     /// Opens files of other formats in which bytes belong to no tensor, where their format forbids that: holes between
-    /// the tensors of a safetensors file, and bytes behind the last one. Nobody reads such bytes.
+    /// the tensors of a safetensors file, and bytes behind the last one. Such bytes are never read.
     read_options& allow_unclaimed_bytes(bool value) noexcept { return allow_unclaimed_bytes_ = value, *this; }
     /// Where reader::open() looks for shards; by their names beside the file unless told otherwise.
     read_options& shards(shard_lookup value) noexcept { return shards_ = value, *this; }
@@ -111,7 +111,7 @@ struct read_options {
     /// `blobs` of a Hugging Face cache that the folder is a snapshot in; everything else is errc::name_invalid. Names
     /// that files give are never absolute and never lead out by "..".
     read_options& follow_links(bool value = true) noexcept { return follow_links_ = value, *this; }
-    /// Refuses what a valid file may be and no careful writer makes, for gates that files of strangers pass. When the
+    /// Refuses what a valid file may be and no careful writer makes, for programs that check untrusted files. When the
     /// file is opened: an index in another form than writers give it (strict_encoding), names that are not sorted
     /// (strict_order), bytes between the blobs that are no padding of zeros (strict_gap), two components with the same
     /// bytes (strict_alias). When sparse objects are read: columns of a row, or coordinates, that do not rise
@@ -137,7 +137,7 @@ enum class sync_level : std::uint8_t {
     /// an empty one, or one with holes of zeros: XFS and others may store the rename before the bytes.
     none,
     /// The bytes are on the disk before the file gets its name: after a power cut the target is the complete old file
-    /// or the complete new one, nobody knows which.
+    /// or the complete new one; which of them is not known.
     atomic,
     /// Besides, finish() waits for the directory: once it has returned, a power cut leaves the new file.
     durable,
@@ -223,9 +223,9 @@ struct write_options {
     /// What is written does not depend on it; memory for each is about 6 MiB. And unless it is 1, small tensors, those
     /// with digests, and large ones that lie otherwise in memory than in the file, modulo 32, are gathered in three
     /// buffers of 1 MiB, which another thread writes into the file from its fifth MiB on (not into shards, nor past the
-    /// system's cache). The caller's own memory is read by nobody after a call has returned.
+    /// system's cache). The caller's own memory is not read after a call has returned.
     write_options& threads(unsigned value) noexcept { return threads_ = value, *this; }
-    /// Past the system's cache (O_DIRECT), for a file that nobody will read soon: what is cached of other files stays,
+    /// Past the system's cache (O_DIRECT), for a file that will not be read soon: what is cached of other files stays,
     /// and with sync() it may be faster, with sync(false) it is slower. Takes a buffer of 8 MiB, through which all goes
     /// that is not aligned to 4 KiB in memory. Without effect where the system or the file system can't.
     write_options& direct(bool value) noexcept { return direct_ = value, *this; }

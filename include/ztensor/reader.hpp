@@ -70,7 +70,7 @@ public:
     /// never asked for <ztensor/shards.hpp>, which ztensor.hpp includes.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
-    /// Opens a container in memory that outlives the reader, and that nobody changes meanwhile.
+    /// Opens a container in memory that outlives the reader and does not change meanwhile.
     [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {});
     /// Opens a container in memory that the reader takes over.
     [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// After a crash: what a change in place has left half done, and files that nobody finished. SPEC.md section 10.
+// After a crash: what a change in place has left half done, and files that were not finished. SPEC.md section 10.
 #ifndef ZTENSOR_RECOVER_HPP
 #define ZTENSOR_RECOVER_HPP
 

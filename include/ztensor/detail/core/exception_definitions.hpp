@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of an error that nobody looked at. Defines what exception.hpp declares.
+// What becomes of an error that was not checked. Defines what exception.hpp declares.
 #ifndef ZTENSOR_DETAIL_CORE_EXCEPTION_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CORE_EXCEPTION_DEFINITIONS_HPP
 

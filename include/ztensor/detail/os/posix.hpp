@@ -96,7 +96,7 @@ template <class... Arguments>
     return nanoseconds_of(now);
 }
 
-/// Of a clock that nobody sets.
+/// Seconds of a clock that is never set.
 [[nodiscard]] inline double steady_seconds() noexcept {
     struct ::timespec now = {};
     ::clock_gettime(CLOCK_MONOTONIC, &now);

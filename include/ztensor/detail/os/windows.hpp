@@ -138,7 +138,7 @@ struct long_path_prefix {
     return static_cast<std::uint64_t>(ticks.QuadPart) ^ (time << 20);
 }
 
-/// Of a clock that nobody sets.
+/// Seconds of a clock that is never set.
 [[nodiscard]] inline double steady_seconds() noexcept {
     LARGE_INTEGER ticks = {};
     LARGE_INTEGER ticks_each_second = {};
