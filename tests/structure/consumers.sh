@@ -128,7 +128,7 @@ exports_what_public_headers_declare() { # LIBRARY
     exported=$(nm -DC --defined-only "$1" | sed -nE 's/.* [TWBDR] ztensor::[a-z0-9_]+::detail::(~?[a-z0-9_]+).*/\1/p' | sort -u)
     [[ $exported == *raise* ]] || stop "The shared library $1 does not export what its users call."
     for name in $exported; do
-        cat "$source"/include/ztensor/*.hpp "$source"/include/ztensor/detail/core/*.hpp | grep -qw -- "$name" ||
+        grep -qw -- "$name" "$source"/include/ztensor/*.hpp "$source"/include/ztensor/detail/core/*.hpp ||
             stop "The shared library $1 exports detail::$name, which no public header declares."
     done
 }
