@@ -245,6 +245,10 @@ TEST_CASE("entries of archives are found as the directory tells of them, or refu
     REQUIRE(outcome(with_text) == "ok");
     CHECK(with_text->size() == 3);
     CHECK(with_text->verify().value().mismatches.empty());
+    const auto of_macos = open_as("x.npz", archive({{"__MACOSX/._w.npy", "no array"}, good}));
+    REQUIRE(outcome(of_macos) == "ok");
+    CHECK((of_macos->size() == 1 && of_macos->skipped().at(0).name == "__MACOSX/._w.npy"));
+    CHECK(opened(archive({{"v.npy", "no array"}, good})) == "bad_magic");
     CHECK(opened(archive({{bytes(5000, 'n') + ".npy", array}})) == "name_invalid");
     zip_entry patched = good;
     patched.flags = 0x20;

@@ -413,6 +413,14 @@ TEST_CASE("files that are called as parts of one model are one set, and a missin
     }
 }
 
+TEST_CASE("what macOS keeps beside the files of a folder is none of them") {
+    const support::temp_dir folder;
+    support::write_file(folder / "m-00001-of-00001.safetensors", support::safetensors_file({{"a", {1}}}));
+    support::write_file(folder / "._m-00001-of-00001.safetensors", "\x00\x05\x16\x07");
+    support::write_file(folder / "._m.index.json", "\x00\x05\x16\x07");
+    CHECK(support::outcome(reader_set::open(folder.path())) == "ok");
+}
+
 TEST_CASE("a part may be missing from a folder whose index does not name it") {
     const support::temp_dir folder;
     support::write_file(folder / "m-00001-of-00003.safetensors", support::safetensors_file({{"a", {1}}}));

@@ -10,6 +10,7 @@
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/npy_header.hpp>
+#include <ztensor/detail/foreign/sniff.hpp>
 #include <ztensor/detail/foreign/transposed.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/detail/foreign/zip_content.hpp>
@@ -242,6 +243,10 @@ template <class ReadStart>
     for (const zip_entry& each : directory.entries()) {
         if (each.name.back() == '/' && each.size == 0) {
             continue; // a folder
+        }
+        if (is_of_macos(each.name)) {
+            index.skip(each.name, "", "macOS keeps in it what belongs to another file");
+            continue;
         }
         const bool is_array = is_npy_entry(*file.source, each);
         (is_array ? has_array : has_bytes) = true;

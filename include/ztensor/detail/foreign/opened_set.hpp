@@ -259,6 +259,9 @@ open_directory(const native_path& path, const read_options& options) {
     std::vector<native_path> indices, files, hdf5_files;
     for (const native_path& each : names.value) {
         const std::string name = path_text(each);
+        if (is_of_macos(name)) {
+            continue;
+        }
         if (ends_with_ignoring_case(name, ".index.json")) {
             indices.push_back(each);
         } else if (is_tensor_file(name)) {

@@ -31,6 +31,12 @@ enum class foreign_kind_id : std::uint8_t {
     return text.size() >= end.size() && starts_with_ignoring_case(text.substr(text.size() - end.size()), end);
 }
 
+/// What macOS keeps beside a file where the file system has no place for it: it is called "._" and as the file.
+[[nodiscard]] inline bool is_of_macos(std::string_view path) noexcept {
+    const std::string_view name = path.substr(path.find_last_of('/') + 1);
+    return name.substr(0, 2) == "._";
+}
+
 /// A ModelProto as every writer starts it: the version of its format in one byte, then the next field that has a
 /// number of one digit.
 [[nodiscard]] inline bool may_be_onnx(bytes_view head) noexcept {
