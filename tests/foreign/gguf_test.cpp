@@ -64,9 +64,9 @@ ztensor::reader as_zt(const ztensor::reader& from, Change&& change) {
 ztensor::result<void> copy_compressed(const ztensor::reader& from, ztensor::writer& to) {
     for (const ztensor::object_view object : from) {
         const ztensor::component_view data = object.component("data").value();
-        const std::vector<std::byte> bytes = data.read<std::byte>().value();
+        const std::vector<std::byte> stored = data.read<std::byte>().value();
         ztensor::object_draft draft(object.format(), object.shape());
-        draft.component_bytes("data", *data.dtype(), bytes, ztensor::store().zstd());
+        draft.component_bytes("data", *data.dtype(), stored, ztensor::store().zstd());
         if (object.has_attributes()) {
             draft.attributes(ztensor::attributes(object.attributes()));
         }
@@ -247,12 +247,12 @@ TEST_CASE("large tensors of blocks are converted piece by piece, alone and by a 
     constexpr std::uint64_t rows = 1024;
     for (const std::string type : {"q4_0", "q3_k", "q6_k", "iq1_m"}) {
         const ztensor::object_view object = small.find(type).value();
-        const auto bytes = object.component("data").value().read<std::byte>().value();
+        const auto blocks = object.component("data").value().read<std::byte>().value();
         const auto weights = object.read_as<float>().value();
         std::vector<std::byte> many_bytes;
         std::vector<float> expected;
         for (std::uint64_t i = 0; i < 8 * rows; ++i) {
-            many_bytes.insert(many_bytes.end(), bytes.begin(), bytes.end());
+            many_bytes.insert(many_bytes.end(), blocks.begin(), blocks.end());
             expected.insert(expected.end(), weights.begin(), weights.end());
         }
         for (const bool is_zstd : {false, true}) {
@@ -403,7 +403,7 @@ TEST_CASE("objects that say they are blocks and are not give no weights") {
     for (const wrong_blocks& each : table) {
         CAPTURE(each.rule);
         ztensor::writer to = ztensor::writer::to_memory().value();
-        const std::vector<std::byte> bytes(each.bytes);
+        const std::vector<std::byte> stored(each.bytes);
         ztensor::attributes attributes;
         if (each.elems_per_block != 0) {
             attributes.set("elems_per_block", each.elems_per_block);
@@ -412,7 +412,7 @@ TEST_CASE("objects that say they are blocks and are not give no weights") {
             attributes.set("block_bytes", each.block_bytes);
         }
         ztensor::object_draft draft(each.format, each.shape);
-        draft.component_bytes(each.role, each.dtype, bytes).attributes(attributes);
+        draft.component_bytes(each.role, each.dtype, stored).attributes(attributes);
         REQUIRE(outcome(to.add_object("w", draft)) == "ok");
         std::vector<std::byte> content = finished_file(to);
         const auto file = ztensor::reader::from_bytes(std::move(content)).value();
@@ -432,8 +432,8 @@ TEST_CASE("objects that say they are blocks and are not give no weights") {
 
 TEST_CASE("blocks of a big-endian GGUF file are kept, and refused with the reason when weights are asked for") {
     const auto big = [](std::uint64_t value, std::size_t size) {
-        std::string bytes = support::little_endian(value, size);
-        return std::string(bytes.rbegin(), bytes.rend());
+        std::string digits = support::little_endian(value, size);
+        return std::string(digits.rbegin(), digits.rend());
     };
     const std::string blocks = "12345678901234567\x7f";
     std::string content = "GGUF" + big(3, 4) + big(1, 8) + big(0, 8); // one tensor, no key-values
