@@ -26,7 +26,8 @@ class header_stream {
 public:
     /// Bytes [begin, end) of `source`, of which a header may take at most `most_bytes`.
     header_stream(const byte_source& source, std::uint64_t begin, std::uint64_t end, std::uint64_t most_bytes) noexcept
-        : source_(source), begin_(begin), position_(begin), window_end_(begin), end_(end), most_bytes_(most_bytes) {}
+        : source_(source), begin_(begin), position_(begin), window_begin_(begin), window_end_(begin), end_(end),
+          most_bytes_(most_bytes) {}
 
     [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
     [[nodiscard]] std::uint64_t left() const noexcept { return end_ - position_; }
@@ -37,9 +38,17 @@ public:
         if (size > window_end_ - position_ && !refill(size)) {
             return false;
         }
-        bytes = {window_.data() + (window_.size() - static_cast<std::size_t>(window_end_ - position_)),
-                 static_cast<std::size_t>(size)};
+        bytes = {window_.data() + static_cast<std::size_t>(position_ - window_begin_), static_cast<std::size_t>(size)};
         position_ += size;
+        return true;
+    }
+    /// The next byte, as a number.
+    [[nodiscard]] bool take_byte(std::uint64_t& value) {
+        if (position_ == window_end_ && !refill(1)) {
+            return false;
+        }
+        value = std::to_integer<std::uint64_t>(window_.data()[static_cast<std::size_t>(position_ - window_begin_)]);
+        ++position_;
         return true;
     }
 
@@ -48,10 +57,17 @@ public:
         if (size > left()) {
             return give_up(missing(size));
         }
-        position_ += size;
-        begin_ += size;
-        window_end_ = (std::max)(window_end_, position_);
+        seek(position_ + size);
         return true;
+    }
+
+    /// Goes on at any byte of the range, be it one before. What is read again counts again as the header's.
+    void seek(std::uint64_t position) noexcept {
+        begin_ += position - position_; // modulo 2^64: what counts is how far it is from the position
+        position_ = position;
+        if (position < window_begin_ || position > window_end_) {
+            window_begin_ = window_end_ = position;
+        }
     }
 
     /// The next `size` bytes, at most 8, as an unsigned number.
@@ -91,9 +107,11 @@ private:
         if (wanted != window_.size() && !window_.allocate(wanted)) {
             return give_up(fail(errc::out_of_memory, "no memory for {} bytes of the header", {wanted}));
         }
+        window_begin_ = window_end_ = position_; // of what was there nothing is left
         if (result<void> read = source_.read_at(position_, window_.writable_bytes()); !read) {
             return give_up(std::move(read).error());
         }
+        window_begin_ = position_;
         window_end_ = position_ + wanted;
         return true;
     }
@@ -101,7 +119,8 @@ private:
     const byte_source& source_;
     std::uint64_t begin_; ///< less what was passed over
     std::uint64_t position_;
-    std::uint64_t window_end_; ///< in the source
+    std::uint64_t window_begin_; ///< in the source
+    std::uint64_t window_end_;
     std::uint64_t end_;
     std::uint64_t most_bytes_;
     byte_buffer window_;

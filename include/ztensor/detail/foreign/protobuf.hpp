@@ -74,6 +74,9 @@ public:
         return field.type != wire_type::bytes || from_.skip(field.value) ? result<void>() : from_.failure();
     }
 
+    /// Goes on at that byte.
+    void seek(std::uint64_t position) noexcept { from_.seek(position); }
+
     /// The field's bytes as text; it must be of bytes.
     [[nodiscard]] result<std::string> text(const proto_field& field) {
         bytes_view bytes;
@@ -99,8 +102,11 @@ public:
         value = 0;
         for (unsigned shift = 0;; shift += 7) {
             std::uint64_t byte = 0;
-            if (result<void> read = take_fixed(1, byte, end); !read) {
-                return read;
+            if (from_.position() == end) {
+                return malformed("a message breaks off within a field");
+            }
+            if (!from_.take_byte(byte)) {
+                return from_.failure();
             }
             if (shift == 63 && byte > 1) {
                 return malformed("a number has more than 64 bits");
@@ -116,6 +122,27 @@ public:
             return malformed("a message breaks off within a field");
         }
         return from_.take_unsigned(size, false, value) ? result<void>() : from_.failure();
+    }
+
+    /// Calls `take(field)` for each field of a message that ends at `end`; it takes the field's bytes or skips them.
+    template <class Take>
+    [[nodiscard]] result<void> for_each_field(std::uint64_t end, Take&& take) {
+        while (position() < end) {
+            const result<proto_field> field = next(end);
+            if (!field) {
+                return field.error();
+            }
+            if (result<void> taken = take(*field); !taken) {
+                return taken;
+            }
+        }
+        return {};
+    }
+    /// Calls `read(end)` for the message that the field is.
+    template <class Read>
+    [[nodiscard]] result<void> in_message(const proto_field& field, Read&& read) {
+        const result<std::uint64_t> end = message(field);
+        return end ? read(*end) : end.error();
     }
 
 private:
