@@ -7,6 +7,7 @@ typed.onnx     the same, in the typed fields (float_data, int32_data, …)
 unpacked.onnx  the same, each number with a tag of its own, as proto2 writers may
 external.onnx  the same as raw.onnx, in external.data/weights.bin and, one tensor, beside the file
 sparse.onnx    sparse initializers with indices of both kinds, and their dense twins
+graphs.onnx    constants of every kind, in graphs that are in nodes, in a function and in training information
 """
 
 import hashlib
@@ -161,6 +162,19 @@ def unpacked_typed(array, name):
     return content
 
 
+def in_node(graph):
+    """A node that has that graph, whose fields they are."""
+    return field(1, field(2, "y") + field(3, "n") + field(5, field(1, "body") + field(6, graph)))
+
+
+def nested(levels):
+    """A tensor in so many graphs, one in the other."""
+    graph = field(5, tensor())
+    for _ in range(levels):
+        graph = in_node(graph)
+    return graph
+
+
 def hostile():
     good = tensor()
     yield "no_graph", field(1, 10) + field(2, "tests"), "schema_missing", "a model has a graph"
@@ -193,8 +207,6 @@ def hostile():
     yield "shape_bits", file(tensor(dims=(2**61,))), "shape_overflow", "64 bits count bits"
     yield "two_places", file(tensor(more=field(4, bytes(16)))), "header_malformed", "elements are in one place"
     yield "two_fields", file(tensor(raw=None, more=field(4, bytes(16)) + field(5, b"\1"))), "header_malformed", "likewise"
-    yield "raw_and_external", file(tensor(more=entry("location", "raw.onnx") + field(14, 1))), "header_malformed", \
-        "likewise"
     yield "wrong_field", file(tensor(raw=None, more=field(7, bytes(4)))), "header_malformed", "floats are float_data"
     yield "floats_too_few", file(tensor(raw=None, more=field(4, bytes(12)))), "size_mismatch", "there are as many"
     yield "floats_half", file(tensor(raw=None, more=field(4, bytes(15)))), "size_mismatch", "numbers are whole"
@@ -217,7 +229,98 @@ def hostile():
     yield "sparse_indices_rank", file(graph=sparse(indices=tensor("i", (2, 3), 7, bytes(48)))), "sparse_size", "of the rank"
     yield "sparse_indices_i32", file(graph=sparse(indices=tensor("i", (2,), 6, bytes(8)))), "sparse_size", "indices are i64"
     yield "sparse_dimension", file(graph=sparse(dims=(-1,))), "header_malformed", "a dimension is not negative"
+    constant = field(2, "w") + field(4, "Constant")
+    yield "node_number", file(graph=field(1, 1)), "header_malformed", "a node is a message"
+    yield "node_output_number", file(graph=field(1, field(2, 1))), "header_malformed", "its names are text"
+    yield "attribute_number", file(graph=field(1, field(5, 1))), "header_malformed", "an attribute is a message"
+    yield "attribute_beyond_node", file(graph=field(1, constant + b"\x2a" + varint(100)) + bytes(200)), "header_malformed", \
+        "and in its node"
+    yield "constant_number", file(graph=field(1, constant + field(5, field(5, 1)))), "header_malformed", \
+        "a tensor is a message"
+    yield "constant_cut", file(graph=field(1, constant + field(5, field(5, tensor(raw=bytes(15)))))), "size_mismatch", \
+        "raw data has the size of the shape"
+    yield "constant_twice", file(good, graph=field(5, good) + field(1, constant + field(5, field(5, good)))), \
+        "duplicate_key", "names of a graph are distinct"
+    yield "constant_ints_cut", file(graph=field(1, constant + field(5, field(8, b"\x81")))), "header_malformed", \
+        "numbers are whole"
+    yield "constant_floats_cut", file(graph=field(1, constant + field(5, field(7, bytes(7))))), "header_malformed", \
+        "likewise"
+    yield "graph_in_node_number", file(graph=field(1, field(5, field(6, 1)))), "header_malformed", "a graph is a message"
+    yield "graph_in_node_twice", file(graph=in_node(field(5, good) * 2)), "duplicate_key", "names of a graph are distinct"
+    yield "graph_in_node_cut", file(graph=in_node(b"\x2a" + varint(100) + good)), "header_malformed", \
+        "a tensor is in its graph"
+    yield "graphs_65", file(graph=nested(65)), "limit_exceeded", "ours: 64 levels"
+    yield "graphs_5000", file(graph=nested(5000)), "limit_exceeded", "likewise"
+    yield "function_number", file(good) + field(25, 1), "header_malformed", "a function is a message"
+    yield "function_cut", file(good) + field(25, field(7, field(5, b"\x0a\x7f"))), "header_malformed", "likewise"
+    yield "training_number", file(good) + field(20, field(1, 1)), "header_malformed", "a graph is a message"
     yield "property_twice", file(good) + field(14, field(1, "k")) * 2, "duplicate_key", "keys are distinct"
+
+
+def graphs():
+    """The model, what objects there are, and the names of what is skipped."""
+    found, skipped = {}, []
+
+    def constant(name, array=None, key="value", value=None):
+        node = onnx.NodeProto(op_type="Constant", output=[name])
+        attribute = numpy_helper.from_array(array, "inside") if value is None else value
+        node.attribute.append(helper.make_attribute(key, attribute))
+        return node
+
+    def graph(name, nodes=(), initializers=()):
+        return onnx.GraphProto(name=name, node=nodes,
+                               initializer=[numpy_helper.from_array(array, key) for key, array in initializers])
+
+    def holder(op, name, **graphs):
+        node = onnx.NodeProto(op_type=op, name=name, output=[name + "_out"])
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in graphs.items())
+        return node
+
+    count = iter(range(100))
+
+    def array():
+        return numpy.array([next(count), 0.5], "float32")
+
+    def put(name):
+        found[name] = array()
+        return found[name]
+
+    found.update({"value": numpy.array([[1, 2], [3, 4]], "int64"), "value_float": numpy.array(1.5, "float32"),
+                  "value_floats": numpy.array([1, -2.5], "float32"), "value_int": numpy.array(-7, "int64"),
+                  "value_ints": numpy.array([3, -1, 2**40], "int64"), "filled": numpy.array([2], "int32"),
+                  "custom.weights": numpy.array([5, 6], "uint8"), "nibbles": numpy.array([-8, 7, 3], ml_dtypes.int4)})
+    nodes = [constant(key, key=key, value=found[key].tolist())
+             for key in ("value_float", "value_floats", "value_int", "value_ints")]
+    nodes += [constant("value", found["value"]), constant("nibbles", found["nibbles"]),
+              constant("text", key="value_string", value="t"), constant("texts", key="value_strings", value=["a", "b"]),
+              constant("text_tensor", value=helper.make_tensor("", TensorProto.STRING, [1], [b"x"]))]
+    filled = onnx.NodeProto(op_type="ConstantOfShape", input=["value_ints"], output=["filled"])
+    filled.attribute.append(helper.make_attribute("value", numpy_helper.from_array(found["filled"], "")))
+    custom = onnx.NodeProto(op_type="Custom", domain="tests", name="custom", output=["c"])
+    custom.attribute.append(helper.make_attribute("weights", numpy_helper.from_array(found["custom.weights"], "")))
+    custom.attribute.append(helper.make_attribute("coefficients", [1.5, 2.5]))
+    skipped += ["text", "texts", "text_tensor", "custom.coefficients"]
+    main_weight, shared, first = put("w"), put("shared"), put("in_then")
+    inner = graph("inner", [constant("deep", put("deep"))], [("shared", put("If_0.else_branch/Loop_1.body/shared"))])
+    nodes += [filled, custom,
+              holder("If", "If_0",
+                     then_branch=graph("then", [constant("shared", shared)], [("in_then", first)]),
+                     else_branch=graph("else", [holder("Loop", "Loop_1", body=inner)],
+                                       [("w", put("If_0.else_branch/w")),
+                                        ("in_then", put("If_0.else_branch/in_then"))])),
+              holder("Scan", "Scan_2", bodies=[graph("a", (), [("in_scan", put("in_scan"))]),
+                                               graph("b", (), [("in_scan", put("Scan_2.bodies#1/in_scan"))])])]
+    made = helper.make_model(graph("main", nodes, [("w", main_weight)]), producer_name="tests")
+    for name in ("gelu", "relu"):
+        taken = name == "relu"
+        made.functions.append(onnx.FunctionProto(name=name, domain="tests", node=[
+            constant("half", put("relu/half" if taken else "half")),
+            holder("If", "If_0", then_branch=graph("then", (), [
+                ("in_function", put("relu/If_0.then_branch/in_function" if taken else "in_function"))]))]))
+    training = made.training_info.add()
+    training.initialization.CopyFrom(graph("initial", (), [("momentum", put("momentum"))]))
+    training.algorithm.CopyFrom(graph("algorithm", (), [("w", put("training_info.algorithm/w"))]))
+    return made, found, skipped
 
 
 def main():
@@ -262,6 +365,9 @@ def main():
     ]), FOLDER / "sparse.onnx")
     texts = TensorProto(name="texts", data_type=TensorProto.STRING, dims=[2], string_data=[b"a", b"b"])
     onnx.save(model([texts, numpy_helper.from_array(values, "values")]), FOLDER / "texts.onnx")
+    nested_graphs, inside, skipped = graphs()
+    onnx.save(nested_graphs, FOLDER / "graphs.onnx")
+    describe(FOLDER / "graphs.onnx", described(inside), skipped=sorted(skipped))
     make_hostile.write("onnx", hostile, ".onnx")
 
 

@@ -262,12 +262,13 @@ private:
     onnx_tensor made_;
 };
 
-/// Elements that stand in a TensorProto as numbers of their own.
+/// Elements that stand in a message as numbers of their own.
 class onnx_numbers final : public made_bytes {
 public:
     /// Checked before: as many numbers fill as many bytes as will be asked for.
-    onnx_numbers(const byte_source& source, file_range message, const onnx_type& type, std::uint64_t count)
-        : source_(source), message_(message), type_(type), count_(count) {}
+    onnx_numbers(const byte_source& source, file_range message, std::uint64_t field, const onnx_type& type,
+                 std::uint64_t count)
+        : source_(source), message_(message), field_(field), type_(type), count_(count) {}
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
         const std::uint64_t end = message_.offset + message_.length;
@@ -287,7 +288,7 @@ public:
             if (!field) {
                 return field.error();
             }
-            const bool is_wanted = field->number == static_cast<std::uint64_t>(type_.field);
+            const bool is_wanted = field->number == field_;
             result<void> taken =
                 is_wanted ? take_onnx_numbers(from, *field, is_fixed ? type_.bytes : 0, store) : from.skip(*field);
             if (!taken) {
@@ -320,8 +321,23 @@ private:
 
     const byte_source& source_;
     file_range message_;
+    std::uint64_t field_; ///< of the message, which the numbers stand in
     const onnx_type& type_;
     std::uint64_t count_;
+};
+
+/// A number that stands in a message as a varint, or that a writer left out because it is 0.
+class onnx_scalar final : public made_bytes {
+public:
+    explicit onnx_scalar(std::uint64_t bits) noexcept : bits_(bits) {}
+
+    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+        store_little(bits_, destination.data(), destination.size());
+        return {};
+    }
+
+private:
+    std::uint64_t bits_;
 };
 
 } // namespace detail
