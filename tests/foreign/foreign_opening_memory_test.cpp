@@ -276,6 +276,38 @@ TEST_CASE("opening a file of another format takes at most four times its header 
                                                                                  onnx_field(9, ""));
                                                     })),
          ""},
+        {"many constants of nodes", "x.onnx",
+         "\x08\7" + onnx_field(7, repeated(many / 4,
+                                          [](std::size_t i) {
+                                              return onnx_field(1, onnx_field(2, std::to_string(i)) +
+                                                                       onnx_field(4, "Constant") +
+                                                                       onnx_field(5, bytes("\x18\1", 2)));
+                                          })),
+         "ok"},
+        {"many texts, which are skipped", "x.onnx",
+         "\x08\7" + onnx_field(7, repeated(many, onnx_field(5, "\x10\x08" + onnx_field(8, "t")))), "ok"},
+        {"texts of a node with a long name", "x.onnx",
+         "\x08\7" + onnx_field(7, onnx_field(1, onnx_field(3, bytes(many, 'n')) + onnx_field(7, "d") +
+                                                    repeated(many / 4, onnx_field(5, onnx_field(7, "1234"))))),
+         "ok"},
+        {"many graphs in nodes", "x.onnx",
+         "\x08\7" + onnx_field(7, repeated(many / 4, onnx_field(1, onnx_field(5, onnx_field(6, onnx_field(2, "g")))))),
+         "ok"},
+        {"many graphs in an attribute", "x.onnx",
+         "\x08\7" + onnx_field(7, onnx_field(1, onnx_field(5, repeated(many, onnx_field(11, ""))))), "ok"},
+        {"graphs in one another", "x.onnx",
+         [] {
+             bytes graph;
+             for (int level = 0; level < 10000; ++level) {
+                 graph = onnx_field(1, onnx_field(5, onnx_field(6, graph)));
+             }
+             return "\x08\7" + onnx_field(7, graph);
+         }(),
+         "limit_exceeded"},
+        {"many functions", "x.onnx",
+         "\x08\7" + onnx_field(7, onnx_field(2, "g")) +
+             repeated(many / 4, onnx_field(25, onnx_field(1, "f")) + onnx_field(25, bytes())),
+         "ok"},
         {"many dimensions", "x.onnx", onnx_field(7, onnx_field(5, repeated(many, bytes("\x08\0", 2)))),
          "header_malformed"},
         {"external data of many entries", "x.onnx",

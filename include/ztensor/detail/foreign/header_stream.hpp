@@ -52,6 +52,16 @@ public:
         return true;
     }
 
+    /// The next byte, if it is in the window already and less than 128; else nothing is taken.
+    [[nodiscard]] bool take_small(std::uint64_t& value) noexcept {
+        if (position_ == window_end_) {
+            return false;
+        }
+        value = std::to_integer<std::uint64_t>(window_.data()[static_cast<std::size_t>(position_ - window_begin_)]);
+        position_ += value < 0x80 ? 1 : 0;
+        return value < 0x80;
+    }
+
     /// Passes over `size` bytes, which are none of the header's.
     [[nodiscard]] bool skip(std::uint64_t size) {
         if (size > left()) {

@@ -97,33 +97,6 @@ public:
         return from_.position() + field.value;
     }
 
-    /// Seven bits a byte, the lowest first; at most ten bytes.
-    [[nodiscard]] result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
-        value = 0;
-        for (unsigned shift = 0;; shift += 7) {
-            std::uint64_t byte = 0;
-            if (from_.position() == end) {
-                return malformed("a message breaks off within a field");
-            }
-            if (!from_.take_byte(byte)) {
-                return from_.failure();
-            }
-            if (shift == 63 && byte > 1) {
-                return malformed("a number has more than 64 bits");
-            }
-            value |= (byte & 0x7f) << shift;
-            if (byte < 0x80) {
-                return {};
-            }
-        }
-    }
-    [[nodiscard]] result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
-        if (size > end - from_.position()) {
-            return malformed("a message breaks off within a field");
-        }
-        return from_.take_unsigned(size, false, value) ? result<void>() : from_.failure();
-    }
-
     /// Calls `take(field)` for each field of a message that ends at `end`; it takes the field's bytes or skips them.
     template <class Take>
     [[nodiscard]] result<void> for_each_field(std::uint64_t end, Take&& take) {
@@ -145,9 +118,39 @@ public:
         return end ? read(*end) : end.error();
     }
 
+    /// Seven bits a byte, the lowest first; at most ten bytes.
+    [[nodiscard]] result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
+        return from_.position() < end && from_.take_small(value) ? result<void>() : take_long_varint(value, end);
+    }
+    [[nodiscard]] result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
+        if (size > end - from_.position()) {
+            return malformed("a message breaks off within a field");
+        }
+        return from_.take_unsigned(size, false, value) ? result<void>() : from_.failure();
+    }
+
 private:
     static constexpr std::uint64_t most_field_number = (std::uint64_t{1} << 29) - 1;
 
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> take_long_varint(std::uint64_t& value, std::uint64_t end) {
+        value = 0;
+        for (unsigned shift = 0;; shift += 7) {
+            std::uint64_t byte = 0;
+            if (from_.position() == end) {
+                return malformed("a message breaks off within a field");
+            }
+            if (!from_.take_byte(byte)) {
+                return from_.failure();
+            }
+            if (shift == 63 && byte > 1) {
+                return malformed("a number has more than 64 bits");
+            }
+            value |= (byte & 0x7f) << shift;
+            if (byte < 0x80) {
+                return {};
+            }
+        }
+    }
     [[nodiscard]] ZTENSOR_COLD error malformed(const char* what) const {
         return fail(errc::header_malformed, what).at(from_.position());
     }
