@@ -200,6 +200,7 @@ const char* const all_files[] = {
     "foreign/npz/compressed.npz",
     "foreign/onnx/typed.onnx",
     "foreign/onnx/sparse.onnx",
+    "foreign/onnx/graphs.onnx",
     "foreign/onnx/external.onnx",
     "foreign/pt/checkpoint.pt",
     "foreign/npz/streamed.npz",
