@@ -128,6 +128,32 @@ def typed_tensor(name: str, array: Any) -> Any:
     return tensor
 
 
+def constant_node(tensor: Any) -> Any:
+    """A node that gives the tensor, whose name is that of its output."""
+    node = onnx.NodeProto(op_type="Constant", output=[tensor.name])
+    node.attribute.append(onnx.AttributeProto(name="value", type=onnx.AttributeProto.TENSOR, t=tensor))
+    node.attribute[0].t.name = "inside"
+    return node
+
+
+def random_graph(chance: random.Random, tensors: list[Any]) -> Any:
+    """Each tensor as an initializer, as a constant, or in a graph that is in a node of the graph."""
+    graph = onnx.GraphProto(name="g")
+    inside = [each for each in tensors if chance.randrange(3) == 0]
+    for each in tensors:
+        if each in inside:
+            continue
+        if chance.randrange(2):
+            graph.initializer.append(each)
+        else:
+            graph.node.append(constant_node(each))
+    while inside:
+        taken, inside = inside[:3], inside[3:]
+        body = onnx.AttributeProto(name="body", type=onnx.AttributeProto.GRAPH, g=random_graph(chance, taken))
+        graph.node.append(onnx.NodeProto(op_type="Loop", attribute=[body]))
+    return graph
+
+
 def write_onnx(chance: random.Random, folder: Path, number: int) -> Written:
     """Raw, typed and external elements, mixed."""
     arrays: dict[str, Any] = {}
@@ -152,8 +178,10 @@ def write_onnx(chance: random.Random, folder: Path, number: int) -> Written:
             tensor.ClearField("raw_data")
         tensors.append(tensor)
     (folder / f"{number}.bin").write_bytes(weights)
-    graph = onnx.helper.make_graph([], "g", [], [], tensors)
-    model = onnx.helper.make_model(graph)
+    model = onnx.helper.make_model(random_graph(chance, tensors))
+    while model.graph.initializer and chance.randrange(3) == 0:
+        constant = constant_node(model.graph.initializer.pop())
+        model.functions.append(onnx.FunctionProto(name=f"f{len(model.functions)}", domain="tests", node=[constant]))
     texts = random_texts(chance)
     onnx.helper.set_model_props(model, texts)
     path = folder / f"{number}.onnx"
