@@ -135,6 +135,37 @@ find_logical_type_among(std::size_t first_rows, std::string_view name) noexcept 
     return detail::find_logical_type_among(logical_types.size(), name);
 }
 
+/// A number of fewer than eight bits. Such are stored as u8 of that logical type, one after the other without gaps, the
+/// first in the lowest bits. f4_e2m1 is a word of version 2; the others are what the importers of other formats call
+/// theirs, and keep their meaning in .zt files.
+struct narrow_type_facts {
+    std::string_view name;
+    unsigned bits;
+    unsigned mantissa_bits; ///< of a float, which has a sign and no infinity or NaN
+    dtype_class category;
+};
+
+inline constexpr std::array<narrow_type_facts, 8> narrow_types = {{
+    {"f4_e2m1", 4, 1, dtype_class::floating},
+    {"f4", 4, 1, dtype_class::floating}, // the same
+    {"f6_e2m3", 6, 3, dtype_class::floating},
+    {"f6_e3m2", 6, 2, dtype_class::floating},
+    {"i2", 2, 0, dtype_class::signed_integer},
+    {"i4", 4, 0, dtype_class::signed_integer},
+    {"u2", 2, 0, dtype_class::unsigned_integer},
+    {"u4", 4, 0, dtype_class::unsigned_integer},
+}};
+
+/// The row of that logical type; nullptr for one that is not among them.
+[[nodiscard]] constexpr const narrow_type_facts* find_narrow_type(std::string_view name) noexcept {
+    for (const narrow_type_facts& row : narrow_types) {
+        if (row.name == name) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
 /// Maps a C++ type to what it is in a file. Specialise it for your own types; for another half type:
 ///
 ///     template <>

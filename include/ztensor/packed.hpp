@@ -15,10 +15,11 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 
-/// The elements of a component of logical type f4_e2m1 of version 2, where they lie. Borrowed from the reader.
+/// The elements of a component of logical type f4_e2m1 (or f4, which is the same), where they lie. Borrowed from the
+/// reader.
 class packed_view {
 public:
-    /// Errors: unsupported_type (elements that share no bytes), not_viewable (compressed, or not in memory),
+    /// Errors: unsupported_type (other elements), not_viewable (compressed, or not in memory),
     /// size_mismatch, bad_padding.
     [[nodiscard]] static result<packed_view> from(const component_view& component);
 

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] static result<component_pieces> open(const component_view& from);
 
     /// Elements converted to f64, f32, f16 or bf16, each rounded once, as read_as() does. Errors: invalid_argument for
-    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types, f4_e2m1), type_mismatch,
+    /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types), type_mismatch,
     /// size_mismatch; as open().
     [[nodiscard]] static result<component_pieces> open_as(const component_view& from, dtype floating);
 

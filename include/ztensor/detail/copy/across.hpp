@@ -213,17 +213,18 @@ namespace detail {
     return {};
 }
 
-/// A type that is of version 2 alone, and not said otherwise before it. Errors: not_expressible.
+/// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
+/// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
     const std::string_view type = component.type();
     if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
-    const bool is_known = component_access::file_of(component).index.is_foreign(); // by the importer
+    const bool is_known = component.dtype() == dtype::u8; // what it stands over
     if (goes_into_2(component.generation(), to) && !is_known) {
         return not_expressible(to, sentence("logical type {} of a meaning that is not known", {in_quotes(type)}));
     }
-    if (comes_out_of_2(component.generation(), to) && !is_bool_2(component)) {
+    if (comes_out_of_2(component.generation(), to) && !is_bool_2(component) && to != format_version::v1_2) {
         return not_expressible(to, sentence("logical type {}", {in_quotes(type)}));
     }
     return {};

@@ -275,6 +275,27 @@ void convert_all(bytes_view source, dtype storage, std::string_view logical_type
     return {};
 }
 
+/// Makes integers of 64 bits such that a double holds each, and that this is rounded to fewer bits as the integer would
+/// be: of more than 53 significant bits, the last one kept also stands for all that are dropped. To round to a double
+/// first, and then once more, could end at the wrong neighbour.
+inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexcept {
+    constexpr std::uint64_t end_of_exact = std::uint64_t{1} << 53;
+    for (std::size_t at = 0; at < integers.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, integers.data() + at, sizeof(bits));
+        const bool is_negative = are_signed && bits >> 63 != 0;
+        std::uint64_t magnitude = is_negative ? 0 - bits : bits;
+        int dropped = 0;
+        while (magnitude >> dropped >= end_of_exact) {
+            ++dropped;
+        }
+        const std::uint64_t rest = magnitude & ((std::uint64_t{1} << dropped) - 1);
+        magnitude = (magnitude >> dropped | (rest != 0 ? 1U : 0U)) << dropped;
+        bits = is_negative ? 0 - magnitude : magnitude;
+        std::memcpy(integers.data() + at, &bits, sizeof(bits));
+    }
+}
+
 /// Converts every element of `source_host_order` to a float or double, as `number_bytes` says, and writes it to the
 /// same place of `destination`, which is memory of such.
 ///

@@ -29,6 +29,16 @@ namespace detail {
                 {in_quotes(file.index.text(component.dtype_word))});
 }
 
+/// Whether this library knows what numbers the elements are: those of the file's version, and of f8_e8m0 and what
+/// shares bytes in every one.
+[[nodiscard]] inline bool has_known_numbers(const manifest& index, const component_record& component) noexcept {
+    if (component.logical_type != unknown_type) {
+        return true;
+    }
+    const std::string_view type = type_name(index, component);
+    return component.dtype == dtype::u8 && (type == "f8_e8m0" || find_narrow_type(type) != nullptr);
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error wrong_destination(std::uint64_t found, std::uint64_t expected) {
     return fail(errc::size_mismatch, "the destination has {} elements, but there are {}", {found, expected})
         .by_caller();

@@ -107,10 +107,16 @@ public:
 private:
     [[nodiscard]] result<std::vector<float>> numbers_of(std::string_view role) {
         const component_record& part = *find_component(file_.index, object_, role);
+        if (part.logical_type == unknown_type) { // of which the layout says nothing, whatever it may mean elsewhere
+            return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
+                        {in_quotes(type_name(file_.index, part))})
+                .in_component(role);
+        }
         std::vector<float> numbers;
-        result<void> read = packed_elements(part) == 1
+        const narrow_type_facts* const narrow = find_narrow_type(file_.index, part);
+        result<void> read = narrow == nullptr
                                 ? read_numbers(number_reader::make(file_, part, sizeof(float)), memory_of(numbers))
-                                : read_packed_numbers(file_, object_, part, sizeof(float), memory_of(numbers));
+                                : read_packed_numbers(file_, object_, part, *narrow, sizeof(float), memory_of(numbers));
         if (!read) {
             return std::move(read).error().in_component(role);
         }

@@ -102,7 +102,8 @@ template <class Use>
 /// Of elements that share bytes or scales: every part is understood, and all of them fit. Fills in the target.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_joint_target(const opened_file& file, load_target& target) {
     for (const component_record& part : file.index.components_of(*target.object)) {
-        if (part.logical_type == unknown_type) {
+        const bool is_grouped = has_group_weights(file.index, *target.object);
+        if (is_grouped ? part.logical_type == unknown_type : !has_known_numbers(file.index, part)) {
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file.index, part))});
         }
@@ -122,7 +123,8 @@ template <class Use>
     const wanted_tensor& wanted = *target.wanted;
     return has_group_weights(file.index, *target.object)
                ? read_group_weights_into(file, *target.object, wanted.number_bytes, wanted.destination)
-               : read_packed_numbers_into(file, *target.object, *target.component, wanted.number_bytes,
+               : read_packed_numbers_into(file, *target.object, *target.component,
+                                          *find_narrow_type(file.index, *target.component), wanted.number_bytes,
                                           wanted.destination);
 }
 
@@ -205,7 +207,8 @@ template <class Use>
         return data.error();
     }
     target.component = &component_access::record_of(*data);
-    target.is_joint = is_grouped || (target.is_converted() && packed_elements(*target.component) != 1);
+    target.is_joint = is_grouped || (target.is_converted() && find_narrow_type(object_access::file_of(*object).index,
+                                                                               *target.component) != nullptr);
     result<void> fits = check_target(object_access::file_of(*object), target);
     return fits ? result<load_target>(target) : component_access::located(*data, std::move(fits).error());
 }

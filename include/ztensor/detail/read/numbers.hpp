@@ -52,7 +52,7 @@ public:
         if (!count) {
             return count.error();
         }
-        if (component.logical_type == unknown_type) {
+        if (!has_known_numbers(file.index, component)) {
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file.index, component))});
         }

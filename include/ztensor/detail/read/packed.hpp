@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of four bits, two to a byte with the first in the low half: how many there are, and their values.
-// SPEC.md section 13.5.
+// Components whose elements share bytes: how many there are, and all of them as numbers. SPEC.md section 13.5.
 #ifndef ZTENSOR_DETAIL_READ_PACKED_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_HPP
 
@@ -13,7 +12,9 @@
 #include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/narrow.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -25,23 +26,28 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// The values of f4_e2m1, by their four bits.
-inline constexpr float float4_values[16] = {0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  3.0F,  4.0F,  6.0F,
-                                            -0.0F, -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F};
+/// What of `narrow_types` the elements of a component are; nullptr for elements of whole bytes.
+[[nodiscard]] inline const narrow_type_facts* find_narrow_type(const manifest& index,
+                                                               const component_record& component) noexcept {
+    const bool has_type = component.dtype == dtype::u8 && component.logical_type != plain_type;
+    return has_type ? ztensor::find_narrow_type(type_name(index, component)) : nullptr;
+}
 
-[[nodiscard]] inline unsigned nibble_at(bytes_view packed, std::uint64_t position) noexcept {
-    return std::to_integer<unsigned>(packed[static_cast<std::size_t>(position / 2)]) >> (position % 2 * 4) & 15;
+/// Whether the bits behind the last element must be zero, as version 2 has it of its own type.
+[[nodiscard]] inline bool has_checked_padding(const component_record& component) noexcept {
+    return packed_elements(component) != 1;
 }
 
 /// How many elements the index part of a sparse object of version 2 counts.
 [[nodiscard]] inline std::optional<std::uint64_t> count_entries(const manifest& index, const object_record& object,
                                                                 std::string_view role, std::uint64_t of_each) noexcept {
     const component_record* const indices = find_component(index, object, role);
-    const std::optional<std::uint64_t> bytes = indices != nullptr ? indices->decoded_length() : std::nullopt;
+    const bool is_known = indices != nullptr && indices->dtype && of_each != 0;
+    const std::optional<std::uint64_t> bytes = is_known ? indices->decoded_length() : std::nullopt;
     return bytes ? std::optional(*bytes / (width_bytes(*indices->dtype) * of_each)) : std::nullopt;
 }
 
-/// How many elements a part of version 2 holds, where its layout says so.
+/// How many elements a part holds, where its layout says so.
 [[nodiscard]] inline std::optional<std::uint64_t> stated_elements(const manifest& index, const object_record& object,
                                                                   const component_record& part) noexcept {
     const std::string_view role = role_name(index, part);
@@ -59,41 +65,44 @@ inline constexpr float float4_values[16] = {0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  3
 
 /// The same of packed elements; all that there is room for, where nobody says how many.
 [[nodiscard]] inline std::uint64_t count_packed(const manifest& index, const object_record& object,
-                                                const component_record& part, std::uint64_t bytes) noexcept {
-    return stated_elements(index, object, part).value_or(bytes * packed_elements(part));
+                                                const component_record& part, const narrow_type_facts& type,
+                                                std::uint64_t bytes) noexcept {
+    return stated_elements(index, object, part).value_or(narrow_in_bytes(type, bytes));
 }
 
-/// Nothing stands behind the last of an odd number of elements. Errors: size_mismatch, bad_padding.
-[[nodiscard]] inline result<void> check_packed(bytes_view packed, std::uint64_t count) {
-    if (packed.size() != count / 2 + count % 2) {
-        return fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {packed.size(), count});
+/// Errors: size_mismatch.
+[[nodiscard]] inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes,
+                                                    std::uint64_t count) {
+    return bytes == bytes_of_narrow(type, count)
+               ? result<void>()
+               : fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {bytes, count});
+}
+
+/// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
+[[nodiscard]] inline result<void> check_packed(const component_record& part, const narrow_type_facts& type,
+                                               bytes_view packed, std::uint64_t count) {
+    if (result<void> fits = check_packed_size(type, packed.size(), count); !fits) {
+        return fits;
     }
-    if (count % 2 != 0 && nibble_at(packed, count) != 0) {
+    const bool has_padding = count < narrow_in_bytes(type, packed.size());
+    if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
         return fail(errc::bad_padding, "the bits behind the last of {} packed elements are not zero", {count});
     }
     return {};
 }
 
-template <class To>
-void expand_packed(bytes_view packed, span<To> numbers) noexcept {
-    std::size_t position = 0;
-    for (To& each : numbers) {
-        each = static_cast<To>(float4_values[nibble_at(packed, position++)]);
-    }
-}
-
 /// All elements as floats or doubles, into the memory that `make(count) -> result<span<std::byte>>` gives.
 template <class Make>
 [[nodiscard]] result<void> read_packed_numbers(const opened_file& file, const object_record& object,
-                                               const component_record& component, std::size_t number_bytes,
-                                               Make&& make) {
+                                               const component_record& component, const narrow_type_facts& type,
+                                               std::size_t number_bytes, Make&& make) {
     byte_buffer memory;
     const result<span<std::byte>> packed = decode_whole(file, component, memory);
     if (!packed) {
         return packed.error();
     }
-    const std::uint64_t count = count_packed(file.index, object, component, packed->size());
-    if (result<void> valid = check_packed(*packed, count); !valid) {
+    const std::uint64_t count = count_packed(file.index, object, component, type, packed->size());
+    if (result<void> valid = check_packed(component, type, *packed, count); !valid) {
         return valid;
     }
     const result<span<std::byte>> numbers = make(static_cast<std::size_t>(count));
@@ -101,18 +110,18 @@ template <class Make>
         return numbers.error();
     }
     if (number_bytes == sizeof(float)) {
-        expand_packed(*packed, as_writable_elements<float>(*numbers));
+        expand_narrow(type, *packed, as_writable_elements<float>(*numbers));
     } else {
-        expand_packed(*packed, as_writable_elements<double>(*numbers));
+        expand_narrow(type, *packed, as_writable_elements<double>(*numbers));
     }
     return {};
 }
 
 [[nodiscard]] inline result<void> read_packed_numbers(const opened_file& file, const object_record& object,
-                                                      const component_record& component, std::size_t number_bytes,
-                                                      element_memory numbers) {
+                                                      const component_record& component, const narrow_type_facts& type,
+                                                      std::size_t number_bytes, element_memory numbers) {
     return read_packed_numbers(
-        file, object, component, number_bytes, [&](std::size_t count) -> result<span<std::byte>> {
+        file, object, component, type, number_bytes, [&](std::size_t count) -> result<span<std::byte>> {
             call_budget budget(file.options);
             result<void> allowed = budget.take(count, number_bytes);
             return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, count)) : std::move(allowed).error();
@@ -120,10 +129,11 @@ template <class Make>
 }
 
 [[nodiscard]] inline result<void> read_packed_numbers_into(const opened_file& file, const object_record& object,
-                                                           const component_record& component, std::size_t number_bytes,
+                                                           const component_record& component,
+                                                           const narrow_type_facts& type, std::size_t number_bytes,
                                                            span<std::byte> numbers) {
     const std::size_t room = numbers.size() / number_bytes;
-    return read_packed_numbers(file, object, component, number_bytes, [&](std::size_t count) {
+    return read_packed_numbers(file, object, component, type, number_bytes, [&](std::size_t count) {
         return count == room ? result<span<std::byte>>(numbers) : wrong_destination(room, count);
     });
 }

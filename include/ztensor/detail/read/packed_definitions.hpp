@@ -16,25 +16,26 @@ inline namespace ZTENSOR_MODE {
 
 ZTENSOR_INLINE result<packed_view> packed_view::from(const component_view& component) {
     const detail::component_record& record = detail::component_access::record_of(component);
-    if (detail::packed_elements(record) == 1) {
+    const detail::opened_file& file = detail::component_access::file_of(component);
+    const narrow_type_facts* const type = detail::find_narrow_type(file.index, record);
+    if (type == nullptr || type->bits != 4 || type->category != dtype_class::floating) {
         return detail::component_access::located(
-            component, detail::fail(errc::unsupported_type, "its elements share no bytes: view or read them as such"));
+            component, detail::fail(errc::unsupported_type, "its elements are no floats of four bits"));
     }
     const result<span<const std::byte>> packed = component.view<std::byte>();
     if (!packed) {
         return packed.error();
     }
-    const detail::opened_file& file = detail::component_access::file_of(component);
-    const std::uint64_t count =
-        detail::count_packed(file.index, detail::component_access::object_record_of(component), record, packed->size());
-    if (result<void> valid = detail::check_packed(*packed, count); !valid) {
+    const std::uint64_t count = detail::count_packed(file.index, detail::component_access::object_record_of(component),
+                                                     record, *type, packed->size());
+    if (result<void> valid = detail::check_packed(record, *type, *packed, count); !valid) {
         return detail::component_access::located(component, std::move(valid).error());
     }
     return packed_view(*packed, count);
 }
 
 ZTENSOR_INLINE float packed_view::value(std::uint64_t position) const noexcept {
-    return detail::float4_values[(*this)[position]];
+    return detail::all_narrow_values[0][(*this)[position]];
 }
 
 } // namespace ZTENSOR_MODE

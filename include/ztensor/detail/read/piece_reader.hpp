@@ -20,6 +20,7 @@
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/seekable_pieces.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/weight_blocks.hpp>
@@ -42,31 +43,11 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Makes integers of 64 bits such that a double holds each, and that this is rounded to fewer bits as the integer would
-/// be: of more than 53 significant bits, the last one kept also stands for all that are dropped. To round to a double
-/// first, and then once more, could end at the wrong neighbour.
-inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexcept {
-    constexpr std::uint64_t end_of_exact = std::uint64_t{1} << 53;
-    for (std::size_t at = 0; at < integers.size(); at += sizeof(std::uint64_t)) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, integers.data() + at, sizeof(bits));
-        const bool is_negative = are_signed && bits >> 63 != 0;
-        std::uint64_t magnitude = is_negative ? 0 - bits : bits;
-        int dropped = 0;
-        while (magnitude >> dropped >= end_of_exact) {
-            ++dropped;
-        }
-        const std::uint64_t rest = magnitude & ((std::uint64_t{1} << dropped) - 1);
-        magnitude = (magnitude >> dropped | (rest != 0 ? 1U : 0U)) << dropped;
-        bits = is_negative ? 0 - magnitude : magnitude;
-        std::memcpy(integers.data() + at, &bits, sizeof(bits));
-    }
-}
-
 class piece_reader {
 public:
     static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
     static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
+    static constexpr std::size_t narrow_piece_bytes = std::size_t{48} << 10; ///< of which three hold whole elements
 
     /// `floating` says what the elements are turned into on their way; null if they stay what they are. `blocks` says
     /// what the component holds, if it is blocks of weights.
@@ -75,7 +56,8 @@ public:
           component_(component_access::record_of(component)), converts_(floating != nullptr),
           target_(floating != nullptr ? *floating : dtype::f64), stored_(file_, component_), frames_(file_, component_),
           type_(component_.logical_type == plain_type ? std::string_view() : type_name(file_.index, component_)),
-          blocks_(blocks != nullptr ? blocks->type : nullptr), block_count_(blocks != nullptr ? blocks->count : 0) {}
+          blocks_(blocks != nullptr ? blocks->type : nullptr), block_count_(blocks != nullptr ? blocks->count : 0),
+          narrow_(converts_ && blocks == nullptr ? find_narrow_type(file_.index, component_) : nullptr) {}
 
     [[nodiscard]] const component_view& component() const noexcept { return view_; }
 
@@ -111,18 +93,22 @@ private:
     }
     /// Else bytes are given as they are, of which a blob need not hold whole elements: in 0.1 it may hold indices, too.
     [[nodiscard]] bool takes_elements() const noexcept { return converts_ || component_.is_big_endian; }
-    /// Of an element, or a block of weights.
+    /// Of an element, a block of weights, or a byte that elements share.
     [[nodiscard]] std::size_t width() const noexcept {
         return blocks_ != nullptr ? blocks_->bytes : takes_elements() ? width_bytes(*component_.dtype) : 1;
     }
-    [[nodiscard]] std::size_t numbers_per_element() const noexcept {
-        return blocks_ != nullptr ? blocks_->elements : 1;
+    /// That so many decoded bytes, whole elements or a multiple of three, give at most.
+    [[nodiscard]] std::size_t numbers_in(std::size_t bytes) const noexcept {
+        return narrow_ != nullptr   ? static_cast<std::size_t>(narrow_in_bytes(*narrow_, bytes))
+               : blocks_ != nullptr ? bytes / width() * blocks_->elements
+                                    : bytes / width();
     }
     /// Whole elements; of blocks as many as give a piece of doubles.
     [[nodiscard]] std::size_t decoded_piece_bytes() const noexcept {
-        return blocks_ != nullptr ? piece_bytes / (blocks_->elements * sizeof(double)) * blocks_->bytes
-               : converts_        ? piece_bytes_to_convert
-                                  : piece_bytes;
+        return narrow_ != nullptr   ? narrow_piece_bytes
+               : blocks_ != nullptr ? piece_bytes / (blocks_->elements * sizeof(double)) * blocks_->bytes
+               : converts_          ? piece_bytes_to_convert
+                                    : piece_bytes;
     }
 
     [[nodiscard]] result<void> check() const {
@@ -140,10 +126,18 @@ private:
         if (!count) {
             return count.error();
         }
-        if (result<void> right = *count ? check_block_count(**count) : result<void>(); !right) {
+        if (result<void> right = *count ? check_count(**count) : result<void>(); !right) {
             return right;
         }
         return converts_ ? check_conversion() : result<void>();
+    }
+
+    /// Of blocks, or of bytes that elements share.
+    [[nodiscard]] result<void> check_count(std::uint64_t found) const {
+        return narrow_ != nullptr ? check_packed_size(*narrow_, found, narrow_count(found)) : check_block_count(found);
+    }
+    [[nodiscard]] std::uint64_t narrow_count(std::uint64_t bytes) const noexcept {
+        return count_packed(file_.index, component_access::object_record_of(view_), component_, *narrow_, bytes);
     }
 
     [[nodiscard]] result<void> check_block_count(std::uint64_t found) const {
@@ -157,15 +151,11 @@ private:
             return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
                         {name(target_)});
         }
-        if (component_.logical_type == unknown_type) {
+        if (!has_known_numbers(file_.index, component_)) {
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file_.index, component_))});
         }
-        if (packed_elements(component_) != 1) {
-            return fail(errc::unsupported_type, "elements of the logical type {} share bytes: use read_as()",
-                        {in_quotes(type_)});
-        }
-        return check_convertible(*component_.dtype, type_);
+        return narrow_ != nullptr ? result<void>() : check_convertible(*component_.dtype, type_);
     }
 
     [[nodiscard]] result<bytes_view> make_next() {
@@ -176,7 +166,7 @@ private:
         if (*made == 0) {
             is_over_ = true;
             result<void> intact = is_seekable() ? frames_.finish() : stored_.finish(decoded_.writable_bytes());
-            intact = intact ? check_block_count(decoded_bytes_ / width()) : std::move(intact);
+            intact = intact ? check_count(decoded_bytes_ / width()) : std::move(intact);
             return intact ? result<bytes_view>(bytes_view()) : std::move(intact).error();
         }
         const span<std::byte> piece = decoded_.writable_bytes().first(*made);
@@ -305,7 +295,7 @@ private:
 
     /// By way of floats, where these hold every element exactly, else of doubles.
     [[nodiscard]] result<bytes_view> convert(span<std::byte> piece) {
-        if (blocks_ != nullptr) {
+        if (blocks_ != nullptr || narrow_ != nullptr) {
             return target_ == dtype::f64 ? convert_by<double>(piece) : convert_by<float>(piece);
         }
         if (is_foreign_order(component_)) {
@@ -322,8 +312,15 @@ private:
 
     template <class Number>
     [[nodiscard]] result<bytes_view> convert_by(bytes_view piece) {
-        const std::size_t count = piece.size() / width() * numbers_per_element();
-        const std::size_t most = decoded_.size() / width() * numbers_per_element();
+        const std::size_t most = numbers_in(decoded_.size());
+        std::size_t count = numbers_in(piece.size());
+        if (narrow_ != nullptr) { // the last bytes have room for more
+            count = static_cast<std::size_t>((std::min<std::uint64_t>)(count, narrow_count(decoded_bytes_) - given_));
+            if (count == 0) {
+                return check_count(decoded_bytes_).error();
+            }
+            given_ += count;
+        }
         if (!numbers_.is_allocated() && !numbers_.allocate(most * sizeof(Number))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} numbers", {count});
         }
@@ -331,6 +328,8 @@ private:
         const span<Number> numbers = as_writable_elements<Number>(memory);
         if (blocks_ != nullptr) {
             dequantize(blocks_->id, piece, numbers);
+        } else if (narrow_ != nullptr) {
+            expand_narrow(*narrow_, piece, numbers);
         } else if (result<void> done = convert_elements(piece, *component_.dtype, type_, numbers); !done) {
             return std::move(done).error();
         }
@@ -371,9 +370,11 @@ private:
     dtype target_; ///< where they are
     blob_bytes stored_;
     seekable_pieces frames_;
-    std::string_view type_;         ///< logical, if it is more than the storage type
-    const ggml_block_type* blocks_; ///< null: single elements
-    std::uint64_t block_count_;     ///< that the shape needs
+    std::string_view type_;           ///< logical, if it is more than the storage type
+    const ggml_block_type* blocks_;   ///< null: single elements
+    std::uint64_t block_count_;       ///< that the shape needs
+    const narrow_type_facts* narrow_; ///< null: elements share no bytes
+    std::uint64_t given_ = 0;         ///< of those
     zstd_stream decoder_;
     byte_buffer input_; ///< of the decoder
     bytes_view rest_;   ///< what of the input is not decoded yet

@@ -74,11 +74,12 @@ template <class Take>
         return normalise_bools(part, piece, begin); // which changes none, and refuses all but 0 and 1
     }
     const std::uint64_t bytes = part.decoded_length().value_or(0);
-    if (packed_elements(part) == 1 || begin + piece.size() != bytes) {
+    const narrow_type_facts* const type = has_checked_padding(part) ? find_narrow_type(file.index, part) : nullptr;
+    if (type == nullptr || begin + piece.size() != bytes) {
         return {};
     }
-    const std::uint64_t count = count_packed(file.index, object, part, bytes);
-    return count % 2 == 0 ? result<void>() : check_packed(piece.last(1), 1);
+    const std::uint64_t count = count_packed(file.index, object, part, *type, bytes);
+    return count % 2 == 0 ? result<void>() : check_packed(part, *type, piece.last(1), 1);
 }
 
 /// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
