@@ -136,6 +136,7 @@ TEST_CASE("elements of four and six bits go to safetensors packed as they are, w
     };
     const row rows[] = {{"f4", 4, "ab", "F4"},
                         {"f4", 0, "", "F4"},
+                        {"f4_e2m1", 4, "ab", "F4"},
                         {"f6_e2m3", 4, "abc", "F6_E2M3"},
                         {"f6_e3m2", 8, "abcdef", "F6_E3M2"},
                         {"f4", 3, "ab", nullptr},
@@ -151,7 +152,8 @@ TEST_CASE("elements of four and six bits go to safetensors packed as they are, w
             CHECK(content.find("{\"dtype\":\"" + std::string(each.word) + '"') != std::string::npos);
             CHECK(content.substr(content.size() - each.content.size()) == each.content);
             const auto back = ztensor::open_any(dir / "m").value();
-            CHECK(back.find("w").value().type() == each.type);
+            const std::string type = each.type;
+            CHECK(back.find("w").value().type() == (type == "f4_e2m1" ? "f4" : type));
         }
     }
 }

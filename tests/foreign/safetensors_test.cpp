@@ -15,6 +15,7 @@
 #include <ztensor/reader.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -163,7 +164,7 @@ TEST_CASE("holes and trailing bytes are allowed by an option, overlaps never") {
     CHECK(opened("offsets_beyond.safetensors") == "out_of_bounds");
 }
 
-TEST_CASE("types that .zt has no word for open with their own, and are read as bytes") {
+TEST_CASE("types that .zt has no word for open with their own, and are read as bytes and as numbers") {
     const auto file = open_text(support::safetensors_file(
         R"({"f4":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]},"f6":{"dtype":"F6_E3M2","shape":[4],"data_offsets":[3,6]},)"
         R"("e8":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[6,8]},"c":{"dtype":"C64","shape":[1],"data_offsets":[8,16]}})",
@@ -173,7 +174,9 @@ TEST_CASE("types that .zt has no word for open with their own, and are read as b
     CHECK(file->find("f4")->shape() == ztensor::shape{2, 3});
     CHECK(file->read<std::byte>("f4").value().size() == 3);
     CHECK(file->read<std::byte>("f6").value().size() == 3);
-    CHECK(refusal(file->read_as<float>("e8")) == errc::unsupported_type);
+    CHECK(file->read_as<float>("f4").value() == std::vector<float>{0.5F, 0, 0.5F, 0, 0.5F, 0});
+    CHECK(file->read_as<float>("f6").value() == std::vector<float>{1 / 16.0F, 4 / 16.0F, 2.0F, 0});
+    CHECK(file->read_as<double>("e8").value() == std::vector<double>(2, std::ldexp(1.0, -126)));
     CHECK(file->find("c")->data()->type() == "complex64");
 }
 

@@ -50,9 +50,10 @@ struct exported_tensor {
     return fail(errc::not_expressible, "{} has no {}", {format, feature});
 }
 
-/// Numbers that floats_as() is about.
+/// Numbers that floats_as() is about: floats, and what is narrower than a byte, of which no other format has numbers.
 [[nodiscard]] inline bool is_floating(dtype storage, std::string_view type) noexcept {
-    return type.empty() ? facts(storage).category == dtype_class::floating : find_float8(type) != nullptr;
+    return type.empty() ? facts(storage).category == dtype_class::floating
+                        : find_float8(type) != nullptr || ztensor::find_narrow_type(type) != nullptr;
 }
 
 /// Blocks of quantized weights, which become floats where these are asked for.

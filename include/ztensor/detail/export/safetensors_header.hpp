@@ -63,9 +63,9 @@ inline constexpr safetensors_word safetensors_words[] = {
 
 /// The row of what a tensor's elements are; the end of the table if there is none.
 [[nodiscard]] inline const safetensors_word* safetensors_word_of(const exported_tensor& tensor) noexcept {
-    return std::find_if(std::begin(safetensors_words), std::end(safetensors_words), [&](const safetensors_word& row) {
-        return row.storage == tensor.storage && row.type == tensor.type;
-    });
+    const std::string_view type = tensor.type == "f4_e2m1" ? std::string_view("f4") : tensor.type; // of version 2
+    return std::find_if(std::begin(safetensors_words), std::end(safetensors_words),
+                        [&](const safetensors_word& row) { return row.storage == tensor.storage && row.type == type; });
 }
 
 /// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
