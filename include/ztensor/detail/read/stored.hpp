@@ -186,8 +186,9 @@ public:
         if (!is_wanted() || compare_digest(expected_, hash_) == digest_state::match) {
             return {};
         }
-        return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the manifest says {}",
+        return fail(errc::digest_mismatch, "the {} bytes have the digest {}, but the {} says {}",
                     {file_.index.generation == generation::v2 ? "decoded" : "stored", hash_.text(),
+                     file_.index.is_foreign() ? "file" : "manifest",
                      in_quotes(file_.index.text(component_.digest_text))})
             .at(component_.offset);
     }
