@@ -24,10 +24,6 @@ struct convert_options {
     bool is_strict = false;
 };
 
-bool ends_with(std::string_view text, std::string_view end) {
-    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 /// What becomes the one array of a .npy file.
 ztensor::object_view only_object(const ztensor::reader& from, const convert_options& options) {
     std::vector<ztensor::object_view> selected;
@@ -59,19 +55,19 @@ exit_code export_file(const ztensor::reader& from, const convert_options& option
     if (const auto floats = options.how.floats_as()) {
         how.floats_as(*floats);
     }
-    if (ends_with(options.out, ".npy")) {
+    if (has_ending(options.out, ".npy")) {
         ztensor::export_npy(only_object(from, options), options.out, how).value();
         return good;
     }
-    const auto write = ends_with(options.out, ".npz") ? ztensor::export_npz : ztensor::export_safetensors;
+    const auto write = has_ending(options.out, ".npz") ? ztensor::export_npz : ztensor::export_safetensors;
     write(from, options.out, how).value();
     return good;
 }
 
 exit_code convert_file(convert_options& options) {
-    const bool is_zt = ends_with(options.out, ".zt");
-    if (!is_zt && !ends_with(options.out, ".safetensors") && !ends_with(options.out, ".npz") &&
-        !ends_with(options.out, ".npy")) {
+    const bool is_zt = has_ending(options.out, ".zt");
+    if (!is_zt && !has_ending(options.out, ".safetensors") && !has_ending(options.out, ".npz") &&
+        !has_ending(options.out, ".npy")) {
         throw usage_error("OUT ends with .zt, .safetensors, .npz or .npy, not as \"" + printable(options.out) +
                           "\" does");
     }

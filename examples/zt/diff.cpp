@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zt {
@@ -26,16 +27,17 @@ struct diff_options {
     selection selected;
 };
 
-/// Two components of equal length piece by piece, whatever pieces each comes in: `compare` gets as many bytes of both.
+/// Two components piece by piece, whatever pieces each comes in: `compare` gets as many bytes of both. False if one of
+/// them is longer.
 template <class Compare>
-void in_step(ztensor::component_pieces a, ztensor::component_pieces b, const Compare& compare) {
+bool in_step(ztensor::component_pieces a, ztensor::component_pieces b, const Compare& compare) {
     ztensor::bytes_view of_a, of_b;
     for (;;) {
         of_a = of_a.empty() ? a.next().value() : of_a;
         of_b = of_b.empty() ? b.next().value() : of_b;
         const std::size_t both = std::min(of_a.size(), of_b.size());
         if (both == 0) {
-            return;
+            return of_a.size() == of_b.size();
         }
         compare(of_a.first(both), of_b.first(both));
         of_a = of_a.subspan(both);
@@ -43,72 +45,155 @@ void in_step(ztensor::component_pieces a, ztensor::component_pieces b, const Com
     }
 }
 
-std::uint64_t word_at(ztensor::bytes_view bytes, std::size_t at) {
-    std::uint64_t word = 0;
-    for (std::size_t i = sizeof word; i-- > 0;) {
-        word = word << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
+/// Stored bytes of what can't be decoded.
+std::string difference_of_stored(const ztensor::component_view& a, const ztensor::component_view& b) {
+    if (a.stored_bytes() != b.stored_bytes() || a.encoding_name() != b.encoding_name()) {
+        return "encodings that can't be compared";
     }
-    return word;
+    constexpr std::uint64_t most = std::uint64_t{1} << 20;
+    for (std::uint64_t done = 0; done < a.stored_bytes();) {
+        const auto size = static_cast<std::size_t>(std::min(most, a.stored_bytes() - done));
+        std::vector<std::byte> of_a(size), of_b(size);
+        a.read_stored_into(of_a, done).value();
+        b.read_stored_into(of_b, done).value();
+        if (of_a != of_b) {
+            return "stored bytes differ";
+        }
+        done += size;
+    }
+    return "";
 }
 
-double number_at(ztensor::bytes_view bytes, std::size_t at) {
-    const std::uint64_t bits = word_at(bytes, at);
-    double number = 0;
-    std::memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-/// What differs between the bytes of two components of one type and size; "" if nothing does.
-std::string difference_of_bytes(const ztensor::component_view& a, const ztensor::component_view& b) {
-    if (!a.encoding() || !b.encoding()) {
-        return a.encoding_name() == b.encoding_name() ? "" : "encodings that can't be compared";
-    }
-    const std::size_t width = a.dtype() ? ztensor::width_bytes(*a.dtype()) : 1;
-    std::uint64_t differing = 0, count = 0;
-    in_step(ztensor::component_pieces::open(a).value(), ztensor::component_pieces::open(b).value(),
-            [&](ztensor::bytes_view of_a, ztensor::bytes_view of_b) {
-                count += of_a.size() / width;
-                if (std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end())) {
-                    return;
-                }
-                for (std::size_t at = 0; at + width <= of_a.size(); at += width) {
-                    differing += std::memcmp(of_a.data() + at, of_b.data() + at, width) != 0 ? 1 : 0;
-                }
-            });
+std::string count_text(std::uint64_t differing, std::uint64_t count) {
     return differing == 0 ? "" : grouped(differing) + " of " + grouped(count) + " elements differ";
 }
 
-/// The same of numbers, of components or of objects, whatever they are stored as. NaN equals NaN.
-template <class Numbers>
-std::string difference_of_numbers(const Numbers& a, const Numbers& b, double tolerance) {
+/// What differs between the bytes of two components of one type; "" if nothing does.
+std::string difference_of_bytes(const ztensor::component_view& a, const ztensor::component_view& b) {
+    const bool has_order = (a.dtype() && b.dtype()) || (!a.is_big_endian() && !b.is_big_endian());
+    if (!a.encoding() || !b.encoding() || !has_order) {
+        return difference_of_stored(a, b);
+    }
+    const std::size_t width = a.dtype() ? ztensor::width_bytes(*a.dtype()) : 1;
+    std::uint64_t differing = 0, count = 0;
+    const bool are_as_many =
+        in_step(ztensor::component_pieces::open(a).value(), ztensor::component_pieces::open(b).value(),
+                [&](ztensor::bytes_view of_a, ztensor::bytes_view of_b) {
+                    count += of_a.size() / width;
+                    if (std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end())) {
+                        return;
+                    }
+                    for (std::size_t at = 0; at < of_a.size(); at += width) {
+                        const std::size_t size = std::min(width, of_a.size() - at);
+                        differing += std::memcmp(of_a.data() + at, of_b.data() + at, size) != 0 ? 1 : 0;
+                    }
+                });
+    return are_as_many ? count_text(differing, count) : "sizes differ";
+}
+
+/// The same of numbers, whatever they are stored as. NaN equals NaN.
+std::string difference_of_numbers(number_stream a, number_stream b, double tolerance) {
     double most = 0;
     std::uint64_t differing = 0, count = 0;
-    in_step(ztensor::component_pieces::open_as(a, ztensor::dtype::f64).value(),
-            ztensor::component_pieces::open_as(b, ztensor::dtype::f64).value(),
-            [&](ztensor::bytes_view of_a, ztensor::bytes_view of_b) {
-                for (std::size_t at = 0; at < of_a.size(); at += sizeof(double), ++count) {
-                    const double x = number_at(of_a, at), y = number_at(of_b, at);
-                    const bool is_same = x == y || (std::isnan(x) && std::isnan(y));
-                    if (!is_same && !(std::fabs(x - y) <= tolerance)) {
-                        ++differing;
-                        most = std::max(most, std::isnan(x - y) ? HUGE_VAL : std::fabs(x - y));
-                    }
-                }
-            });
+    std::vector<number> of_a, of_b; // what is left of the last pieces
+    std::size_t at_a = 0, at_b = 0;
+    for (;; ++count, ++at_a, ++at_b) {
+        if (at_a == of_a.size()) {
+            of_a = a.next();
+            at_a = 0;
+        }
+        if (at_b == of_b.size()) {
+            of_b = b.next();
+            at_b = 0;
+        }
+        if (of_a.empty() || of_b.empty()) {
+            break;
+        }
+        const double apart = distance(of_a[at_a], of_b[at_b]);
+        differing += apart <= tolerance ? 0 : 1;
+        most = std::max(most, apart);
+    }
+    if (of_a.size() != of_b.size()) {
+        return "sizes differ";
+    }
     char text[64];
     std::snprintf(text, sizeof text, ", by at most %.6g", most);
-    return differing == 0 ? "" : grouped(differing) + " of " + grouped(count) + " elements differ" + text;
+    return differing == 0 ? "" : count_text(differing, count) + text;
 }
 
-bool is_in_blocks(const ztensor::object_view& object) {
-    return !object.known_format() && ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
+/// Indices and values of sparse tensors of one layout and one type, whatever each version makes of them.
+template <class Sparse>
+bool have_equal_values(const Sparse& a, const Sparse& b) {
+    return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
 }
 
-/// One of them is blocks of weights, of which the other holds as many numbers in whatever way.
-bool differ_in_blocks(const ztensor::object_view& a, const ztensor::object_view& b) {
-    const bool has_both = ztensor::component_pieces::open_as(a, ztensor::dtype::f64).has_value() &&
-                          ztensor::component_pieces::open_as(b, ztensor::dtype::f64).has_value();
-    return has_both && (is_in_blocks(a) || is_in_blocks(b));
+template <class Value>
+std::string difference_of_sparse(const ztensor::object_view& a, const ztensor::object_view& b) {
+    const auto same = [](const auto& x, const auto& y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
+    if (a.known_format() == ztensor::format::sparse_csr) {
+        const auto of_a = ztensor::csr_view<Value>::read(a).value(), of_b = ztensor::csr_view<Value>::read(b).value();
+        return !same(of_a.indptr(), of_b.indptr()) || !same(of_a.indices(), of_b.indices()) ? "indices differ"
+               : have_equal_values(of_a, of_b)                                              ? ""
+                                                                                            : "values differ";
+    }
+    const auto of_a = ztensor::coo_view<Value>::read(a).value(), of_b = ztensor::coo_view<Value>::read(b).value();
+    return !same(of_a.coords(), of_b.coords()) ? "indices differ"
+           : have_equal_values(of_a, of_b)     ? ""
+                                               : "values differ";
+}
+
+bool is_sparse(const ztensor::object_view& object) {
+    return object.known_format() == ztensor::format::sparse_csr || object.known_format() == ztensor::format::sparse_coo;
+}
+
+/// The layout in one word, whatever the version calls it.
+std::string layout_of(const ztensor::object_view& object) {
+    return std::string(object.known_format() ? name(*object.known_format()) : object.format());
+}
+
+/// The same of what elements are.
+std::string meaning_of(const ztensor::component_view& part) {
+    const std::string type = type_of(part);
+    const bool is_known = !part.has_unknown_type();
+    return is_known && part.dtype() == ztensor::dtype::u8 && type == "bool" ? "bool" : type == "f4_e2m1" ? "f4" : type;
+}
+
+/// The elements of a sparse object where they have a component, or all that 0.1 keeps in one.
+ztensor::component_view values_of(const ztensor::object_view& object) {
+    const auto named = object.component("values");
+    return named ? *named : object.component("data").value();
+}
+
+/// The same part in the words of another version.
+ztensor::result<ztensor::component_view> find_part(const ztensor::object_view& object, std::string_view role) {
+    auto part = object.component(role);
+    if (!part && object.known_format() == ztensor::format::quantized_group) {
+        return object.component(role == "data" ? "packed_weight" : role == "packed_weight" ? "data" : role);
+    }
+    return part;
+}
+
+/// Attributes without those that say how the elements are laid out, in the words of one version or one layout.
+ztensor::attributes without_layout(const ztensor::object_view& object) {
+    ztensor::attributes kept(object.attributes());
+    const auto format = object.known_format();
+    if (format == ztensor::format::quantized_group || format == ztensor::format::mx) {
+        for (const char* const key :
+             {"bits", "group_size", "packing", "axis", "scale_form", "zero_point", "block_size"}) {
+            kept.remove(key);
+        }
+    } else if (!format && object.format().substr(0, 5) == "gguf.") {
+        kept.remove("block_bytes");
+        kept.remove("elems_per_block");
+    }
+    return kept;
+}
+
+/// What those say of quantized weights, in the words of neither version.
+bool are_quantized_alike(const ztensor::object_view& a, const ztensor::object_view& b) {
+    const auto of_a = ztensor::quantized_view::from(a), of_b = ztensor::quantized_view::from(b);
+    return of_a && of_b && of_a->bits() == of_b->bits() && of_a->group_size() == of_b->group_size() &&
+           of_a->axis() == of_b->axis() && of_a->has_zeros() == of_b->has_zeros();
 }
 
 class comparison {
@@ -127,7 +212,8 @@ public:
             }
         }
         if (options_.compares_attributes && a_.size() == 1 && b_.size() == 1) {
-            compare_attributes(a_.front().attributes(), b_.front().attributes(), "the file");
+            compare_attributes(ztensor::attributes(a_.front().attributes()),
+                               ztensor::attributes(b_.front().attributes()), "the file");
         }
         return differences_ == 0 ? good : bad;
     }
@@ -172,49 +258,102 @@ private:
         if (object.shape() != twin->shape()) {
             return tell(object, "shape " + to_string(object.shape()) + " and " + to_string(twin->shape()));
         }
-        if (options_.tolerance && differ_in_blocks(object, *twin)) {
-            const std::string what = difference_of_numbers(object, *twin, *options_.tolerance);
-            return what.empty() ? void() : tell(object, what);
+        const bool is_same_layout = layout_of(object) == layout_of(*twin);
+        if (!options_.tolerance || !compare_numbers(object, *twin)) {
+            if (!is_same_layout) {
+                return tell(object, "format " + printable(object.format()) + " and " + printable(twin->format()));
+            }
+            compare_stored(object, *twin);
         }
-        if (object.format() != twin->format()) {
-            return tell(object, "format " + printable(object.format()) + " and " + printable(twin->format()));
+        if (!options_.compares_attributes) {
+            return;
+        }
+        const bool has_same_words = object.format() == twin->format();
+        compare_attributes(has_same_words ? ztensor::attributes(object.attributes()) : without_layout(object),
+                           has_same_words ? ztensor::attributes(twin->attributes()) : without_layout(*twin),
+                           printable(object.name()));
+    }
+
+    /// False if one of them holds no numbers, or only one of them numbers of two parts.
+    bool compare_numbers(const ztensor::object_view& object, const ztensor::object_view& twin) {
+        const auto are_complex = [](const ztensor::object_view& each) {
+            const auto elements = elements_of(each);
+            return elements && elements->type().substr(0, 7) == "complex";
+        };
+        if (are_complex(object) != are_complex(twin)) {
+            return false;
+        }
+        auto of_object = number_stream::open(object), of_twin = number_stream::open(twin);
+        if (!of_object || !of_twin) {
+            return false;
+        }
+        const std::string what = difference_of_numbers(*std::move(of_object), *std::move(of_twin), *options_.tolerance);
+        if (!what.empty()) {
+            tell(object, what);
+        }
+        return true;
+    }
+
+    void compare_stored(const ztensor::object_view& object, const ztensor::object_view& twin) {
+        if (is_sparse(object) && have_other_words(object, twin)) {
+            return compare_sparse(object, twin);
+        }
+        if (object.format() != twin.format() && object.known_format() == ztensor::format::quantized_group &&
+            !are_quantized_alike(object, twin)) {
+            return tell(object, "parameters of quantization differ");
         }
         for (const ztensor::component_view part : object) {
-            const auto of_twin = twin->component(part.role());
+            const auto of_twin = find_part(twin, part.role());
             if (!of_twin) {
                 tell(object, "component " + printable(part.role()) + " only in " + options_.a);
             } else {
                 compare(object, part, *of_twin);
             }
         }
-        if (twin->size() > object.size()) {
+        if (twin.size() > object.size()) {
             tell(object, "more components in " + options_.b);
         }
-        if (options_.compares_attributes) {
-            compare_attributes(object.attributes(), twin->attributes(), printable(object.name()));
+    }
+
+    /// Parts that are there in one version alone, or integers of another size.
+    static bool have_other_words(const ztensor::object_view& object, const ztensor::object_view& twin) {
+        for (const ztensor::component_view part : object) {
+            const auto of_twin = twin.component(part.role());
+            if (!of_twin || meaning_of(part) != meaning_of(*of_twin) ||
+                part.generation() == ztensor::generation::v0_1 || of_twin->generation() == ztensor::generation::v0_1) {
+                return true;
+            }
+        }
+        return object.size() != twin.size();
+    }
+
+    void compare_sparse(const ztensor::object_view& object, const ztensor::object_view& twin) {
+        const std::string of_object = meaning_of(values_of(object)), of_twin = meaning_of(values_of(twin));
+        const std::string what = of_object != of_twin  ? "type " + printable(of_object) + " and " + printable(of_twin)
+                                 : of_object == "bool" ? difference_of_sparse<bool>(object, twin)
+                                                       : difference_of_sparse<std::byte>(object, twin);
+        if (!what.empty()) {
+            tell(object, what);
         }
     }
 
     void compare(const ztensor::object_view& object, const ztensor::component_view& a,
                  const ztensor::component_view& b) {
-        const bool are_numbers = options_.tolerance && object.known_format() == ztensor::format::dense;
         const std::string place = object.size() > 1 ? printable(a.role()) + ": " : "";
-        if (!are_numbers && (a.dtype_name() != b.dtype_name() || a.type() != b.type())) {
+        const bool are_bools = meaning_of(a) == "bool" && meaning_of(b) == "bool";
+        const bool has_other_storage = a.dtype() != b.dtype() || (!a.dtype() && a.dtype_name() != b.dtype_name());
+        if (meaning_of(a) != meaning_of(b) || (has_other_storage && !are_bools)) {
             return tell(object, place + "type " + printable(type_of(a)) + " and " + printable(type_of(b)));
         }
-        const std::string what =
-            are_numbers ? difference_of_numbers(a, b, *options_.tolerance) : difference_of_bytes(a, b);
+        const std::string what = difference_of_bytes(a, b);
         if (!what.empty()) {
             tell(object, place + what);
         }
     }
 
-    void compare_attributes(const ztensor::attributes_view& a, const ztensor::attributes_view& b,
-                            const std::string& of) {
-        const ztensor::attributes sorted_a(a), sorted_b(b);
+    void compare_attributes(const ztensor::attributes& a, const ztensor::attributes& b, const std::string& of) {
         const auto same = [](const auto& x, const auto& y) { return x.key == y.key && x.cbor == y.cbor; };
-        if (!std::equal(sorted_a.values().begin(), sorted_a.values().end(), sorted_b.values().begin(),
-                        sorted_b.values().end(), same)) {
+        if (!std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end(), same)) {
             std::cout << "attributes of " << of << " differ\n";
             ++differences_;
         }

@@ -2,13 +2,17 @@
 #include "input.hpp"
 
 #include "command.hpp"
+#include "pipe.hpp"
 #include "terminal.hpp"
 #include "texts.hpp"
+#include "wording.hpp"
 
 #if defined(ZT_HAS_HDF5)
 #include <ztensor/hdf5.hpp>
 #endif
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
@@ -34,8 +38,7 @@ void input_options::add_options(CLI::App& command) {
 void require_one_file(const std::string& path) {
     std::error_code unknown;
     const bool is_folder = std::filesystem::is_directory(path, unknown);
-    const std::string ending = std::filesystem::path(path).extension().string();
-    if (is_folder || ending == ".json") {
+    if (is_folder || has_ending(path, ".json")) {
         throw content_error("this command takes one file, and " + printable(path) + " is " +
                             (is_folder ? "a folder" : "an index of shards"));
     }
@@ -43,11 +46,11 @@ void require_one_file(const std::string& path) {
 
 ztensor::reader open_input(const std::string& path, const input_options& options) {
     require_one_file(path);
-    return ztensor::open_any(path, reading(options)).value();
+    return ztensor::open_any(file_behind(path), reading(options)).value();
 }
 
 std::vector<ztensor::reader> open_inputs(const std::string& path, const input_options& options) {
-    const auto set = ztensor::reader_set::open(path, reading(options));
+    const auto set = ztensor::reader_set::open(file_behind(path), reading(options));
     if (!set && set.error().code() == ztensor::errc::invalid_argument) { // which model is meant, the files don't say
         throw content_error(set.error().what());
     }
@@ -64,7 +67,8 @@ bool tell_skipped(const std::vector<ztensor::reader>& files) {
         const std::string start = "zt: " + printable(file.path()) + ": ";
         for (const ztensor::skipped_item& each : file.skipped()) {
             const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
-            const std::string why = replaced(printable(each.why), "\\\"", "\""); // a sentence, which may quote
+            const std::string why =
+                replaced(printable(in_words_of_zt(each.why)), "\\\"", "\""); // a sentence, which may quote
             std::cerr << start << "skipped \"" << printable(each.name) << '"' << where << ": " << why << '\n';
         }
         if (!file.skipped().empty()) {
@@ -99,6 +103,13 @@ std::uint64_t stored_bytes_of(const ztensor::object_view& object) {
 
 ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object) {
     return object.known_format() == ztensor::format::dense ? object.data() : object.component("values");
+}
+
+bool has_ending(std::string_view path, std::string_view ending) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return path.size() >= ending.size() &&
+           std::equal(ending.begin(), ending.end(), path.end() - static_cast<std::ptrdiff_t>(ending.size()),
+                      [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 std::string type_of(const ztensor::component_view& component) {

@@ -44,6 +44,9 @@ std::uint64_t stored_bytes_of(const ztensor::object_view& object);
 /// The elements of an object that have a place in its shape: those of a dense one, the values of a sparse one.
 ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object);
 
+/// Whether a path ends so, in letters of any case.
+bool has_ending(std::string_view path, std::string_view ending);
+
 /// The logical type, or the storage type where there is none.
 std::string type_of(const ztensor::component_view& component);
 

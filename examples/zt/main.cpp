@@ -3,6 +3,7 @@
 // zt: looks into tensor files, converts, compares and changes them. Every subcommand is a thin caller of the library.
 #include "command.hpp"
 #include "terminal.hpp"
+#include "wording.hpp"
 
 #include <ztensor/ztensor.hpp>
 
@@ -70,7 +71,7 @@ exit_code code_for(const ztensor::error& why) {
 }
 
 exit_code complain(const std::string& why, exit_code code) {
-    std::cerr << "zt: " << why << '\n';
+    std::cerr << "zt: " << in_words_of_zt(why) << '\n';
     return code;
 }
 

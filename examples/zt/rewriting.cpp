@@ -40,11 +40,22 @@ ztensor::store store_for(const ztensor::component_view& part, const rewriting& h
     return store;
 }
 
+/// What --dtype is about: floats, and numbers narrower than a byte.
 bool is_floating(const ztensor::component_view& part) {
     const std::optional<ztensor::dtype> storage = part.dtype();
-    const bool is_float8 = part.type().substr(0, 3) == "f8_" && !part.has_unknown_type();
+    const bool is_float8 = part.type() == "f8_e8m0" || (part.type().substr(0, 3) == "f8_" && !part.has_unknown_type());
+    const bool is_narrow = ztensor::find_narrow_type(part.type()) != nullptr;
     const bool is_plain = part.type().empty() || part.type() == part.dtype_name();
-    return is_float8 || (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
+    return (storage == ztensor::dtype::u8 && (is_float8 || is_narrow)) ||
+           (is_plain && storage && facts(*storage).category == ztensor::dtype_class::floating);
+}
+
+/// A floating-point type by its name, of which no values are known.
+bool is_unknown_float(const ztensor::component_view& part) {
+    const std::string_view type = part.type();
+    const std::size_t digit = type.substr(0, 2) == "bf" ? 2 : type.substr(0, 1) == "f" ? 1 : type.size();
+    const bool has_name_of_float = digit < type.size() && type[digit] >= '0' && type[digit] <= '9';
+    return part.has_unknown_type() && has_name_of_float && !is_floating(part);
 }
 
 /// Words of which a writer of new data knows all.
@@ -70,6 +81,11 @@ public:
 
     /// First what stays as it is stored, in the order of the blobs; then the others, one after the other.
     void run() {
+        for (const ztensor::object_view object : from_) {
+            if (selected_.takes(object)) {
+                refuse_unknown_floats(object);
+            }
+        }
         ztensor::copy(
             from_, to_,
             ztensor::copy_options()
@@ -95,18 +111,33 @@ private:
         return floats_as_ && !object.known_format() && object.format().substr(0, 5) == "gguf.";
     }
 
+    /// Elements that --dtype turns into others.
+    [[nodiscard]] bool converts(const ztensor::component_view& part) const {
+        return floats_as_ && is_floating(part) && (part.dtype() != *floats_as_ || !part.type().empty());
+    }
+    /// The same of an object.
+    [[nodiscard]] bool converts(const ztensor::object_view& object) const {
+        const auto elements = elements_of(object);
+        return elements && object.known_format() && converts(*elements);
+    }
+
+    void refuse_unknown_floats(const ztensor::object_view& object) const {
+        const auto elements = elements_of(object);
+        if (floats_as_ && elements && is_unknown_float(*elements)) {
+            throw content_error("--dtype can't turn " + printable(object.name()) + " into " + how_.dtype +
+                                ": the values of its type, " + printable(elements->type()) +
+                                ", are not known; --exclude leaves it out");
+        }
+    }
+
     [[nodiscard]] bool changes(const ztensor::object_view& object) const {
-        if (is_foreign_quantized(object)) {
+        if (is_foreign_quantized(object) || converts(object)) {
             return true;
         }
         if (!can_be_written_anew(object)) {
             return false;
         }
-        if (how_.zstd_level || !how_.digest.empty()) {
-            return true;
-        }
-        const auto data = object.data();
-        return floats_as_ && data && is_floating(*data) && (data->dtype() != *floats_as_ || !data->type().empty());
+        return how_.zstd_level || !how_.digest.empty();
     }
 
     void rewrite(const ztensor::object_view& object) {
@@ -122,28 +153,42 @@ private:
             draft.attributes(ztensor::attributes(object.attributes()));
         }
         for (const ztensor::component_view part : object) {
-            memory.push_back(part.read_little_endian().value());
-            draft.component_bytes(part.role(), *part.dtype(), memory.back(),
-                                  store_for(part, how_, to_.version()).type(part.type()));
+            const bool turns = part.role() == "values" && converts(part);
+            const ztensor::store store = store_for(part, how_, to_.version());
+            memory.push_back(turns ? converted(part) : part.read_little_endian().value());
+            draft.component_bytes(part.role(), turns ? *floats_as_ : *part.dtype(), memory.back(),
+                                  turns ? store : ztensor::store(store).type(part.type()));
         }
         to_.add_object(selected_.name_for(object.name()), draft).value();
         progress_.show(done_bytes_, total_bytes_, object.name());
     }
 
+    [[nodiscard]] std::vector<std::byte> converted(const ztensor::component_view& part) const {
+        auto pieces = ztensor::component_pieces::open_as(part, *floats_as_).value();
+        std::vector<std::byte> all;
+        for (;;) {
+            const ztensor::bytes_view piece = pieces.next().value();
+            if (piece.empty()) {
+                return all;
+            }
+            all.insert(all.end(), piece.begin(), piece.end());
+        }
+    }
+
     void rewrite_dense(const ztensor::object_view& object) {
         const ztensor::component_view data = object.data().value();
-        const bool converts = floats_as_ && is_floating(data);
-        auto pieces = converts ? ztensor::component_pieces::open_as(data, *floats_as_).value()
-                               : ztensor::component_pieces::open(data).value();
+        const bool turns = converts(data);
+        auto pieces = turns ? ztensor::component_pieces::open_as(data, *floats_as_).value()
+                            : ztensor::component_pieces::open(data).value();
         ztensor::store store = store_for(data, how_, to_.version());
-        if (!converts && data.has_type()) {
+        if (!turns && data.has_type()) {
             store.type(data.type());
         }
         std::optional<ztensor::attributes> attributes;
         if (object.has_attributes()) {
             attributes.emplace(object.attributes());
         }
-        write_stream(object, pieces, converts ? *floats_as_ : *data.dtype(), store, attributes);
+        write_stream(object, pieces, turns ? *floats_as_ : *data.dtype(), store, attributes);
     }
 
     void rewrite_as_floats(const ztensor::object_view& object) {
@@ -216,7 +261,10 @@ void rewriting::add_options(CLI::App& command) {
         .add_option("--digest", digest, "Write a digest of each blob: sha256, which --digest alone means, or crc32c")
         ->type_name("[=ALGORITHM]")
         ->check(CLI::IsMember({"sha256", "crc32c"}));
-    command.add_option("--dtype", dtype, "Turn floating-point tensors into f32, bf16 or f16, rounded to nearest")
+    command
+        .add_option(
+            "--dtype", dtype,
+            "Turn floating-point tensors, and integers narrower than a byte, into f32, bf16 or f16, rounded to nearest")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"f32", "bf16", "f16"}));
 }

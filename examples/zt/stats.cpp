@@ -3,6 +3,7 @@
 #include "input.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
+#include "wording.hpp"
 
 #include <array>
 #include <cmath>
@@ -26,8 +27,8 @@ struct number_stats {
     std::uint64_t infinite = 0;
     double least = std::numeric_limits<double>::infinity(); ///< of the finite ones, as all that follows
     double most = -std::numeric_limits<double>::infinity();
-    double sum = 0;
-    double sum_of_squares = 0;
+    double mean = 0;
+    double deviation = 0;
     std::array<std::uint64_t, histogram_bars> bars{};
 
     [[nodiscard]] std::uint64_t finite() const { return count - not_numbers - infinite; }
@@ -78,10 +79,33 @@ void add_number(number_stats& to, double number) {
     } else {
         to.least = std::min(to.least, number);
         to.most = std::max(to.most, number);
-        to.sum += number;
-        to.sum_of_squares += number * number;
     }
 }
+
+/// Mean and variance of numbers one by one, without sums that grow (Welford). They are scaled by a power of two, which
+/// is exact, so that squares of very large or small ones are numbers, too.
+class running_moments {
+public:
+    explicit running_moments(double largest) : scale_(largest > 1e100 ? 0x1p-600 : largest < 1e-100 ? 0x1p600 : 1) {}
+
+    void add(double number) {
+        const double scaled = number * scale_;
+        const double from_old_mean = scaled - mean_;
+        ++count_;
+        mean_ += from_old_mean / static_cast<double>(count_);
+        squares_ += from_old_mean * (scaled - mean_);
+    }
+    [[nodiscard]] double mean() const { return mean_ / scale_; }
+    [[nodiscard]] double deviation() const {
+        return count_ == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count_)) / scale_;
+    }
+
+private:
+    double scale_;
+    std::uint64_t count_ = 0;
+    double mean_ = 0;
+    double squares_ = 0;
+};
 
 ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
     number_stats stats;
@@ -89,16 +113,20 @@ ztensor::result<number_stats> stats_of(const ztensor::object_view& object) {
     if (!done) {
         return done.error();
     }
-    const double range = stats.most - stats.least;
-    if (stats.finite() == 0 || !std::isfinite(range)) {
+    if (stats.finite() == 0) {
         return stats;
     }
+    const double half_range = stats.most / 2 - stats.least / 2; // the whole one may be more than a double holds
+    running_moments moments(std::max(std::fabs(stats.least), std::fabs(stats.most)));
     done = for_each_number(object, [&](double number) {
         if (std::isfinite(number)) {
-            const double place = range == 0 ? 0 : (number - stats.least) / range * histogram_bars;
+            moments.add(number);
+            const double place = half_range == 0 ? 0 : (number / 2 - stats.least / 2) / half_range * histogram_bars;
             ++stats.bars[std::min(static_cast<std::size_t>(place), histogram_bars - 1)];
         }
     });
+    stats.mean = moments.mean();
+    stats.deviation = moments.deviation();
     return done ? ztensor::result<number_stats>(stats) : done.error();
 }
 
@@ -123,9 +151,6 @@ std::string histogram_text(const number_stats& stats) {
 }
 
 std::vector<std::string> stats_row(const ztensor::object_view& object, const number_stats& stats) {
-    const auto finite = static_cast<double>(stats.finite());
-    const double mean = stats.sum / finite;
-    const double deviation = std::sqrt(std::max(0.0, stats.sum_of_squares / finite - mean * mean));
     const bool has_any = stats.finite() != 0;
     const auto elements = elements_of(object);
     return {printable(object.name()),
@@ -133,8 +158,8 @@ std::vector<std::string> stats_row(const ztensor::object_view& object, const num
             grouped(stats.count),
             has_any ? number_text(stats.least) : "-",
             has_any ? number_text(stats.most) : "-",
-            has_any ? number_text(mean) : "-",
-            has_any ? number_text(deviation) : "-",
+            has_any ? number_text(stats.mean) : "-",
+            has_any ? number_text(stats.deviation) : "-",
             grouped(stats.not_numbers),
             grouped(stats.infinite)};
 }
@@ -148,7 +173,7 @@ public:
             histograms_.push_back(histogram_text(*stats));
         } else if (stats.error().kind() == ztensor::error_kind::unsupported ||
                    stats.error().kind() == ztensor::error_kind::usage) {
-            std::cerr << "zt: " << stats.error().what() << '\n'; // has no single numbers
+            std::cerr << "zt: " << in_words_of_zt(stats.error().what()) << '\n'; // has no single numbers
         } else {
             stats.value();
         }

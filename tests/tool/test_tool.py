@@ -601,6 +601,105 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(out, "value: 1 of 3 elements differ, by at most 1\n")
         self.assertEqual(run("diff", "--tolerance", "1", "--only", "value", "--ignore-attributes", a, b), "")
 
+    def test_diff_finds_the_same_content_whatever_the_version_calls_it(self):
+        versions = ("1.2", "1.1", "0.1", "2") if self.has_version_2() else ("1.2", "1.1", "0.1")
+        for name in ("v1.2-sparse-csr", "v1.2-quantized-group", "v0.1-sparse-csr"):
+            paths = []
+            for version in versions:
+                path = self.dir / f"{name}-{version}.zt"
+                quantized = "quantized" in name
+                if quantized and version == "0.1":
+                    continue  # which has no place for such
+                run("convert", "--exclude", "odd-packing", "--version", version, GOLDEN / f"{name}.zt", path)
+                paths.append(path)
+            for a in paths:
+                for b in paths:
+                    for words in ([], ["--tolerance", "0"]):
+                        self.assertEqual(run("diff", *words, a, b), "", (a, b))
+
+    def test_diff_knows_bools_and_narrow_types_of_every_version(self):
+        header = {"b": {"dtype": "BOOL", "shape": [3], "data_offsets": [0, 3]},
+                  "e": {"dtype": "F8_E8M0", "shape": [2], "data_offsets": [3, 5]},
+                  "f": {"dtype": "F4", "shape": [2], "data_offsets": [5, 6]}}
+        text = json.dumps(header).encode()
+        start = self.dir / "x.SAFETENSORS"
+        start.write_bytes(struct.pack("<Q", len(text)) + text + bytes([0, 1, 1, 127, 128, 0x21]))
+        paths = [start]
+        for version in ("1.2", "2") if self.has_version_2() else ("1.2",):
+            path = self.dir / f"{version}.ZT"
+            run("convert", "--version", version, start, path)
+            paths.append(path)
+        for a in paths:
+            for b in paths:
+                self.assertEqual(run("diff", a, b), "")
+                self.assertEqual(run("diff", "--tolerance", "0", a, b), "")
+        for path in paths:
+            run("convert", "--dtype", "f32", path, self.dir / "floats.Safetensors")
+            objects = {each["name"]: each["components"]["data"]
+                       for each in self.description(self.dir / "floats.Safetensors")["objects"]}
+            self.assertEqual([objects[name]["dtype"] for name in "bef"], ["bool", "f32", "f32"])
+            self.assertEqual(run("diff", "--tolerance", "0", path, self.dir / "floats.Safetensors"), "")
+            rows = {line.split()[0]: line.split() for line in run("stats", path).splitlines() if line[:2] in ("e ", "f ")}
+            self.assertEqual(rows["e"][3:6], ["1", "2", "1.5"])
+            self.assertEqual(rows["f"][3:6], ["0.5", "1", "0.75"])
+
+    def test_diff_compares_integers_to_the_last_bit(self):
+        a, b, c = (self.dir / name for name in ("a.npy", "b.npy", "c.npy"))
+        a.write_bytes(npy([2**53, -2**63, 5], "q"))
+        b.write_bytes(npy([2**53 + 1, -2**63 + 1, 5], "q"))
+        c.write_bytes(npy([float(2**53), float(-2**63), 5.0], "d"))
+        only = ["--rename", "a=x", "--rename", "b=x", "--rename", "c=x"]
+        for path in (a, b, c):
+            run("convert", *only[2 * "abc".index(path.stem):][:2], path, self.dir / f"{path.stem}.zt")
+        a, b, c = (path.with_suffix(".zt") for path in (a, b, c))
+        self.assertIn("2 of 3 elements differ, by at most 1", run("diff", "--tolerance", "0", a, b, code=BAD))
+        self.assertEqual(run("diff", "--tolerance", "1", a, b), "")
+        self.assertEqual(run("diff", "--tolerance", "0", a, c), "")
+        self.assertIn("2 of 3", run("diff", "--tolerance", "0", b, c, code=BAD))
+
+    def test_a_file_equals_itself(self):
+        path = self.dir / "n.npy"
+        path.write_bytes(npy([math.nan, math.inf, -math.inf, -0.0]))
+        for each in (path, *sorted(GOLDEN.glob("*.zt"))[:20]):
+            for words in ([], ["--tolerance", "0"]):
+                self.assertEqual(run("diff", *words, each, each), "", each)
+
+    def test_stats_of_numbers_far_from_zero_are_exact(self):
+        path = self.dir / "x.npy"
+        for numbers, form, deviation in ((range(10**15, 10**15 + 1000), "q", "288.67"), ([1.5e308, -1.5e308], "d", "1.5e+308"),
+                                         ([1e-300, 3e-300], "d", "1e-300"), ([0.0, 0.0], "d", "0")):
+            path.write_bytes(npy(list(numbers), form))
+            self.assertEqual(run("stats", path).splitlines()[1].split()[6], deviation)
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no pipes with names")
+    def test_a_pipe_is_read_to_its_end_first(self):
+        pipe = self.dir / "pipe"
+        os.mkfifo(pipe)
+        feeder = subprocess.Popen(["sh", "-c", f"cat '{MODEL}' > '{pipe}'"])
+        self.assertEqual(run("diff", MODEL, pipe), "")
+        feeder.wait()
+        out = subprocess.run(["sh", "-c", 'cat "$1" | "$2" info /dev/stdin', "sh", str(MODEL), ZT[-1]], check=True,
+                             capture_output=True).stdout.decode() if len(ZT) == 1 else run("info", MODEL)
+        self.assertEqual(out.splitlines()[1:], run("info", MODEL).splitlines()[1:])
+
+    def test_what_the_library_says_is_said_in_words_of_the_program(self):
+        def without_comments(text):
+            text = re.sub(r"static_assert\(.*?\);", "", text, flags=re.DOTALL)
+            text = re.sub(r"^\s*//.*$|^#.*$| // .*$", "", text, flags=re.MULTILINE)
+            return re.sub(r'"\s*\n\s*"', "", text)
+
+        root = CORPUS.parent.parent
+        table = re.findall(r'\{"((?:[^"\\]|\\.)*)",', without_comments((root / "examples/zt/wording.cpp").read_text()))
+        self.assertGreater(len(table), 20)
+        cpp = re.compile(r"[a-z_]+\(\)|\b(?:read_options|write_options|ztensor|std|shard_lookup|writer)::|\b\w+_view\b|"
+                         r"<ztensor/|read_as")
+        for path in sorted((root / "include").rglob("*.hpp")):
+            for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', without_comments(path.read_text(encoding="utf-8"))):
+                said = text
+                for each in table:
+                    said = said.replace(each, "")
+                self.assertFalse(" " in text and cpp.search(said), f"{path.name}: {text}")
+
     def test_extract_writes_the_array(self):
         start = self.small()
         run("extract", start, "a.weight", self.dir / "x.npy")

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "numbers.hpp"
+
+#include "input.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace zt {
+namespace {
+
+number of_double(double value) {
+    number made;
+    made.value = value;
+    return made;
+}
+
+number of_integer(bool is_negative, std::uint64_t magnitude) {
+    const auto nearest = static_cast<double>(magnitude);
+    return {true, is_negative, magnitude, is_negative ? -nearest : nearest};
+}
+
+/// A double that is an integer as such, where 64 bits hold it.
+number as_integer(const number& from) {
+    const double magnitude = std::fabs(from.value);
+    constexpr double end = 18446744073709551616.0; // 2^64
+    if (from.is_integer || !(magnitude < end) || std::floor(magnitude) != magnitude) {
+        return from;
+    }
+    return of_integer(from.value < 0, static_cast<std::uint64_t>(magnitude));
+}
+
+std::uint64_t word_at(ztensor::bytes_view bytes, std::size_t at, std::size_t width) {
+    std::uint64_t word = 0;
+    for (std::size_t i = width; i-- > 0;) { // little-endian, whatever the host
+        word = word << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
+    }
+    return word;
+}
+
+template <class Float, class Bits>
+Float float_of(Bits bits) {
+    static_assert(sizeof(Float) == sizeof(Bits));
+    Float made;
+    std::memcpy(&made, &bits, sizeof made);
+    return made;
+}
+
+number signed_integer(std::uint64_t word, std::size_t width) {
+    const std::uint64_t sign = std::uint64_t{1} << (width * 8 - 1);
+    const bool is_negative = (word & sign) != 0;
+    return of_integer(is_negative, is_negative ? (sign << 1) - word : word); // of eight bytes sign << 1 is 0
+}
+
+number number_of(std::uint64_t word, ztensor::dtype storage) {
+    switch (storage) {
+    case ztensor::dtype::f64:
+        return of_double(float_of<double>(word));
+    case ztensor::dtype::f32:
+        return of_double(static_cast<double>(float_of<float>(static_cast<std::uint32_t>(word))));
+    case ztensor::dtype::f16:
+        return of_double(static_cast<double>(ztensor::float16::from_bits(static_cast<std::uint16_t>(word))));
+    case ztensor::dtype::bf16:
+        return of_double(static_cast<double>(ztensor::bfloat16::from_bits(static_cast<std::uint16_t>(word))));
+    default:
+        return facts(storage).category == ztensor::dtype_class::signed_integer
+                   ? signed_integer(word, width_bytes(storage))
+                   : of_integer(false, word);
+    }
+}
+
+/// Elements that are what their storage type says, or made of several such.
+bool is_plain(const ztensor::component_view& part) {
+    return part.dtype() && !part.has_unknown_type() &&
+           (part.type().empty() || part.type() == part.dtype_name() || part.type().substr(0, 7) == "complex");
+}
+
+template <class Sparse>
+std::vector<double> densified(const Sparse& sparse) {
+    const auto dense = sparse.to_dense().value();
+    std::vector<double> out;
+    out.reserve(dense.size());
+    for (const auto each : dense) {
+        out.push_back(static_cast<double>(each));
+    }
+    return out;
+}
+
+template <class T>
+std::vector<double> densified(const ztensor::object_view& object) {
+    return object.known_format() == ztensor::format::sparse_csr ? densified(ztensor::csr_view<T>::read(object).value())
+                                                                : densified(ztensor::coo_view<T>::read(object).value());
+}
+
+std::optional<std::vector<double>> densified_as_stored(const ztensor::object_view& object) {
+    const auto named = object.component("values");
+    const auto values = named ? named : object.component("data"); // 0.1 keeps all in one
+    if (!values || !is_plain(*values) || values->type().substr(0, 7) == "complex") {
+        return std::nullopt;
+    }
+    switch (*values->dtype()) {
+    case ztensor::dtype::f64:
+        return densified<double>(object);
+    case ztensor::dtype::f32:
+        return densified<float>(object);
+    case ztensor::dtype::f16:
+        return densified<ztensor::float16>(object);
+    case ztensor::dtype::bf16:
+        return densified<ztensor::bfloat16>(object);
+    case ztensor::dtype::i64:
+        return densified<std::int64_t>(object);
+    case ztensor::dtype::i32:
+        return densified<std::int32_t>(object);
+    case ztensor::dtype::i16:
+        return densified<std::int16_t>(object);
+    case ztensor::dtype::i8:
+        return densified<std::int8_t>(object);
+    case ztensor::dtype::u64:
+        return densified<std::uint64_t>(object);
+    case ztensor::dtype::u32:
+        return densified<std::uint32_t>(object);
+    case ztensor::dtype::u16:
+        return densified<std::uint16_t>(object);
+    default:
+        return densified<std::uint8_t>(object);
+    }
+}
+
+/// Of an object whose numbers come from several components.
+std::optional<std::vector<double>> whole_numbers(const ztensor::object_view& object) {
+    const auto format = object.known_format();
+    if (format == ztensor::format::sparse_csr || format == ztensor::format::sparse_coo) {
+        return densified_as_stored(object);
+    }
+    // As floats, of which both ways to compute weights of one version make the same.
+    const auto quantized = ztensor::quantized_view::from(object);
+    const auto weights = quantized ? quantized->dequantize() : object.read_as<float>();
+    return weights ? std::optional(std::vector<double>(weights->begin(), weights->end())) : std::nullopt;
+}
+
+} // namespace
+
+double distance(const number& x, const number& y) {
+    const bool has_integer = x.is_integer || y.is_integer;
+    const number a = has_integer ? as_integer(x) : x, b = has_integer ? as_integer(y) : y;
+    if (std::isnan(a.value) || std::isnan(b.value)) {
+        return std::isnan(a.value) && std::isnan(b.value) ? 0 : HUGE_VAL;
+    }
+    if (!a.is_integer && !b.is_integer) {
+        return a.value == b.value ? 0 : std::fabs(a.value - b.value); // of infinities no number
+    }
+    if (!a.is_integer || !b.is_integer) { // one of them no integer, or none of 64 bits: they differ, however they round
+        const double apart = std::fabs(a.value - b.value);
+        return apart == 0 ? 1 : apart;
+    }
+    if (a.is_negative != b.is_negative) {
+        return static_cast<double>(a.magnitude) + static_cast<double>(b.magnitude);
+    }
+    return static_cast<double>(std::max(a.magnitude, b.magnitude) - std::min(a.magnitude, b.magnitude));
+}
+
+std::optional<number_stream> number_stream::open(const ztensor::object_view& object) {
+    number_stream made;
+    const auto data = object.data();
+    const bool is_dense = object.known_format() == ztensor::format::dense && data;
+    if (is_dense && is_plain(*data)) {
+        made.storage_ = *data->dtype();
+        auto pieces = ztensor::component_pieces::open(*data);
+        if (!pieces && pieces.error().kind() == ztensor::error_kind::unsupported) {
+            return std::nullopt;
+        }
+        made.pieces_.emplace(std::move(pieces).value());
+        return made;
+    }
+    if (auto pieces = ztensor::component_pieces::open_as(object, ztensor::dtype::f64)) {
+        made.pieces_.emplace(*std::move(pieces));
+        return made;
+    }
+    auto whole = is_dense ? std::nullopt : whole_numbers(object);
+    if (!whole) {
+        return std::nullopt;
+    }
+    made.whole_ = *std::move(whole);
+    return made;
+}
+
+const std::vector<number>& number_stream::next() {
+    numbers_.clear();
+    if (!pieces_) {
+        const std::size_t end = std::min(whole_.size(), given_ + (std::size_t{1} << 16));
+        for (; given_ < end; ++given_) {
+            numbers_.push_back(of_double(whole_[given_]));
+        }
+        return numbers_;
+    }
+    const ztensor::bytes_view piece = pieces_->next().value();
+    const std::size_t width = width_bytes(storage_);
+    numbers_.reserve(piece.size() / width);
+    for (std::size_t at = 0; at + width <= piece.size(); at += width) {
+        numbers_.push_back(number_of(word_at(piece, at, width), storage_));
+    }
+    return numbers_;
+}
+
+} // namespace zt

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "pipe.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+namespace zt {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new folder that nobody else reads, which is removed when the program ends.
+class temporary_folder {
+public:
+    temporary_folder() {
+        std::random_device random;
+        constexpr int most_tries = 100;
+        for (int i = 0; i < most_tries; ++i) {
+            char name[16];
+            std::snprintf(name, sizeof name, "zt-%08x", static_cast<unsigned>(random()));
+            path_ = fs::temp_directory_path() / name;
+            if (fs::create_directory(path_)) {
+                fs::permissions(path_, fs::perms::owner_all);
+                return;
+            }
+        }
+        throw std::runtime_error("no temporary folder for what comes out of a pipe");
+    }
+    temporary_folder(const temporary_folder&) = delete;
+    temporary_folder& operator=(const temporary_folder&) = delete;
+    ~temporary_folder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+
+    [[nodiscard]] fs::path next() { return path_ / ("pipe-" + std::to_string(++count_)); }
+
+private:
+    fs::path path_;
+    int count_ = 0;
+};
+
+void copy_all(const fs::path& from, const fs::path& to, const std::string& name) {
+    std::ifstream in(from, std::ios::binary);
+    std::ofstream out(to, std::ios::binary);
+    if (!in) {
+        throw std::runtime_error(name + ": the pipe can't be opened");
+    }
+    std::vector<char> piece(std::size_t{1} << 20);
+    while (in && out) {
+        in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        out.write(piece.data(), in.gcount());
+    }
+    if (!in.eof() || !out.flush()) {
+        throw std::runtime_error(name + ": the pipe can't be kept in a temporary file in " +
+                                 to.parent_path().parent_path().u8string());
+    }
+}
+
+} // namespace
+
+std::string file_behind(const std::string& path) {
+    std::error_code ignored;
+    const fs::path here = fs::u8path(path);
+    if (!fs::is_fifo(here, ignored)) {
+        return path;
+    }
+    static temporary_folder folder;
+    const fs::path kept = folder.next();
+    copy_all(here, kept, path);
+    return kept.u8string();
+}
+
+} // namespace zt

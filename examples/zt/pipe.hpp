@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+//
+// Pipes as input: a tensor file is read from its end, and so is kept in a temporary file first.
+#ifndef ZTENSOR_EXAMPLES_ZT_PIPE_HPP
+#define ZTENSOR_EXAMPLES_ZT_PIPE_HPP
+
+#include <string>
+
+namespace zt {
+
+/// The path itself; of a pipe (a FIFO, /dev/stdin behind another program, what a shell makes of <(...)) that of a
+/// temporary file with all that came out of it, which goes with the program. Throws std::runtime_error.
+std::string file_behind(const std::string& path);
+
+} // namespace zt
+
+#endif
