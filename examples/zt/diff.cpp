@@ -121,25 +121,43 @@ std::string difference_of_numbers(number_stream a, number_stream b, double toler
     return differing == 0 ? "" : count_text(differing, count) + text;
 }
 
-/// Indices and values of sparse tensors of one layout and one type, whatever each version makes of them.
-template <class Sparse>
-bool have_equal_values(const Sparse& a, const Sparse& b) {
-    return std::equal(a.values().begin(), a.values().end(), b.values().begin(), b.values().end());
+template <class A, class B>
+bool are_same(const A& a, const B& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
+bool have_same_indices(const ztensor::csr_view<std::byte>& a, const ztensor::csr_view<std::byte>& b) {
+    return are_same(a.indptr(), b.indptr()) && are_same(a.indices(), b.indices());
+}
+bool have_same_indices(const ztensor::coo_view<std::byte>& a, const ztensor::coo_view<std::byte>& b) {
+    return are_same(a.coords(), b.coords());
+}
+
+bool have_same_indices(const ztensor::object_view& a, const ztensor::object_view& b) {
+    return a.known_format() == ztensor::format::sparse_csr
+               ? have_same_indices(ztensor::csr_view<std::byte>::read(a).value(),
+                                   ztensor::csr_view<std::byte>::read(b).value())
+               : have_same_indices(ztensor::coo_view<std::byte>::read(a).value(),
+                                   ztensor::coo_view<std::byte>::read(b).value());
+}
+
+template <class Sparse>
+bool have_same_values(const Sparse& a, const Sparse& b) {
+    return are_same(a.values(), b.values());
+}
+
+/// Of sparse tensors of one layout and one type, whatever each version makes of them.
 template <class Value>
 std::string difference_of_sparse(const ztensor::object_view& a, const ztensor::object_view& b) {
-    const auto same = [](const auto& x, const auto& y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
-    if (a.known_format() == ztensor::format::sparse_csr) {
-        const auto of_a = ztensor::csr_view<Value>::read(a).value(), of_b = ztensor::csr_view<Value>::read(b).value();
-        return !same(of_a.indptr(), of_b.indptr()) || !same(of_a.indices(), of_b.indices()) ? "indices differ"
-               : have_equal_values(of_a, of_b)                                              ? ""
-                                                                                            : "values differ";
+    using csr = ztensor::csr_view<Value>;
+    using coo = ztensor::coo_view<Value>;
+    if (!have_same_indices(a, b)) {
+        return "indices differ";
     }
-    const auto of_a = ztensor::coo_view<Value>::read(a).value(), of_b = ztensor::coo_view<Value>::read(b).value();
-    return !same(of_a.coords(), of_b.coords()) ? "indices differ"
-           : have_equal_values(of_a, of_b)     ? ""
-                                               : "values differ";
+    const bool has_same_values = a.known_format() == ztensor::format::sparse_csr
+                                     ? have_same_values(csr::read(a).value(), csr::read(b).value())
+                                     : have_same_values(coo::read(a).value(), coo::read(b).value());
+    return has_same_values ? "" : "values differ";
 }
 
 bool is_sparse(const ztensor::object_view& object) {
@@ -283,7 +301,11 @@ private:
         if (are_complex(object) != are_complex(twin)) {
             return false;
         }
-        auto of_object = number_stream::open(object), of_twin = number_stream::open(twin);
+        // With the same indices sparse tensors need not become dense ones, which memory may not hold.
+        const bool are_alike = is_sparse(object) && object.known_format() == twin.known_format();
+        const bool only_values = are_alike && have_same_indices(object, twin);
+        const auto open = only_values ? number_stream::open_stored_values : number_stream::open;
+        auto of_object = open(object), of_twin = open(twin);
         if (!of_object || !of_twin) {
             return false;
         }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace zt {
@@ -77,24 +78,38 @@ bool is_plain(const ztensor::component_view& part) {
            (part.type().empty() || part.type() == part.dtype_name() || part.type().substr(0, 7) == "complex");
 }
 
-template <class Sparse>
-std::vector<double> densified(const Sparse& sparse) {
-    const auto dense = sparse.to_dense().value();
-    std::vector<double> out;
-    out.reserve(dense.size());
-    for (const auto each : dense) {
-        out.push_back(static_cast<double>(each));
+template <class T>
+number number_of_value(T value) {
+    if constexpr (std::is_integral_v<T>) {
+        const bool is_negative = value < 0;
+        const auto bits = static_cast<std::uint64_t>(value);
+        return of_integer(is_negative, is_negative ? 0 - bits : bits);
+    } else {
+        return of_double(static_cast<double>(value));
+    }
+}
+
+template <class Values>
+std::vector<number> numbers_of(const Values& values) {
+    std::vector<number> out;
+    out.reserve(values.size());
+    for (const auto each : values) {
+        out.push_back(number_of_value(each));
     }
     return out;
 }
 
+/// All elements of a sparse object, or only those that it stores.
 template <class T>
-std::vector<double> densified(const ztensor::object_view& object) {
-    return object.known_format() == ztensor::format::sparse_csr ? densified(ztensor::csr_view<T>::read(object).value())
-                                                                : densified(ztensor::coo_view<T>::read(object).value());
+std::vector<number> sparse_numbers(const ztensor::object_view& object, bool with_zeros) {
+    const auto taken = [&](const auto& sparse) {
+        return with_zeros ? numbers_of(sparse.to_dense().value()) : numbers_of(sparse.values());
+    };
+    return object.known_format() == ztensor::format::sparse_csr ? taken(ztensor::csr_view<T>::read(object).value())
+                                                                : taken(ztensor::coo_view<T>::read(object).value());
 }
 
-std::optional<std::vector<double>> densified_as_stored(const ztensor::object_view& object) {
+std::optional<std::vector<number>> sparse_numbers(const ztensor::object_view& object, bool with_zeros) {
     const auto named = object.component("values");
     const auto values = named ? named : object.component("data"); // 0.1 keeps all in one
     if (!values || !is_plain(*values) || values->type().substr(0, 7) == "complex") {
@@ -102,42 +117,42 @@ std::optional<std::vector<double>> densified_as_stored(const ztensor::object_vie
     }
     switch (*values->dtype()) {
     case ztensor::dtype::f64:
-        return densified<double>(object);
+        return sparse_numbers<double>(object, with_zeros);
     case ztensor::dtype::f32:
-        return densified<float>(object);
+        return sparse_numbers<float>(object, with_zeros);
     case ztensor::dtype::f16:
-        return densified<ztensor::float16>(object);
+        return sparse_numbers<ztensor::float16>(object, with_zeros);
     case ztensor::dtype::bf16:
-        return densified<ztensor::bfloat16>(object);
+        return sparse_numbers<ztensor::bfloat16>(object, with_zeros);
     case ztensor::dtype::i64:
-        return densified<std::int64_t>(object);
+        return sparse_numbers<std::int64_t>(object, with_zeros);
     case ztensor::dtype::i32:
-        return densified<std::int32_t>(object);
+        return sparse_numbers<std::int32_t>(object, with_zeros);
     case ztensor::dtype::i16:
-        return densified<std::int16_t>(object);
+        return sparse_numbers<std::int16_t>(object, with_zeros);
     case ztensor::dtype::i8:
-        return densified<std::int8_t>(object);
+        return sparse_numbers<std::int8_t>(object, with_zeros);
     case ztensor::dtype::u64:
-        return densified<std::uint64_t>(object);
+        return sparse_numbers<std::uint64_t>(object, with_zeros);
     case ztensor::dtype::u32:
-        return densified<std::uint32_t>(object);
+        return sparse_numbers<std::uint32_t>(object, with_zeros);
     case ztensor::dtype::u16:
-        return densified<std::uint16_t>(object);
+        return sparse_numbers<std::uint16_t>(object, with_zeros);
     default:
-        return densified<std::uint8_t>(object);
+        return sparse_numbers<std::uint8_t>(object, with_zeros);
     }
 }
 
 /// Of an object whose numbers come from several components.
-std::optional<std::vector<double>> whole_numbers(const ztensor::object_view& object) {
+std::optional<std::vector<number>> whole_numbers(const ztensor::object_view& object) {
     const auto format = object.known_format();
     if (format == ztensor::format::sparse_csr || format == ztensor::format::sparse_coo) {
-        return densified_as_stored(object);
+        return sparse_numbers(object, true);
     }
     // As floats, of which both ways to compute weights of one version make the same.
     const auto quantized = ztensor::quantized_view::from(object);
     const auto weights = quantized ? quantized->dequantize() : object.read_as<float>();
-    return weights ? std::optional(std::vector<double>(weights->begin(), weights->end())) : std::nullopt;
+    return weights ? std::optional(numbers_of(*weights)) : std::nullopt;
 }
 
 } // namespace
@@ -186,12 +201,22 @@ std::optional<number_stream> number_stream::open(const ztensor::object_view& obj
     return made;
 }
 
+std::optional<number_stream> number_stream::open_stored_values(const ztensor::object_view& sparse) {
+    auto values = sparse_numbers(sparse, false);
+    if (!values) {
+        return std::nullopt;
+    }
+    number_stream made;
+    made.whole_ = *std::move(values);
+    return made;
+}
+
 const std::vector<number>& number_stream::next() {
     numbers_.clear();
     if (!pieces_) {
         const std::size_t end = std::min(whole_.size(), given_ + (std::size_t{1} << 16));
         for (; given_ < end; ++given_) {
-            numbers_.push_back(of_double(whole_[given_]));
+            numbers_.push_back(whole_[given_]);
         }
         return numbers_;
     }

@@ -30,6 +30,9 @@ public:
     /// Nothing of an object that holds none. Throws ztensor::exception for one that can't be read.
     static std::optional<number_stream> open(const ztensor::object_view& object);
 
+    /// Those that a sparse object stores alone, in their order.
+    static std::optional<number_stream> open_stored_values(const ztensor::object_view& sparse);
+
     /// Empty once all have been given.
     const std::vector<number>& next();
 
@@ -38,7 +41,7 @@ private:
 
     std::optional<ztensor::component_pieces> pieces_;
     ztensor::dtype storage_ = ztensor::dtype::f64; ///< of what the pieces hold
-    std::vector<double> whole_;                    ///< where there are no pieces
+    std::vector<number> whole_;                    ///< where there are no pieces
     std::size_t given_ = 0;
     std::vector<number> numbers_;
 };

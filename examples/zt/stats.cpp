@@ -41,12 +41,13 @@ ztensor::result<void> for_each_number(const ztensor::object_view& object, const 
     auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
                            : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
     if (!elements && !pieces) {
-        const auto numbers = object.read_as<double>();
-        if (!numbers) {
-            return numbers.error();
+        const auto quantized = ztensor::quantized_view::from(object);
+        const auto weights = quantized ? quantized->dequantize() : object.read_as<float>();
+        if (!weights) {
+            return weights.error();
         }
-        for (const double each : *numbers) {
-            take(each);
+        for (const float each : *weights) {
+            take(static_cast<double>(each));
         }
         return {};
     }

@@ -57,8 +57,12 @@ public:
     /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
     shard_finder(const opened_file& file, const native_path& root, os_reading& os = operating_system_for_reading())
         : file_(file), os_(os), has_root_(!root.empty()), root_(root), stem_(file_name_of(root)) {
-        const native_path ending = file_path(".zt").native();
-        if (stem_.size() > ending.size() && stem_.compare(stem_.size() - ending.size(), ending.size(), ending) == 0) {
+        constexpr std::string_view ending = ".zt"; // in letters of any case
+        const auto is_letter = [](auto found, char letter) {
+            return found == letter || (letter != '.' && found == letter - 'a' + 'A');
+        };
+        if (stem_.size() > ending.size() && std::equal(stem_.end() - static_cast<std::ptrdiff_t>(ending.size()),
+                                                       stem_.end(), ending.begin(), is_letter)) {
             stem_.resize(stem_.size() - ending.size());
         }
     }
