@@ -52,10 +52,10 @@ bool is_floating(const ztensor::component_view& part) {
 
 /// A floating-point type by its name, of which no values are known.
 bool is_unknown_float(const ztensor::component_view& part) {
-    const std::string_view type = part.type();
+    const std::string_view type = part.dtype() ? part.type() : part.dtype_name();
     const std::size_t digit = type.substr(0, 2) == "bf" ? 2 : type.substr(0, 1) == "f" ? 1 : type.size();
     const bool has_name_of_float = digit < type.size() && type[digit] >= '0' && type[digit] <= '9';
-    return part.has_unknown_type() && has_name_of_float && !is_floating(part);
+    return (part.has_unknown_type() || !part.dtype()) && has_name_of_float && !is_floating(part);
 }
 
 /// Words of which a writer of new data knows all.
@@ -125,7 +125,7 @@ private:
         const auto elements = elements_of(object);
         if (floats_as_ && elements && is_unknown_float(*elements)) {
             throw content_error("--dtype can't turn " + printable(object.name()) + " into " + how_.dtype +
-                                ": the values of its type, " + printable(elements->type()) +
+                                ": the values of its type, " + printable(type_of(*elements)) +
                                 ", are not known; --exclude leaves it out");
         }
     }

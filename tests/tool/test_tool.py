@@ -338,6 +338,18 @@ class ToolTest(unittest.TestCase):
         run("convert", "--drop-attributes", "--dtype", "bf16", start, self.dir / "x.npz", code=BAD)
         self.assertIn("bf16", run.errors)
 
+    def test_convert_turns_values_of_sparse_tensors_and_refuses_floats_it_does_not_know(self):
+        run("convert", "--dtype", "f16", GOLDEN / "v1.2-sparse-csr.zt", self.dir / "x.zt")
+        types = {each["components"]["values"]["dtype"] for each in self.description(self.dir / "x.zt")["objects"]}
+        self.assertEqual(types, {"f16"})
+        unknown = GOLDEN / "s1.2-unknown-vocabulary.zt"
+        for name, word in (("dtype", "f128"), ("type", "f4_e2m1x2")):
+            run("convert", "--dtype", "f32", "--only", name, unknown, self.dir / "y.zt", code=BAD)
+            self.assertIn(f"--dtype can't turn {name} into f32", run.errors)
+            self.assertIn(word, run.errors)
+            self.assertFalse((self.dir / "y.zt").exists())
+        run("convert", "--dtype", "f32", "--only", "known", unknown, self.dir / "y.zt")
+
     def test_convert_writes_the_version_asked_for(self):
         for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
             for words in ([], ["--zstd"], ["--digest"]):
