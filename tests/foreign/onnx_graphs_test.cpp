@@ -170,6 +170,16 @@ TEST_CASE("a name that is taken gets the path of its node, with numbers where th
     CHECK(names_of(model(deep)) == names{"w", "a.body/w", "a.body/b.body/w"});
 }
 
+TEST_CASE("what an attribute of a function has by default is read, graphs too") {
+    using namespace onnx_graphs;
+    const bytes by_default = field(11, field(1, "weight") + field(5, tensor("inside", 4))) +
+                             field(11, field(1, "body") + field(6, initializer("w"))) +
+                             field(11, field(1, "other") + field(6, initializer("w")));
+    const bytes node_too = field(7, field(2, "y") + body(initializer("w")));
+    CHECK(names_of(model(initializer("v"), field(25, field(1, "f") + by_default + node_too))) ==
+          names{"v", "weight", "w", "f/attribute.other/w", "f/y.body/w"});
+}
+
 TEST_CASE("two constants of one name in one graph are refused, wherever the graph is") {
     using namespace onnx_graphs;
     const bytes twice = initializer("w") + initializer("w");

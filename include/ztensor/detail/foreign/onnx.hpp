@@ -98,14 +98,14 @@ private:
     }
 
     [[nodiscard]] result<void> read_function(std::uint64_t end, std::uint64_t number) {
-        constexpr std::uint64_t name = 1, domain = 10;
+        using of = onnx_function_field;
         const std::uint64_t begin = from_.position();
         std::string name_text;
         std::string domain_text;
         const result<void> read = from_.for_each_field(end, [&](const proto_field& field) {
-            return field.number == name     ? take_onnx_text(from_, field, name_text)
-                   : field.number == domain ? take_onnx_text(from_, field, domain_text)
-                                            : from_.skip(field);
+            return field.number == of::name     ? take_onnx_text(from_, field, name_text)
+                   : field.number == of::domain ? take_onnx_text(from_, field, domain_text)
+                                                : from_.skip(field);
         });
         if (!read) {
             return read;

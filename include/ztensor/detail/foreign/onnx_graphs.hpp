@@ -83,7 +83,7 @@ private:
 
     /// Those of a graph or function, but not of the graphs in it; gives whether there are such.
     [[nodiscard]] result<bool> read_constants(std::uint64_t graph_end, bool is_function) {
-        constexpr std::uint64_t initializer = 5, sparse_initializer = 15, attribute_default = 11;
+        constexpr std::uint64_t initializer = 5, sparse_initializer = 15;
         to_.start_graph();
         has_graphs_ = false;
         onnx_node function; // the defaults of its attributes are those of no node
@@ -92,7 +92,7 @@ private:
             if (field.number == onnx_node_field_in(is_function)) {
                 return from_.in_message(field, [&](std::uint64_t end) { return read_node(end); });
             }
-            if (is_function && field.number == attribute_default) {
+            if (is_function && field.number == onnx_function_field::attribute_default) {
                 return from_.in_message(field, [&](std::uint64_t end) { return read_attribute(function, end); });
             }
             if (!is_function && field.number == initializer) {

@@ -29,6 +29,9 @@ struct onnx_root {
     std::string long_path; ///< likewise, where the path is that of another one, too
 };
 
+struct onnx_function_field {
+    static constexpr std::uint64_t name = 1, domain = 10, attribute_default = 11;
+};
 /// The number of the field that holds the nodes of a graph, or of a function.
 [[nodiscard]] constexpr std::uint64_t onnx_node_field_in(bool is_function) noexcept {
     return is_function ? 7 : 1;
@@ -144,21 +147,25 @@ private:
             in.node_position = from_.position();
             return skipped;
         }
-        return from_.in_message(*field, [&](std::uint64_t end) -> result<void> {
-            const std::uint64_t begin = from_.position();
-            result<onnx_attribute> attribute = read_onnx_attribute(from_, end);
-            if (!attribute) {
-                return std::move(attribute).error();
-            }
+        return from_.in_message(*field, [&](std::uint64_t end) {
             in.node_position = end;
-            if (attribute->has_graphs) {
-                in.attribute = std::move(attribute->name);
-                in.graphs = 0;
-                in.attribute_position = begin;
-                in.attribute_end = end;
-            }
-            return {};
+            return enter_attribute(in, end);
         });
+    }
+
+    [[nodiscard]] result<void> enter_attribute(open_graph& in, std::uint64_t end) {
+        const std::uint64_t begin = from_.position();
+        result<onnx_attribute> attribute = read_onnx_attribute(from_, end);
+        if (!attribute) {
+            return std::move(attribute).error();
+        }
+        if (attribute->has_graphs) {
+            in.attribute = std::move(attribute->name);
+            in.graphs = 0;
+            in.attribute_position = begin;
+            in.attribute_end = end;
+        }
+        return {};
     }
 
     [[nodiscard]] result<void> next_of_graph(open_graph& in) {
@@ -167,6 +174,14 @@ private:
         const result<proto_field> field = from_.next(in.end);
         if (!field) {
             return field.error();
+        }
+        if (is_function && field->number == onnx_function_field::attribute_default) {
+            return from_.in_message(*field, [&](std::uint64_t end) {
+                ++in.nodes;
+                in.position = end;
+                in.node = "attribute";
+                return enter_attribute(in, end);
+            });
         }
         if (field->number != onnx_node_field_in(is_function)) {
             const result<void> skipped = from_.skip(*field);
