@@ -54,21 +54,41 @@ TEST_CASE("values are remembered and recalled under numbers of one and of four b
     CHECK(found.size() == 302);
     CHECK(found[300] == 299);
     CHECK(found[301] == 0);
-    CHECK(refusal(
-              pickle_machine(support::bytes_of(protocol_2 + "](" + seven + "r" + little_endian(1, 4) + "e.")).run()) ==
-          errc::pickle_malformed);
+    CHECK(refusal(pickle_machine(support::bytes_of(protocol_2 + "](" + seven + "r" + little_endian(1000, 4) + "e."))
+                      .run()) == errc::pickle_malformed);
     CHECK(refusal(
               pickle_machine(support::bytes_of(protocol_2 + "](" + seven + "j" + little_endian(0, 4) + "e.")).run()) ==
           errc::pickle_malformed);
 }
 
-TEST_CASE("values of a checkpoint may stand in several places, but not in very many") {
-    const auto walk = [](std::size_t items, char last_key) { // a list of so many, shared by the keys "a" to the last
+TEST_CASE("values of a checkpoint may stand in several places, but tensors not in very many") {
+    class counter final : public ztensor::detail::pt_visitor {
+    public:
+        std::size_t found = 0;
+        std::size_t skipped = 0;
+        [[nodiscard]] ztensor::result<void> tensor(const std::string&, const ztensor::detail::pickle_value&) override {
+            ++found;
+            return {};
+        }
+        [[nodiscard]] ztensor::result<void> attribute(const std::string&,
+                                                      const ztensor::detail::pickle_value&) override {
+            ++found;
+            return {};
+        }
+        [[nodiscard]] ztensor::result<void> skip(const std::string&, std::string) override {
+            ++skipped;
+            return {};
+        }
+    };
+    const auto text = [](const bytes& content) { return "X" + little_endian(content.size(), 4) + content; };
+    const bytes storage = "(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\1tQ";
+    // A list of so many items, shared by the keys "a" to the last.
+    const auto walk = [&](std::size_t items, char last_key, const bytes& first_item) {
         bytes pickle = protocol_2 + "}(";
         for (char key = 'a'; key <= last_key; ++key) {
-            pickle += "X" + little_endian(1, 4) + key;
-            pickle += key == 'a' ? "](" : bytes("h\0", 2);
-            for (std::size_t i = 0; i < items && key == 'a'; ++i) {
+            pickle += text(bytes(1, key));
+            pickle += key == 'a' ? "](" + first_item : bytes("h\0", 2);
+            for (std::size_t i = 1; i < items && key == 'a'; ++i) {
                 pickle += bytes("K\0", 2);
             }
             pickle += key == 'a' ? bytes("eq\0", 3) : "";
@@ -76,16 +96,15 @@ TEST_CASE("values of a checkpoint may stand in several places, but not in very m
         pickle += "u.";
         const auto content = pickle_machine(support::bytes_of(pickle)).run();
         REQUIRE(support::outcome(content) == "ok");
-        std::size_t leaves = 0;
-        const auto leaf = [&](const std::string&, const ztensor::detail::pickle_value&) {
-            ++leaves;
-            return ztensor::result<void>();
-        };
-        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run("", leaf, leaf));
-        return outcome + " " + std::to_string(leaves);
+        counter visitor;
+        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run("", visitor));
+        return outcome + " " + std::to_string(visitor.found) + " " + std::to_string(visitor.skipped);
     };
-    // 4 for each of 1038 items, 8 keys and 8 values, and 4096 more: as many as 8 lists of that length with their keys.
-    CHECK(walk(1038, 'h') == "ok 8304");
-    CHECK(walk(1039, 'h').substr(0, 15) == "limit_exceeded ");
-    CHECK(walk(100, 'z') == "ok 2600");
+    // 4 steps for each of 1043 items, 8 keys and values and 5 parts of the storage's id, and 4096 more: as many as 8
+    // lists of that length with their keys.
+    CHECK(walk(1043, 'h', storage) == "ok 8344 0");
+    CHECK(walk(1044, 'h', storage).substr(0, 15) == "limit_exceeded ");
+    CHECK(walk(100, 'z', storage) == "ok 2600 0");
+    // Without a tensor it is gone through once.
+    CHECK(walk(5000, 'z', bytes("K\0", 2)) == "ok 5000 25");
 }

@@ -117,16 +117,6 @@ TEST_CASE("what a pickle must not ask for is named, and nothing is run") {
     CHECK(sentence("name_torch_QInt8Storage.pt").find("\"QInt8Storage\" of module \"torch\"") != std::string::npos);
 }
 
-TEST_CASE("a checkpoint from before archives is refused by name") {
-    const support::temp_dir directory;
-    support::write_file(directory / "old.pt",
-                        std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15) +
-                            std::string(100, '\0'));
-    const auto file = ztensor::open_any(directory / "old.pt");
-    CHECK(refusal(file) == errc::foreign_file);
-    CHECK(file.error().sentence().find("old PyTorch file") != std::string::npos);
-}
-
 TEST_CASE("limits hold for pickles and for what is gathered") {
     CHECK(refusal(ztensor::open_any(pt_folder / "checkpoint.pt", ztensor::read_options().max_manifest_bytes(1000))) ==
           errc::limit_exceeded);

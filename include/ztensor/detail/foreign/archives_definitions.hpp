@@ -9,6 +9,7 @@
 #include <ztensor/detail/foreign/importers.hpp>
 #include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/pt.hpp>
+#include <ztensor/detail/foreign/pt_legacy.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/result.hpp>
 
@@ -31,6 +32,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
         return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
     }
     return import_npz(file, *directory);
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_legacy(const foreign_file& file) {
+    return pt_legacy_importer(file).import(stem_of(path_text(file.path)));
 }
 
 } // namespace detail

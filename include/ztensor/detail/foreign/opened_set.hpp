@@ -233,7 +233,8 @@ open_named(const std::vector<native_path>& paths, const read_options& options) {
 }
 
 [[nodiscard]] ZTENSOR_COLD inline bool is_tensor_file(std::string_view name) noexcept {
-    constexpr std::string_view endings[] = {".zt", ".safetensors", ".gguf", ".npy", ".npz", ".pt", ".pth", ".onnx"};
+    constexpr std::string_view endings[] = {".zt",  ".safetensors", ".gguf", ".npy", ".npz", ".pt",
+                                            ".pth", ".ckpt",        ".bin",  ".jit", ".pt2", ".onnx"};
     return std::any_of(std::begin(endings), std::end(endings),
                        [&](std::string_view each) { return ends_with_ignoring_case(name, each); });
 }

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a pickle of protocols 2 to 5 as torch.save writes those of checkpoints. The opcodes are a closed set, and so
-// are the names: a pickle is a program, and this machine has no instruction that could do anything but make the values
-// of pickled.hpp.
+// Reads a pickle of any protocol. A pickle is a program, and this machine has no instruction that could do anything but
+// make the values of pickled.hpp: what would be made by names that are not known stays an object that is not made.
 #ifndef ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 
 #include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/foreign/block_array.hpp>
-#include <ztensor/detail/foreign/pickle_bytes.hpp>
 #include <ztensor/detail/foreign/pickle_rebuild.hpp>
-#include <ztensor/detail/foreign/pickle_stack.hpp>
+#include <ztensor/detail/foreign/pickle_values.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -24,17 +23,19 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-class pickle_machine {
+class pickle_machine : pickle_values {
 public:
     /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
     /// both.
-    explicit pickle_machine(bytes_view pickle)
-        : from_(pickle), budget_(3 * std::uint64_t{pickle.size()} + slack_bytes), stack_(budget_) {
-        made_.source = pickle;
-    }
+    explicit pickle_machine(bytes_view pickle) : pickle_values(pickle) {}
 
-    /// Errors: pickle_malformed; pickle_refused for opcodes and globals outside the lists; limit_exceeded.
-    [[nodiscard]] result<pickled> run() {
+    /// What ids of the oldest files stand for: false for a number that is none.
+    using tensor_by_number = std::function<bool(std::int64_t, pickle_tensor&)>;
+
+    /// `by_number` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
+    /// not known, and for what makes no sense to PyTorch; limit_exceeded.
+    [[nodiscard]] result<pickled> run(const tensor_by_number* by_number = nullptr) {
+        by_number_ = by_number;
         if (!made_.values.push_back({}, budget_)) { // a tuple of no items, which all such share
             return pickle_takes_too_much();
         }
@@ -51,34 +52,6 @@ public:
     }
 
 private:
-    // What torch.save needs is far below these.
-    static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
-    static constexpr std::size_t most_containers = std::size_t{1} << 22;
-    static constexpr std::uint64_t slack_bytes = std::uint64_t{768} << 10; ///< blocks that are begun
-
-    [[nodiscard]] error malformed(const char* what) const {
-        return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});
-    }
-    [[nodiscard]] error cut_off() const { return malformed("it is cut off"); }
-    [[nodiscard]] error empty_stack() const { return malformed("an opcode finds nothing to work on"); }
-
-    [[nodiscard]] result<void> push(const pickle_value& value) {
-        return stack_.push(value) ? result<void>() : pickle_takes_too_much();
-    }
-    [[nodiscard]] result<void> push(pickle_kind kind, std::size_t place, std::size_t width = 0,
-                                    bool is_signed = false) {
-        return push({kind, static_cast<std::uint8_t>(width), is_signed, static_cast<std::uint32_t>(place)});
-    }
-
-    [[nodiscard]] result<void> count_values(std::size_t more) {
-        values_ += more;
-        return values_ <= most_values
-                   ? result<void>()
-                   : fail(errc::limit_exceeded, "the pickle holds more than {} values", {most_values});
-    }
-
-    // -- opcodes
-
     [[nodiscard]] result<void> carry_out(char opcode) {
         switch (opcode) {
         case '\x80':
@@ -162,9 +135,52 @@ private:
         case 'j':
             return get(4);
         case 'i':
-            return refuse_instance();
+            return push_instance();
+        case 'o':
+            return push_object();
+        case '\x81':
+            return push_new_object(1);
+        case '\x92':
+            return push_new_object(2);
+        case '0':
+            return pop();
+        case '1':
+            return pop_marked();
+        case '2':
+            return duplicate();
+        case 'I':
+        case 'L':
+            return push_line_integer();
+        case 'F':
+            return push_line_number();
+        case 'S':
+            return push_line_text(true);
+        case 'V':
+            return push_line_text(false);
+        case 'U':
+            return push_bytes(1, pickle_kind::text);
+        case 'T':
+            return push_bytes(4, pickle_kind::text);
+        case '\x96':
+            return push_bytes(8, pickle_kind::byte_string);
+        case 'p':
+            return put_by_line();
+        case 'g':
+            return get_by_line();
+        case 'l':
+            return push_marked_container(pickle_kind::list);
+        case 'd':
+            return push_marked_container(pickle_kind::dictionary);
+        case '\x8f':
+            return push_container(pickle_kind::set);
+        case '\x90':
+            return extend_by_marked(pickle_kind::set);
+        case '\x91':
+            return push_marked_container(pickle_kind::set);
+        case 'P':
+            return load_by_line();
         default:
-            return fail(errc::pickle_refused, "the pickle has opcode {} at byte {}, which no checkpoint needs",
+            return fail(errc::pickle_refused, "the pickle has opcode {} at byte {}, which no checkpoint has",
                         {static_cast<unsigned>(static_cast<unsigned char>(opcode)), from_.position() - 1});
         }
     }
@@ -193,96 +209,10 @@ private:
         made_.root = stack_.top();
         return {};
     }
-    [[nodiscard]] result<void> mark() { return stack_.mark() ? result<void>() : pickle_takes_too_much(); }
-    [[nodiscard]] result<void> push_integer(std::size_t size, bool is_signed) {
-        const std::size_t place = from_.position();
-        bytes_view bytes;
-        return from_.take(size, bytes) ? push(pickle_kind::integer, place, size, is_signed) : cut_off();
-    }
-    /// Two's complement of any length, least significant byte first.
-    [[nodiscard]] result<void> push_long(std::size_t size_bytes) {
-        std::uint64_t size = 0;
-        const std::size_t place = from_.position();
-        bytes_view bytes;
-        if (!from_.take_unsigned(size_bytes, size) || !from_.take(size, bytes)) {
-            return cut_off();
-        }
-        return size > 8 ? push(pickle_kind::long_integer, place, size_bytes)
-                        : push(pickle_kind::integer, place + size_bytes, static_cast<std::size_t>(size), true);
-    }
-    [[nodiscard]] result<void> push_number() {
-        const std::size_t place = from_.position();
-        bytes_view bytes;
-        return from_.take(8, bytes) ? push(pickle_kind::number, place) : cut_off();
-    }
-    [[nodiscard]] result<void> push_bytes(std::size_t size_bytes, pickle_kind kind) {
-        std::uint64_t size = 0;
-        bytes_view bytes;
-        const std::size_t place = from_.position();
-        return from_.take_unsigned(size_bytes, size) && from_.take(size, bytes) ? push(kind, place, size_bytes)
-                                                                                : cut_off();
-    }
-
-    [[nodiscard]] result<void> push_marked_tuple() {
-        std::size_t count = 0;
-        return stack_.pop_mark(count) ? push_tuple(count) : empty_stack();
-    }
-    [[nodiscard]] result<void> push_tuple(std::size_t count) {
-        if (count > stack_.size()) {
-            return empty_stack();
-        }
-        if (count == 0) {
-            return push(pickle_kind::tuple, 0);
-        }
-        const std::size_t place = made_.values.size();
-        if (result<void> added = add_run(count, false); !added) {
-            return added;
-        }
-        return push(pickle_kind::tuple, place);
-    }
-    /// Moves the uppermost values into a run of their own.
-    [[nodiscard]] result<void> add_run(std::size_t count, bool may_go_on) {
-        if (result<void> allowed = count_values(count); !allowed) {
-            return allowed;
-        }
-        return append_run(made_, stack_, count, may_go_on, budget_);
-    }
-    [[nodiscard]] result<void> push_container(pickle_kind kind) {
-        if (made_.containers.size() == most_containers) {
-            return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries",
-                        {most_containers});
-        }
-        return made_.containers.push_back({}, budget_) ? push(kind, made_.containers.size() - 1)
-                                                       : pickle_takes_too_much();
-    }
-    [[nodiscard]] result<void> extend_by_marked(pickle_kind kind) {
-        std::size_t count = 0;
-        return stack_.pop_mark(count) ? extend(kind, count) : empty_stack();
-    }
-    /// Moves the uppermost values into the container below them.
-    [[nodiscard]] result<void> extend(pickle_kind kind, std::size_t count) {
-        if (count >= stack_.size() || (kind == pickle_kind::dictionary && count % 2 != 0)) {
-            return empty_stack();
-        }
-        const pickle_value target = stack_.at(count + 1, 0);
-        if (target.kind != kind) {
-            return malformed("items are added to what does not hold such");
-        }
-        if (count == 0) {
-            return {};
-        }
-        const auto run = static_cast<std::uint32_t>(made_.values.size());
-        if (result<void> added = add_run(count, true); !added) {
-            return added;
-        }
-        join_run(made_, made_.containers[target.place], run);
-        return {};
-    }
-
     // -- names
 
     [[nodiscard]] result<void> push_global(std::string_view module, std::string_view name) {
-        const result<pickle_value> known = find_global(module, name);
+        const result<pickle_value> known = find_global(made_, module, name, budget_);
         return known ? push(*known) : known.error();
     }
     [[nodiscard]] result<void> push_global_of_lines() {
@@ -296,22 +226,63 @@ private:
         if (!stack_.pop(name) || !stack_.pop(module)) {
             return empty_stack();
         }
-        if (name.kind != pickle_kind::text || module.kind != pickle_kind::text) {
+        if (name.kind != pickle_kind::text || module.kind != pickle_kind::text || name.is_decoded ||
+            module.is_decoded) {
             return malformed("a global is named by other than texts");
         }
         return push_global(made_.text_of(module), made_.text_of(name));
     }
-    [[nodiscard]] result<void> refuse_instance() {
+    // -- what names make
+
+    [[nodiscard]] result<void> push_instance() {
         std::string_view module;
         std::string_view name;
         if (!from_.take_line(module) || !from_.take_line(name)) {
             return cut_off();
         }
-        return fail(errc::pickle_refused, "the pickle asks for an instance of {} of module {}; nothing was run",
-                    {in_quotes(name), in_quotes(module)});
+        const result<pickle_value> type = find_global(made_, module, name, budget_);
+        if (!type) {
+            return type.error();
+        }
+        if (result<void> arguments = push_marked_tuple(); !arguments) {
+            return arguments;
+        }
+        pickle_value arguments;
+        static_cast<void>(stack_.pop(arguments));
+        return push_object_of(*type, {arguments});
     }
-
-    // -- what names make
+    /// A class and the arguments for it, above a mark.
+    [[nodiscard]] result<void> push_object() {
+        if (result<void> all = push_marked_tuple(); !all) {
+            return all;
+        }
+        pickle_value all;
+        static_cast<void>(stack_.pop(all));
+        return made_.count_of(all) != 0 && is_name(made_.item_of(all, 0)) ? push_object_of(made_.item_of(all, 0), {all})
+                                                                          : malformed("an object has no class");
+    }
+    /// Of a class, its arguments, and perhaps such with names.
+    [[nodiscard]] result<void> push_new_object(std::size_t arguments) {
+        pickle_value named;
+        pickle_value listed;
+        pickle_value type;
+        pickle_value none;
+        if ((arguments == 2 && !stack_.pop(named)) || !stack_.pop(listed) || !stack_.pop(type)) {
+            return empty_stack();
+        }
+        if (!is_name(type) || listed.kind != pickle_kind::tuple) {
+            return malformed("other than a class makes an object, or of other than a tuple");
+        }
+        if (type.kind == pickle_kind::global && pickle_globals[type.place].role == pickle_role::dictionary &&
+            made_.count_of(listed) == 0) {
+            return push_container(pickle_kind::dictionary);
+        }
+        return arguments == 2 ? push_object_of(type, {listed, named}) : push_object_of(type, {listed});
+    }
+    [[nodiscard]] static bool is_name(const pickle_value& value) noexcept {
+        return value.kind == pickle_kind::global || value.kind == pickle_kind::unknown_global ||
+               value.kind == pickle_kind::object;
+    }
 
     [[nodiscard]] result<void> reduce() {
         pickle_value arguments;
@@ -319,27 +290,45 @@ private:
         if (!stack_.pop(arguments) || !stack_.pop(callable)) {
             return empty_stack();
         }
-        if (callable.kind != pickle_kind::global || arguments.kind != pickle_kind::tuple) {
+        if (!is_name(callable) || arguments.kind != pickle_kind::tuple) {
             return malformed("other than a global is called, or with other than a tuple");
         }
-        const pickle_global& global = pickle_globals[callable.place];
-        if (global.role == pickle_role::dictionary && made_.count_of(arguments) == 0) {
-            return push_container(pickle_kind::dictionary);
+        if (callable.kind != pickle_kind::global) {
+            return push_object_of(callable, {arguments});
         }
-        const result<pickle_value> value = rebuild(made_, global, arguments, budget_);
+        const result<pickle_value> value = rebuild(made_, pickle_globals[callable.place], arguments, budget_);
         return value ? push(*value) : value.error();
     }
 
-    /// An OrderedDict's further attributes, such as the versions of modules: no content of the checkpoint.
+    /// The state of an object that is not made is part of it. What dictionaries and tensors have besides their content,
+    /// such as the versions of modules, is no content of the checkpoint.
     [[nodiscard]] result<void> build() {
         pickle_value state;
         if (!stack_.pop(state) || stack_.size() == 0) {
             return empty_stack();
         }
-        return stack_.top().kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary
+        const pickle_value target = stack_.top();
+        if (target.kind == pickle_kind::object) {
+            return add_state(target, state);
+        }
+        const bool has_attributes = target.kind == pickle_kind::tensor || target.kind == pickle_kind::storage ||
+                                    target.kind == pickle_kind::unknown_global;
+        return has_attributes || (target.kind == pickle_kind::dictionary && state.kind == pickle_kind::dictionary)
                    ? result<void>()
                    : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
-                          {name(stack_.top().kind), from_.position()});
+                          {name(target.kind), from_.position()});
+    }
+    /// Of classes with slots the state is a pair: a dictionary or None, and another one.
+    [[nodiscard]] result<void> add_state(const pickle_value& object, const pickle_value& state) {
+        const bool is_pair = state.kind == pickle_kind::tuple && made_.count_of(state) == 2 &&
+                             made_.item_of(state, 1).kind == pickle_kind::dictionary;
+        if (!is_pair) {
+            return splice(made_, object, state, budget_);
+        }
+        const pickle_value first = made_.item_of(state, 0);
+        const pickle_value slots = made_.item_of(state, 1);
+        result<void> added = splice(made_, object, first, budget_);
+        return added ? splice(made_, object, slots, budget_) : added;
     }
 
     [[nodiscard]] result<void> load_storage() {
@@ -347,48 +336,51 @@ private:
         if (!stack_.pop(id)) {
             return empty_stack();
         }
+        return load(id);
+    }
+    [[nodiscard]] result<void> load_by_line() {
+        std::string_view line;
+        if (!from_.take_line(line)) {
+            return cut_off();
+        }
+        const result<pickle_value> id = add_decoded(made_, pickle_kind::text, as_bytes(line), budget_);
+        return id ? load(*id) : id.error();
+    }
+    /// What an id stands for: a storage, or in files from before archives the class of a module, with its source; in
+    /// the oldest files a tensor, by a number.
+    [[nodiscard]] result<void> load(const pickle_value& id) {
+        if (id.kind == pickle_kind::tuple && made_.count_of(id) == 4 &&
+            made_.item_of(id, 0).kind == pickle_kind::text && made_.text_of(made_.item_of(id, 0)) == "module" &&
+            is_name(made_.item_of(id, 1))) {
+            return push(made_.item_of(id, 1));
+        }
+        if (by_number_ != nullptr) {
+            return load_by_number(id);
+        }
+        if (id.kind == pickle_kind::text) {
+            return fail(errc::pickle_refused, "the pickle asks for something outside of it by the id {}",
+                        {in_quotes(made_.text_of(id))});
+        }
         const result<pickle_value> storage = rebuild_storage(made_, id, budget_);
         return storage ? push(*storage) : storage.error();
     }
-
-    [[nodiscard]] result<void> put(std::size_t size) {
-        std::uint64_t place = 0;
-        return from_.take_unsigned(size, place) ? remember(place) : cut_off();
-    }
-    /// Picklers number what they remember: nobody skips a number.
-    [[nodiscard]] result<void> remember(std::uint64_t place) {
-        if (stack_.size() == 0) {
-            return empty_stack();
+    [[nodiscard]] result<void> load_by_number(const pickle_value& id) {
+        std::int64_t number = 0;
+        const bool is_number = id.kind == pickle_kind::integer;
+        if (is_number) {
+            number = made_.integer_of(id);
+        } else if (id.kind != pickle_kind::text || !parse_integer_line(made_.text_of(id), number)) {
+            return malformed("an id is no number");
         }
-        if (place > memo_.size()) {
-            return malformed("it remembers a value under a number that is not next");
+        pickle_tensor tensor;
+        if (!(*by_number_)(number, tensor)) {
+            return malformed("an id is the number of no tensor");
         }
-        if (place == memo_.size()) {
-            if (result<void> allowed = count_values(1); !allowed) {
-                return allowed;
-            }
-            if (!memo_.push_back(stack_.top(), budget_)) {
-                return pickle_takes_too_much();
-            }
-        }
-        memo_[static_cast<std::size_t>(place)] = stack_.top();
-        return {};
-    }
-    [[nodiscard]] result<void> get(std::size_t size) {
-        std::uint64_t place = 0;
-        if (!from_.take_unsigned(size, place)) {
-            return cut_off();
-        }
-        return place < memo_.size() ? push(memo_[static_cast<std::size_t>(place)])
-                                    : malformed("it recalls a value that it has not remembered");
+        const result<pickle_value> value = add_tensor(made_, tensor, budget_);
+        return value ? push(*value) : value.error();
     }
 
-    pickled made_;
-    pickle_bytes from_;
-    import_budget budget_;
-    pickle_stack stack_;
-    block_array<pickle_value> memo_;
-    std::size_t values_ = 0;
+    const tensor_by_number* by_number_ = nullptr;
     bool is_over_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -34,13 +35,20 @@ enum class pickle_kind : std::uint8_t {
     global,
     storage,
     tensor,
+    set,
+    object,         ///< of a class or function that is not known, never made
+    unknown_global, ///< a name outside of pickle_globals
+    unnamed,        ///< as the key of an object's part: the part has a number, but no name
+    spliced,        ///< likewise: what the part holds belongs to the object itself
+    unset,          ///< a place of the memo that nothing was remembered in
 };
 
 [[nodiscard]] constexpr std::string_view name(pickle_kind kind) noexcept {
-    constexpr std::string_view names[] = {"None",    "a bool", "an int",   "an int of many bytes",
-                                          "a float", "a text", "bytes",    "a tuple",
-                                          "a list",  "a dict", "a global", "a storage",
-                                          "a tensor"};
+    constexpr std::string_view names[] = {"None",     "a bool",  "an int",    "an int of many bytes",
+                                          "a float",  "a text",  "bytes",     "a tuple",
+                                          "a list",   "a dict",  "a global",  "a storage",
+                                          "a tensor", "a set",   "an object", "an unknown global",
+                                          "unnamed",  "spliced", "unset"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -49,6 +57,7 @@ struct pickle_value {
     pickle_kind kind = pickle_kind::none;
     std::uint8_t width = 0;  ///< of an integer, its bytes; of a text and its like, those of its length
     bool is_signed = false;  ///< of an integer
+    bool is_decoded = false; ///< it lies in pickled::decoded, not in the pickle
     std::uint32_t place = 0; ///< in the pickle, or in an arena; of a bool itself
 };
 static_assert(sizeof(pickle_value) == 8);
@@ -62,7 +71,32 @@ struct pickle_container {
 struct pickle_storage {
     pickle_value key;          ///< of the archive's entry
     std::uint32_t element = 0; ///< the storage's class, in pickle_globals
-    std::uint64_t bytes = 0;
+    bool is_meta = false;      ///< it has no bytes
+    std::uint64_t bytes = 0;   ///< of the whole that the key names
+    std::uint64_t begin = 0;   ///< of what a view shows of it, in bytes, like the next
+    std::uint64_t size = 0;
+};
+
+/// What a pickle calls by its module and its name, outside of pickle_globals.
+struct pickle_name {
+    std::string_view module;
+    std::string_view name;
+};
+
+/// An object that was not made: its class or the function that would make it, and a dictionary of what it holds.
+struct pickle_object {
+    pickle_value type;
+    std::uint32_t parts = 0; ///< a container
+};
+
+enum class pickle_form : std::uint8_t {
+    dense,
+    conjugated,
+    negated,
+    conjugated_and_negated,
+    quantized, ///< `more` is the tuple of its scheme, scale and zero point
+    sparse,    ///< `more` is the tuple of what it is made of, `layout` that of its layout
+    meta,      ///< a shape without elements
 };
 
 struct pickle_tensor {
@@ -71,6 +105,9 @@ struct pickle_tensor {
     std::uint32_t sizes = 0; ///< a tuple's place, like the next
     std::uint32_t strides = 0;
     std::uint64_t offset = 0; ///< in elements
+    pickle_value more;
+    pickle_value layout;
+    pickle_form form = pickle_form::dense;
 };
 
 /// The arenas.
@@ -83,24 +120,30 @@ struct pickled {
     block_array<pickle_container> containers;
     block_array<pickle_storage> storages;
     block_array<pickle_tensor> tensors;
-    std::size_t item_count = 0; ///< of all runs
+    block_array<pickle_name> names;
+    block_array<pickle_object> objects;
+    std::vector<std::byte> decoded; ///< values that do not stand in the pickle as they are
+    std::size_t item_count = 0;     ///< of all runs
 
     [[nodiscard]] bytes_view bytes_of(const pickle_value& value) const noexcept {
-        const auto size = static_cast<std::size_t>(load_little(source.data() + value.place, value.width));
-        return source.subspan(value.place + value.width, size);
+        const bytes_view from = value.is_decoded ? bytes_view(decoded) : source;
+        const auto size = static_cast<std::size_t>(load_little(from.data() + value.place, value.width));
+        return from.subspan(value.place + value.width, size);
     }
     [[nodiscard]] std::string_view text_of(const pickle_value& value) const noexcept {
         return as_text(bytes_of(value));
     }
     [[nodiscard]] std::int64_t integer_of(const pickle_value& value) const noexcept {
-        std::uint64_t bits = value.width == 0 ? 0 : load_little(source.data() + value.place, value.width);
+        const std::byte* const from = value.is_decoded ? decoded.data() : source.data();
+        std::uint64_t bits = value.width == 0 ? 0 : load_little(from + value.place, value.width);
         bits = value.is_signed && value.width != 0 ? extend_sign(bits, value.width) : bits;
         std::int64_t integer = 0;
         std::memcpy(&integer, &bits, sizeof integer);
         return integer;
     }
     [[nodiscard]] double number_of(const pickle_value& value) const noexcept {
-        const std::uint64_t bits = load_big_64(source.data() + value.place);
+        const std::byte* const from = value.is_decoded ? decoded.data() : source.data();
+        const std::uint64_t bits = load_big_64(from + value.place);
         double number = 0;
         std::memcpy(&number, &bits, sizeof number);
         return number;
@@ -114,11 +157,17 @@ struct pickled {
     }
 };
 
-/// Goes through the items of a tuple, a list or a dictionary.
+/// Goes through the items of a tuple, a list, a set, a dictionary or the parts of an object.
 class pickle_items {
 public:
     pickle_items(const pickled& from, const pickle_value& of) noexcept
-        : is_tuple_(of.kind == pickle_kind::tuple), run_(is_tuple_ ? of.place : from.containers[of.place].first) {}
+        : is_tuple_(of.kind == pickle_kind::tuple),
+          run_(is_tuple_ ? of.place : from.containers[container_of(from, of)].first) {}
+
+    /// Of a value that is no tuple.
+    [[nodiscard]] static std::uint32_t container_of(const pickled& from, const pickle_value& of) noexcept {
+        return of.kind == pickle_kind::object ? from.objects[of.place].parts : of.place;
+    }
 
     /// Null behind the last one.
     [[nodiscard]] const pickle_value* next(const pickled& from) noexcept {

@@ -7,7 +7,9 @@
 
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/foreign/pickle_make.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -16,16 +18,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-[[nodiscard]] constexpr bool holds_values(pickle_kind kind) noexcept {
-    return kind == pickle_kind::tuple || kind == pickle_kind::list || kind == pickle_kind::dictionary;
-}
 
 /// A single value of the checkpoint that is no tensor, as CBOR. Errors: pickle_refused.
 [[nodiscard]] inline result<void> encode_pickled(const pickled& content, const pickle_value& value, cbor_encoder& out) {
@@ -66,49 +65,64 @@ namespace detail {
                 {name(value.kind)});
 }
 
-/// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves, so that depth and
-/// steps are bounded.
+/// Whether it is one, and what is written of it.
+[[nodiscard]] inline bool is_attribute(const pickle_value& value) noexcept {
+    return value.kind == pickle_kind::none || value.kind == pickle_kind::boolean ||
+           value.kind == pickle_kind::integer || value.kind == pickle_kind::long_integer ||
+           value.kind == pickle_kind::number || value.kind == pickle_kind::text ||
+           value.kind == pickle_kind::byte_string ||
+           (value.kind == pickle_kind::global && pickle_globals[value.place].role == pickle_role::dtype);
+}
+
+/// The name of a class or function, which another one may have made.
+[[nodiscard]] inline std::string describe_type(const pickled& content, pickle_value type) {
+    const char* what = "";
+    while (type.kind == pickle_kind::object) { // which were made before: this ends
+        type = content.objects[type.place].type;
+        what = "what is made by ";
+    }
+    const bool is_known = type.kind == pickle_kind::global;
+    const std::string_view module = is_known ? pickle_globals[type.place].module : content.names[type.place].module;
+    const std::string_view name = is_known ? pickle_globals[type.place].name : content.names[type.place].name;
+    return sentence("{}{} of module {}", {what, in_quotes(name), in_quotes(module)});
+}
+
+/// What a pt_walk finds. Each gives what went wrong.
+class pt_visitor {
+public:
+    virtual ~pt_visitor() = default;
+    /// A tensor or a storage.
+    [[nodiscard]] virtual result<void> tensor(const std::string& name, const pickle_value& value) = 0;
+    [[nodiscard]] virtual result<void> attribute(const std::string& name, const pickle_value& value) = 0;
+    [[nodiscard]] virtual result<void> skip(const std::string& name, std::string why) = 0;
+};
+
+/// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves: those without
+/// tensors are gone through once, and none within itself. Depth and steps are bounded.
 class pt_walk {
 public:
-    explicit pt_walk(const pickled& content) : content_(content), most_steps_(4096 + 4 * content.item_count) {}
+    explicit pt_walk(const pickled& content)
+        : content_(content), most_steps_(4096 + 4 * content.item_count), of_runs_(content.values.size()),
+          of_containers_(content.containers.size()) {}
 
-    /// Calls `tensor(name, value)` and `attribute(name, value)`, which give a result<void>. `name_of_root` is that of a
-    /// tensor that stands alone. Errors: name_invalid, pickle_malformed, pickle_refused, limit_exceeded; those of the
-    /// calls.
-    template <class Tensor, class Attribute>
-    [[nodiscard]] result<void> run(const std::string& name_of_root, Tensor&& tensor, Attribute&& attribute) {
-        const auto leaf = [&](const pickle_value& value) {
-            return value.kind == pickle_kind::tensor ? tensor(name_, value) : attribute(name_, value);
-        };
+    /// `name_of_root` is that of a tensor or an object that stands alone. Errors: name_invalid, pickle_malformed,
+    /// limit_exceeded; those of the visitor.
+    [[nodiscard]] result<void> run(const std::string& name_of_root, pt_visitor& visitor) {
         if (!holds_values(content_.root.kind)) {
             name_ = name_of_root;
-            return content_.root.kind == pickle_kind::tensor
-                       ? leaf(content_.root)
-                       : fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
+            if (content_.root.kind != pickle_kind::tensor && is_attribute(content_.root)) {
+                return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
+            }
+            return visit(content_.root, false, visitor);
         }
-        levels_.push_back(level_of(content_.root, 0));
+        if (content_.root.kind == pickle_kind::object) {
+            if (result<void> told = skip_object(name_of_root, content_.root, visitor); !told) {
+                return told;
+            }
+        }
+        enter(content_.root, 0, false);
         while (!levels_.empty()) {
-            pickle_value value;
-            const result<bool> is_there = next(value);
-            if (!is_there) {
-                return is_there.error();
-            }
-            if (!*is_there) {
-                levels_.pop_back();
-                continue;
-            }
-            if (holds_values(value.kind)) {
-                if (levels_.size() == most_levels) {
-                    return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
-                }
-                levels_.push_back(level_of(value, name_.size()));
-                continue;
-            }
-            if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
-                return fail(errc::name_invalid, "a value of the checkpoint has a name of {} bytes, more than {}",
-                            {name_.size(), max_name_bytes});
-            }
-            if (result<void> done = leaf(value); !done) {
+            if (result<void> done = step(visitor); !done) {
                 return std::move(done).error().in_object(name_);
             }
         }
@@ -116,51 +130,172 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_levels = 64;
+    static constexpr std::size_t most_levels = 1024;
+
+    enum class visited : std::uint8_t { never, open, without_tensors, with_tensors };
 
     struct level {
+        pickle_value container;
         pickle_items items;
-        bool is_dictionary;
         std::size_t count;      ///< of items that were gone through
         std::size_t name_bytes; ///< of the container itself
+        bool is_in_object;      ///< or is one: what is no tensor goes with the object
+        bool has_tensors;
     };
 
-    [[nodiscard]] level level_of(const pickle_value& container, std::size_t name_bytes) const noexcept {
-        return {pickle_items(content_, container), container.kind == pickle_kind::dictionary, 0, name_bytes};
+    [[nodiscard]] visited& state_of(const pickle_value& container) noexcept {
+        return container.kind == pickle_kind::tuple ? of_runs_[container.place]
+                                                    : of_containers_[pickle_items::container_of(content_, container)];
     }
 
-    /// The next value of the innermost level, and its name in name_; false where that has no more.
-    [[nodiscard]] result<bool> next(pickle_value& value) {
-        level& innermost = levels_.back();
-        const pickle_value* const first = innermost.items.next(content_);
+    void enter(const pickle_value& container, std::size_t name_bytes, bool is_in_object) {
+        state_of(container) = visited::open;
+        levels_.push_back({container, pickle_items(content_, container), 0, name_bytes,
+                           is_in_object || container.kind == pickle_kind::object, false});
+    }
+    void leave() {
+        const bool has_tensors = levels_.back().has_tensors;
+        state_of(levels_.back().container) = has_tensors ? visited::with_tensors : visited::without_tensors;
+        levels_.pop_back();
+        if (!levels_.empty()) {
+            levels_.back().has_tensors = levels_.back().has_tensors || has_tensors;
+        }
+    }
+
+    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object,
+                                           pt_visitor& visitor) const {
+        return visitor.skip(name, "it is an object of " + describe_type(content_, content_.objects[object.place].type) +
+                                      ", which is not run: the tensors in it are read, and nothing else");
+    }
+
+    [[nodiscard]] result<void> step(pt_visitor& visitor) {
+        const pickle_value* const first = levels_.back().items.next(content_);
         if (first == nullptr) {
-            return false;
+            leave();
+            return {};
         }
         if (++steps_ > most_steps_) {
             return fail(errc::limit_exceeded, "the checkpoint has more than {} values, some of them in several places",
                         {most_steps_});
         }
+        level& innermost = levels_.back();
+        const bool has_key =
+            innermost.container.kind == pickle_kind::dictionary || innermost.container.kind == pickle_kind::object;
+        const pickle_value value = has_key ? *innermost.items.next(content_) : *first; // which come in pairs
+        const bool is_named = name_item(innermost, has_key ? *first : pickle_value(), value);
+        if (!is_named) {
+            return visitor.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
+        }
+        return holds_values(value.kind) ? step_into(value, visitor) : visit(value, innermost.is_in_object, visitor);
+    }
+
+    [[nodiscard]] result<void> step_into(const pickle_value& value, pt_visitor& visitor) {
+        const level& innermost = levels_.back();
+        const visited before = state_of(value);
+        const bool is_empty_tuple = value.kind == pickle_kind::tuple && value.place == 0;
+        if (is_empty_tuple) {
+            return {};
+        }
+        if (before == visited::open || before == visited::without_tensors) {
+            const char* const why = before == visited::open ? "it lies within itself"
+                                                            : "it is one object with another, which is read before";
+            return innermost.is_in_object ? result<void>() : visitor.skip(name_, why);
+        }
+        if (levels_.size() == most_levels) {
+            return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
+        }
+        if (value.kind == pickle_kind::object && before == visited::never) {
+            if (result<void> told = skip_object(name_, value, visitor); !told) {
+                return told;
+            }
+        }
+        enter(value, name_.size(), innermost.is_in_object);
+        return {};
+    }
+
+    [[nodiscard]] result<void> visit(const pickle_value& value, bool is_in_object, pt_visitor& visitor) {
+        const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage;
+        if (!is_tensor && is_in_object) {
+            return {};
+        }
+        if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
+            return fail(errc::name_invalid, "a value of the checkpoint has a name of {} bytes, more than {}",
+                        {name_.size(), max_name_bytes});
+        }
+        if (is_tensor) {
+            if (!levels_.empty()) {
+                levels_.back().has_tensors = true;
+            }
+            return visitor.tensor(name_, value);
+        }
+        if (is_attribute(value)) {
+            return visitor.attribute(name_, value);
+        }
+        return visitor.skip(name_, "it is " + (value.kind == pickle_kind::unset
+                                                   ? std::string("nothing")
+                                                   : describe_type(content_, value) + ", which is not run"));
+    }
+
+    /// The name of an item in name_; false where its key can't be in one.
+    [[nodiscard]] bool name_item(level& innermost, const pickle_value& key, const pickle_value& value) {
         name_.resize(innermost.name_bytes);
+        const bool is_of_module = innermost.is_in_object && value.kind == pickle_kind::dictionary &&
+                                  key.kind == pickle_kind::text && is_dictionary_of_module(content_.text_of(key));
+        if (key.kind == pickle_kind::spliced || is_of_module) {
+            return true;
+        }
         if (innermost.name_bytes != 0) {
             name_ += '.';
         }
-        if (!innermost.is_dictionary) {
-            value = *first;
+        const bool is_numbered =
+            innermost.container.kind != pickle_kind::dictionary && innermost.container.kind != pickle_kind::object;
+        if (is_numbered || key.kind == pickle_kind::unnamed) {
             name_ += std::to_string(innermost.count++);
             return true;
         }
-        const pickle_value key = *first;
-        value = *innermost.items.next(content_); // which come in pairs
-        if (key.kind == pickle_kind::integer) {
+        return append_key(key);
+    }
+    /// A state_dict() leaves them out of its names.
+    [[nodiscard]] static bool is_dictionary_of_module(std::string_view key) noexcept {
+        return key == "_parameters" || key == "_buffers" || key == "_modules";
+    }
+    [[nodiscard]] bool append_key(const pickle_value& key) {
+        switch (key.kind) {
+        case pickle_kind::integer:
             name_ += std::to_string(content_.integer_of(key));
             return true;
+        case pickle_kind::text:
+            name_ += content_.text_of(key);
+            return true;
+        case pickle_kind::boolean:
+            name_ += key.place != 0 ? "True" : "False";
+            return true;
+        case pickle_kind::none:
+            name_ += "None";
+            return true;
+        case pickle_kind::tuple:
+            return append_tuple(key);
+        default:
+            name_ += '?';
+            return false;
         }
-        if (key.kind != pickle_kind::text) {
-            return fail(errc::pickle_refused, "a key of the checkpoint is {}, neither a text nor an int",
-                        {name(key.kind)});
+    }
+    /// Of texts, ints and their like, as Python prints it.
+    [[nodiscard]] bool append_tuple(const pickle_value& key) {
+        const std::size_t count = content_.count_of(key);
+        bool is_named = true;
+        name_ += '(';
+        for (std::size_t i = 0; i < count; ++i) {
+            const pickle_value& item = content_.item_of(key, i);
+            const char* const quote = item.kind == pickle_kind::text ? "'" : "";
+            name_ += i == 0 ? "" : ", ";
+            name_ += quote;
+            is_named =
+                is_named && item.kind != pickle_kind::tuple && name_.size() <= max_name_bytes && append_key(item);
+            name_ += quote;
         }
-        name_ += content_.text_of(key);
-        return true;
+        name_ += count == 1 ? ",)" : ")";
+        return is_named;
     }
 
     const pickled& content_;
@@ -168,6 +303,8 @@ private:
     std::string name_;
     std::size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two
     std::size_t steps_ = 0;
+    std::vector<visited> of_runs_; ///< by the place of a tuple
+    std::vector<visited> of_containers_;
 };
 
 } // namespace detail

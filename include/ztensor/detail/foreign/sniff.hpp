@@ -22,7 +22,9 @@ enum class foreign_kind_id : std::uint8_t {
     safetensors,
     gguf,
     npy,
-    zip, ///< npz or PyTorch: the entries tell
+    zip,       ///< npz or PyTorch: the entries tell
+    pt_legacy, ///< of PyTorch, from before archives
+    pt_tar,    ///< likewise, from before version 0.2
     onnx,
     hdf5,
 };
@@ -69,6 +71,17 @@ enum class foreign_kind_id : std::uint8_t {
     return magic == magic_1 || magic == magic_0_1 || magic == magic_2;
 }
 
+/// A pickle of PyTorch's magic number, of any protocol.
+[[nodiscard]] inline bool is_pt_legacy(std::string_view text) noexcept {
+    constexpr std::string_view magic = "l\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+    constexpr std::string_view in_digits = "L119547037146038801333356L\n.";
+    constexpr std::size_t most_bytes_in_front = 13; // of the opcodes for a protocol, a frame and a long number
+    const std::size_t at = text.find(magic);
+    return text.substr(0, in_digits.size()) == in_digits ||
+           (at != std::string_view::npos && at >= 2 && at <= most_bytes_in_front && text[at - 1] == '\x0a' &&
+            text[at - 2] == '\x8a');
+}
+
 /// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
 [[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
                                                         std::string_view path) noexcept {
@@ -85,6 +98,13 @@ enum class foreign_kind_id : std::uint8_t {
     }
     if (starts_with("PK\x03\x04") || starts_with("PK\x05\x06")) {
         return foreign_kind_id::zip;
+    }
+    if (is_pt_legacy(text)) {
+        return foreign_kind_id::pt_legacy;
+    }
+    constexpr std::string_view first_of_tar("sys_info\0", 9);
+    if (starts_with(first_of_tar)) {
+        return foreign_kind_id::pt_tar;
     }
     if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
         load_little(head.data(), size_field_bytes) <= file_bytes) {

@@ -36,7 +36,8 @@ struct zip_entry {
     std::uint64_t stored_bytes = 0;
     std::uint64_t size = 0; ///< of its content
     std::uint32_t crc32 = 0;
-    bool is_deflated = false; ///< else its content lies in the file as it is
+    bool is_unchecked = false; ///< its CRC-32 is none
+    bool is_deflated = false;  ///< else its content lies in the file as it is
     std::uint16_t flags = 0;
 };
 

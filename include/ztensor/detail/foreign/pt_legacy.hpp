@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// PyTorch files from before archives: pickles one behind the other, and behind them the storages, each with the number
+// of its elements in front.
+#ifndef ZTENSOR_DETAIL_FOREIGN_PT_LEGACY_HPP
+#define ZTENSOR_DETAIL_FOREIGN_PT_LEGACY_HPP
+
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/pickle_machine.hpp>
+#include <ztensor/detail/foreign/pickle_stream.hpp>
+#include <ztensor/detail/foreign/pt_tensors.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Positions in a pickle have 32 bits.
+[[nodiscard]] inline std::uint64_t most_pickle_bytes(const read_options& options) noexcept {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+    return (std::min)(most_bytes, options.max_manifest_bytes_);
+}
+
+class pt_legacy_importer final : storage_finder {
+public:
+    explicit pt_legacy_importer(const foreign_file& file)
+        : file_(file), all_(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_)) {}
+
+    [[nodiscard]] result<imported> import(const std::string& stem) {
+        constexpr std::uint64_t first_bytes = 1 << 16;
+        pickle_stream from(*file_.source, 0, file_.source->size(), most_pickle_bytes(file_.options));
+        if (result<void> known = check_version(from); !known) {
+            return std::move(known).error();
+        }
+        const result<byte_buffer> pickle = from.next_pickle(first_bytes);
+        if (!pickle) {
+            return pickle.error();
+        }
+        result<pickled> content = pickle_machine(pickle->bytes()).run();
+        if (!content) {
+            return std::move(content).error();
+        }
+        if (result<void> found = place_storages(*content, from); !found) {
+            return std::move(found).error();
+        }
+        result<imported> made = pt_tensors(file_, *all_, *std::move(content), *this, false).import(stem);
+        if (made) {
+            made->source = all_;
+        }
+        return made;
+    }
+
+private:
+    struct known_storage {
+        std::string_view key;
+        std::uint64_t bytes;
+        std::uint64_t element_bytes;
+        std::uint64_t offset; ///< 0: it has not been found
+    };
+
+    /// A magic number, the version, and what is said of the machine that wrote, which changes nothing: all numbers are
+    /// little-endian.
+    [[nodiscard]] static result<void> check_version(pickle_stream& from) {
+        constexpr std::int64_t known_version = 1001;
+        result<byte_buffer> magic = from.next_pickle();
+        const result<byte_buffer> version = magic ? from.next_pickle() : std::move(magic);
+        if (!version) {
+            return version.error();
+        }
+        const result<pickled> stated = pickle_machine(version->bytes()).run();
+        if (!stated) {
+            return stated.error();
+        }
+        if (stated->root.kind != pickle_kind::integer || stated->integer_of(stated->root) != known_version) {
+            return fail(errc::unsupported_version, "the file is of another version of PyTorch's format than {}",
+                        {known_version});
+        }
+        const result<byte_buffer> system = from.next_pickle();
+        return system ? result<void>() : system.error();
+    }
+
+    [[nodiscard]] known_storage* find_storage(std::string_view key) noexcept {
+        const auto found = std::lower_bound(storages_.begin(), storages_.end(), key,
+                                            [](const known_storage& a, std::string_view b) { return a.key < b; });
+        return found != storages_.end() && found->key == key ? &*found : nullptr;
+    }
+
+    /// The storages lie in the order of a list of their keys.
+    [[nodiscard]] result<void> place_storages(const pickled& content, pickle_stream& from) {
+        for (std::size_t i = 0; i < content.storages.size(); ++i) {
+            const pickle_storage& each = content.storages[i];
+            storages_.push_back({content.text_of(each.key), each.bytes, pickle_globals[each.element].element_bytes, 0});
+        }
+        std::sort(storages_.begin(), storages_.end(), [](const known_storage& a, const known_storage& b) {
+            return a.key != b.key ? a.key < b.key : a.bytes < b.bytes;
+        });
+        const result<byte_buffer> pickle = from.next_pickle(std::uint64_t{1} << 16);
+        if (!pickle) {
+            return pickle.error();
+        }
+        const result<pickled> keys = pickle_machine(pickle->bytes()).run();
+        if (!keys) {
+            return keys.error();
+        }
+        if (keys->root.kind != pickle_kind::list) {
+            return fail(errc::pickle_malformed, "the keys of the storages are {}, not a list", {name(keys->root.kind)});
+        }
+        pickle_items items(*keys, keys->root);
+        while (const pickle_value* const key = items.next(*keys)) {
+            known_storage* const storage = key->kind == pickle_kind::text ? find_storage(keys->text_of(*key)) : nullptr;
+            if (storage == nullptr) {
+                return fail(errc::pickle_malformed, "a storage of the file belongs to no tensor");
+            }
+            if (result<void> placed = place(*storage, from); !placed) {
+                return placed;
+            }
+        }
+        return {};
+    }
+    [[nodiscard]] result<void> place(known_storage& storage, pickle_stream& from) {
+        const result<std::uint64_t> elements = from.next_number(8);
+        if (!elements) {
+            return elements.error();
+        }
+        const std::uint64_t width = storage.element_bytes;
+        if (*elements != storage.bytes / width) {
+            return fail(errc::size_mismatch, "storage {} has {} elements, but in the file {}",
+                        {in_quotes(storage.key), storage.bytes / width, *elements});
+        }
+        storage.offset = from.position();
+        return from.skip(storage.bytes);
+    }
+
+    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+        const known_storage* const found = find_storage(key);
+        if (found == nullptr || found->offset == 0) {
+            return fail(errc::schema_missing, "the file has no storage {}", {in_quotes(key)});
+        }
+        if (found->bytes != storage.bytes) {
+            return fail(errc::size_mismatch, "storage {} is of {} bytes in one place and of {} in another",
+                        {in_quotes(key), found->bytes, storage.bytes});
+        }
+        return placed_storage{found->offset, found->bytes, {}};
+    }
+
+    const foreign_file& file_;
+    std::shared_ptr<assembled_source> all_;
+    std::vector<known_storage> storages_; ///< by their key
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
