@@ -10,6 +10,7 @@
 #include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/pt.hpp>
 #include <ztensor/detail/foreign/pt_legacy.hpp>
+#include <ztensor/detail/foreign/pt_tar.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/result.hpp>
 
@@ -36,6 +37,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_legacy(const foreign_file& file) {
     return pt_legacy_importer(file).import(stem_of(path_text(file.path)));
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_tar(const foreign_file& file) {
+    return pt_tar_importer(file).import(stem_of(path_text(file.path)));
 }
 
 } // namespace detail

@@ -44,6 +44,8 @@ namespace detail {
         return open_as(file, import_zip(file));
     case foreign_kind_id::pt_legacy:
         return open_as(file, import_pt_legacy(file));
+    case foreign_kind_id::pt_tar:
+        return open_as(file, import_pt_tar(file));
     case foreign_kind_id::onnx:
         return open_as(file, import_onnx(file));
     case foreign_kind_id::hdf5:

@@ -19,6 +19,9 @@ namespace detail {
 /// A checkpoint from before archives: pickles with the storages behind them.
 [[nodiscard]] result<imported> import_pt_legacy(const foreign_file& file);
 
+/// The same from before version 0.2: a tar archive of pickles.
+[[nodiscard]] result<imported> import_pt_tar(const foreign_file& file);
+
 /// Errors: file_too_small, manifest_out_of_bounds, manifest_too_large, header_malformed, json_malformed, not_built_in,
 /// schema_type, schema_missing, duplicate_key, unknown_dtype, out_of_bounds, size_mismatch, blob_overlap,
 /// unclaimed_bytes.

@@ -26,16 +26,16 @@ namespace detail {
 class pickle_machine : pickle_values {
 public:
     /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
-    /// both.
-    explicit pickle_machine(bytes_view pickle) : pickle_values(pickle) {}
+    /// both, besides `more_memory`.
+    explicit pickle_machine(bytes_view pickle, std::uint64_t more_memory = 0) : pickle_values(pickle, more_memory) {}
 
-    /// What ids of the oldest files stand for: false for a number that is none.
-    using tensor_by_number = std::function<bool(std::int64_t, pickle_tensor&)>;
+    /// What ids of the oldest files stand for: a tensor, which is added to the values.
+    using by_number = std::function<result<pickle_value>(std::int64_t, pickled&, import_budget&)>;
 
-    /// `by_number` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
+    /// `tensors` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
     /// not known, and for what makes no sense to PyTorch; limit_exceeded.
-    [[nodiscard]] result<pickled> run(const tensor_by_number* by_number = nullptr) {
-        by_number_ = by_number;
+    [[nodiscard]] result<pickled> run(const by_number* tensors = nullptr) {
+        by_number_ = tensors;
         if (!made_.values.push_back({}, budget_)) { // a tuple of no items, which all such share
             return pickle_takes_too_much();
         }
@@ -372,15 +372,11 @@ private:
         } else if (id.kind != pickle_kind::text || !parse_integer_line(made_.text_of(id), number)) {
             return malformed("an id is no number");
         }
-        pickle_tensor tensor;
-        if (!(*by_number_)(number, tensor)) {
-            return malformed("an id is the number of no tensor");
-        }
-        const result<pickle_value> value = add_tensor(made_, tensor, budget_);
+        const result<pickle_value> value = (*by_number_)(number, made_, budget_);
         return value ? push(*value) : value.error();
     }
 
-    const tensor_by_number* by_number_ = nullptr;
+    const by_number* by_number_ = nullptr;
     bool is_over_ = false;
 };
 

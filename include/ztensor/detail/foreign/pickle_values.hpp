@@ -35,8 +35,8 @@ public:
     pickle_values& operator=(const pickle_values&) = delete;
 
 protected:
-    explicit pickle_values(bytes_view pickle)
-        : from_(pickle), budget_(3 * std::uint64_t{pickle.size()} + slack_bytes), stack_(budget_) {
+    pickle_values(bytes_view pickle, std::uint64_t more_memory)
+        : from_(pickle), budget_(3 * std::uint64_t{pickle.size()} + slack_bytes + more_memory), stack_(budget_) {
         made_.source = pickle;
     }
     ~pickle_values() = default;

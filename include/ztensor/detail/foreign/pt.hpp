@@ -69,7 +69,11 @@ public:
         if (!content) {
             return std::move(content).error();
         }
-        result<imported> made = pt_tensors(file_, *all_, *std::move(content), *this, is_big_endian_).import(stem);
+        pt_tensors tensors(file_, *all_, *std::move(content), *this, is_big_endian_);
+        if (result<void> told = skip_constants(tensors); !told) {
+            return std::move(told).error();
+        }
+        result<imported> made = tensors.import(stem);
         if (made) {
             made->source = all_;
         }
@@ -87,6 +91,21 @@ private:
         const auto found = std::lower_bound(entries_.begin(), entries_.end(), name,
                                             [](const known_entry& a, std::string_view b) { return a.name < b; });
         return found != entries_.end() && found->name == name ? &*found : nullptr;
+    }
+
+    /// What the code of TorchScript computes with, beside the state.
+    [[nodiscard]] result<void> skip_constants(pt_tensors& tensors) const {
+        constexpr std::string_view folder = "constants/";
+        for (const known_entry& each : entries_) {
+            if (each.name.substr(0, folder.size()) != folder) {
+                continue;
+            }
+            const std::string name(each.name);
+            if (result<void> told = tensors.skip(name, "it is a constant of the archive's code"); !told) {
+                return told;
+            }
+        }
+        return {};
     }
 
     /// What is inflated is not bounded by the file, so that both limits hold for it.
