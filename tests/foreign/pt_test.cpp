@@ -125,3 +125,73 @@ TEST_CASE("limits hold for pickles and for what is gathered") {
     CHECK(refusal(tensor_of(file, "model.transposed").read<float>()) == errc::limit_exceeded);
     CHECK(refusal(tensor_of(file, "model.one_wide").read<float>()) == errc::limit_exceeded); // of 168 bytes of storage
 }
+
+TEST_CASE("a checkpoint lists what it holds beside tensors, and finds the tensors in it") {
+    const ztensor::reader file = open_checkpoint("others.pt");
+    const auto why_of = [&](std::string_view name) {
+        for (const ztensor::skipped_item& each : file.skipped()) {
+            if (each.name == name) {
+                return each.why;
+            }
+        }
+        return std::string("not listed");
+    };
+    CHECK(file.size() == 2);
+    CHECK(tensor_of(file, "args.weight").read<float>().value().at(5) == 6);
+    CHECK(why_of("args").find("\"Namespace\" of module \"argparse\", which is not run") != std::string::npos);
+    CHECK(why_of("at").find("\"date\" of module \"datetime\"") != std::string::npos);
+    CHECK(why_of("meta").find("device meta") != std::string::npos);
+    CHECK(file.attributes().integer("count.x").value() == 2);
+    CHECK(file.attributes().byte_string("blob").value().size() == 2);
+}
+
+TEST_CASE("sparse tensors of a checkpoint are sparse objects, or their parts where there is no format for them") {
+    const ztensor::reader file = open_checkpoint("sparse.pt");
+    const ztensor::object_view coo = file.find("coo").value();
+    CHECK(coo.format() == "sparse_coo");
+    CHECK(coo.component("coords").value().read<std::uint64_t>().value() ==
+          std::vector<std::uint64_t>{0, 1, 2, 3, 0, 1, 2, 3});
+    const ztensor::object_view csr = file.find("csr").value();
+    CHECK(csr.format() == "sparse_csr");
+    CHECK(csr.component("indptr").value().read<std::uint64_t>().value() == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+    CHECK(csr.component("values").value().read<float>().value() == std::vector<float>(4, 1));
+    CHECK(tensor_of(file, "csc.row_indices").read<std::int64_t>().value() == std::vector<std::int64_t>{0, 1, 2, 3});
+    CHECK(file.find("bsr.values").value().attributes().text("layout").value() == "torch.sparse_bsr");
+    CHECK(file.skipped().empty());
+}
+
+TEST_CASE("quantized tensors of a checkpoint are their integers, with what these count") {
+    const ztensor::reader file = open_checkpoint("quantized.pt");
+    const ztensor::object_view tensor = file.find("tensor").value();
+    CHECK(tensor.attributes().number("scale").value() == 0.5);
+    CHECK(tensor.attributes().integer("zero_point").value() == 3);
+    CHECK(tensor_of(file, "tensor").read<std::uint8_t>().value() == std::vector<std::uint8_t>{3, 5, 7, 9, 11, 13});
+    CHECK(file.find("channel").value().attributes().integer("axis").value() == 0);
+    CHECK(tensor_of(file, "channel.scale").read<double>().value() == std::vector<double>{0.5, 0.25});
+    CHECK(tensor_of(file, "channel").read<std::int8_t>().value() == std::vector<std::int8_t>{0, 2, 4, 13, 17, 21});
+}
+
+TEST_CASE("files from before archives that are cut off, or of other sizes, are refused") {
+    const std::string whole = support::read_file(pt_folder / "legacy.pt");
+    const support::temp_dir directory;
+    const auto outcome_of = [&](const std::string& content) {
+        support::write_file(directory / "x.pt", content);
+        return outcome(ztensor::open_any(directory / "x.pt"));
+    };
+    CHECK(outcome_of(whole) == "ok");
+    for (std::size_t size = 64; size < whole.size(); size += 7) {
+        CAPTURE(size);
+        CHECK(outcome_of(whole.substr(0, size)) == "truncated");
+    }
+    std::string other_version = whole;
+    other_version.at(18) ^= 1;
+    CHECK(outcome_of(other_version) == "unsupported_version");
+    std::string other_size = whole;
+    const std::size_t count = other_size.find(std::string("\x06\0\0\0\0\0\0\0", 8));
+    REQUIRE(count != std::string::npos);
+    other_size.at(count) = 5;
+    CHECK(outcome_of(other_size) == "size_mismatch");
+    const std::string tar = support::read_file(pt_folder / "tar.pt");
+    CHECK(outcome_of(tar.substr(0, 512)) == "truncated");
+    CHECK(outcome_of(tar.substr(0, 1024)) == "schema_missing");
+}

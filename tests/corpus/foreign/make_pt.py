@@ -11,14 +11,28 @@ deflated.pt    the same, its entries deflated by zipfile
 tensor.pt      one tensor alone
 old_layout.pt  an archive as PyTorch 1.6 wrote it: no byteorder, no alignment to 64 (by hand)
 big_endian.pt  an archive of a big-endian machine (by hand)
+
+make_pt.py kinds makes only these (PyTorch 2.5.1 was used):
+
+legacy.pt      a checkpoint as before PyTorch 1.6, and legacy_1.pt with pickle protocol 1
+tar.pt         a file as before PyTorch 0.2 (by hand)
+module.pt      a pickled module, and script.pt one of TorchScript
+signs.pt       conjugated and negated views
+others.pt      what is no tensor: a namespace, an enum, a set, a Counter, an object that holds itself
+sparse.pt      sparse tensors of all layouts
+quantized.pt   quantized tensors
+no_crc.pt      an archive whose CRC-32s are all 0 (by hand)
 """
 
+import argparse
 import collections
+import datetime
 import io
 import pathlib
 import pickle
 import struct
 import sys
+import tarfile
 import zipfile
 
 sys.dont_write_bytecode = True
@@ -276,8 +290,84 @@ def hostile():
     yield "pickle_damaged", bytes(damaged), "digest_mismatch", "an entry has its CRC-32"
 
 
+def tar():
+    """A checkpoint of two tensors on one storage, the second of a view of it."""
+    def stream(*parts):
+        return b"".join(each if isinstance(each, bytes) else pickle.dumps(each, 2) for each in parts)
+
+    def of_class(first, second, name):
+        return Pickle().raw(b"(").integer(first).raw(second).name("torch", name).raw(b"t.").bytes
+
+    location = b"X\3\0\0\0cpu"
+    sizes = lambda *values: struct.pack(f"<{len(values)}q", *values)
+    members = {
+        "sys_info": pickle.dumps({"protocol_version": 1000, "little_endian": True}, 2),
+        "pickle": b"\x80\x02}(" + b"X\1\0\0\0wU\x013Q" + b"X\1\0\0\0vK\4Q" + b"u.",
+        "tensors": stream(2, of_class(3, b"K\1", "FloatTensor"), struct.pack("<q", 2), sizes(2, 3), sizes(3, 1), sizes(0),
+                          of_class(4, b"K\2", "FloatTensor"), struct.pack("<q", 1), sizes(2), sizes(1), sizes(1)),
+        "storages": stream(1, of_class(1, location, "FloatStorage"), sizes(6), struct.pack("<6f", *range(6)),
+                           [(2, 1, 2, 3)]),
+    }
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:", format=tarfile.USTAR_FORMAT) as out:
+        for name, each in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(each)
+            out.addfile(entry, io.BytesIO(each))
+    return content.getvalue().rstrip(b"\0") + bytes(1024)
+
+
+def without_crc(content):
+    """The archive with 0 for each CRC-32, here and in its directory."""
+    content = bytearray(content)
+    for magic, at in ((b"PK\3\4", 14), (b"PK\1\2", 16)):
+        place = content.find(magic)
+        while place >= 0:
+            content[place + at:place + at + 4] = bytes(4)
+            place = content.find(magic, place + 4)
+    return bytes(content)
+
+
+def kinds():
+    def write(name, value, expected=None, attributes=None, **options):
+        torch.save(value, FOLDER / name, **options)
+        describe(FOLDER / name, flat(value if expected is None else expected), attributes or {})
+
+    weight = torch.arange(6.0).reshape(2, 3)
+    tied = collections.OrderedDict(w=weight, row=weight[1], t=weight.t(), n=torch.tensor(7), none=None)
+    old = {"_use_new_zipfile_serialization": False}
+    write("legacy.pt", {"model": tied, "epoch": 3}, **old)
+    write("legacy_1.pt", {"model": tied, "epoch": 3}, pickle_protocol=1, **old)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2), torch.nn.Sequential(torch.nn.Linear(2, 1)))
+    write("module.pt", module.eval(), module.state_dict())
+    torch.jit.save(torch.jit.script(module), FOLDER / "script.pt")
+    describe(FOLDER / "script.pt", flat(module.state_dict()), {})
+    pair, numbers = torch.tensor([1 + 2j, 3 - 4j]), torch.arange(6.0).reshape(2, 3)
+    signs = {"conj": pair.conj(), "neg": torch._neg_view(numbers), "columns": torch._neg_view(numbers.t()),
+             "scaled": pair.conj() * 2}
+    write("signs.pt", signs, {name: each.resolve_conj().resolve_neg() for name, each in signs.items()})
+    holder = argparse.Namespace(weight=weight + 1, lr=0.5)
+    holder.itself = holder
+    write("others.pt", {"w": weight, "args": holder, "at": datetime.date(2020, 1, 1), "tags": {"a"},
+                        "count": collections.Counter({"x": 2}), "blob": b"\xff\0", "meta": torch.empty(2, device="meta")},
+          {"w": weight, "args.weight": weight + 1}, {"tags.0": "a"})
+    eye = torch.eye(4)
+    torch.save({"coo": eye.to_sparse(), "csr": eye.to_sparse_csr(), "csc": eye.to_sparse_csc(),
+                "bsr": eye.to_sparse_bsr((2, 2))}, FOLDER / "sparse.pt")
+    scales, zeros = torch.tensor([0.5, 0.25], dtype=torch.double), torch.tensor([0, 1])
+    torch.save({"tensor": torch.quantize_per_tensor(weight, 0.5, 3, torch.quint8),
+                "channel": torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)}, FOLDER / "quantized.pt")
+    (FOLDER / "tar.pt").write_bytes(tar())
+    describe(FOLDER / "tar.pt", {"w": numpy.arange(6, dtype="f4").reshape(2, 3), "v": numpy.array([3, 4], "f4")})
+    good = Pickle().dictionary(lambda out: out.text("w").tensor()).bytes
+    (FOLDER / "no_crc.pt").write_bytes(without_crc(with_pickle(good)))
+    describe(FOLDER / "no_crc.pt", {"w": numpy.array([1, 2, 3, 4], "f4")})
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
+    if sys.argv[1:] == ["kinds"]:
+        return kinds()
     torch.manual_seed(1)
     save("state_dict.pt", state_dict())
     save("checkpoint.pt", checkpoint())
@@ -300,6 +390,7 @@ def main():
                                                     "data/0": numbers.astype(">f4").tobytes(), "version": b"3\n"}))
     describe(FOLDER / "big_endian.pt", {"w": numbers})
     make_hostile.write("pt", hostile, ".pt")
+    kinds()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/foreign/name_hashes.hpp>
 #include <ztensor/detail/foreign/other_signs.hpp>
 #include <ztensor/detail/foreign/pickle_rebuild.hpp>
 #include <ztensor/detail/foreign/pt_content.hpp>
@@ -25,7 +26,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -93,7 +93,7 @@ public:
         }
     }
     [[nodiscard]] result<void> attribute(const std::string& name, const pickle_value& value) override {
-        if (!attributes_.insert(name).second) {
+        if (!attributes_.insert(name)) {
             return skip(name, "another value has the same name");
         }
         result<void> encoded = encode_pickled(content_, value, index_.attribute(name));
@@ -338,7 +338,7 @@ private:
     bool is_big_endian_;
     std::vector<std::optional<std::uint64_t>> gathered_; ///< where, of each tensor
     foreign_index index_;
-    std::unordered_set<std::string> attributes_; ///< their names
+    name_hashes attributes_; ///< of their names
     std::string first_skipped_;
     std::uint64_t objects_ = 0;
     std::size_t besides_ = 0; ///< bytes beside those of the index
