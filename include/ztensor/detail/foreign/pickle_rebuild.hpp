@@ -88,9 +88,7 @@ namespace detail {
     pickle_tensor tensor;
     tensor.storage = storage.place;
     tensor.element = made.storages[tensor.storage].element;
-    tensor.offset = size_of(made, offset);
-    tensor.sizes = size.place;
-    tensor.strides = stride.place;
+    tensor.arguments = arguments.place;
     if (has_dtype) {
         const pickle_value dtype = made.item_of(arguments, 6);
         if (!is_dtype(dtype)) {
@@ -100,8 +98,8 @@ namespace detail {
     }
     if (is_quantized) {
         tensor.form = pickle_form::quantized;
-        tensor.more = made.item_of(arguments, 4);
-        if (tensor.more.kind != pickle_kind::tuple || made.count_of(tensor.more) < 3) {
+        const pickle_value quantizer = made.item_of(arguments, 4);
+        if (quantizer.kind != pickle_kind::tuple || made.count_of(quantizer) < 3) {
             return wrong_arguments(global);
         }
     }
@@ -133,20 +131,19 @@ namespace detail {
     }
     pickle_tensor tensor;
     tensor.form = pickle_form::sparse;
-    tensor.layout = made.item_of(arguments, 0);
-    tensor.more = made.item_of(arguments, 1);
-    const bool is_coo = made.text_of(tensor.layout) == "torch.sparse_coo";
+    tensor.arguments = arguments.place;
+    const pickle_value parts = made.item_of(arguments, 1);
+    const bool is_coo = made.text_of(made.item_of(arguments, 0)) == "torch.sparse_coo";
     const std::size_t tensors = is_coo ? 2 : 3;
-    if (made.count_of(tensor.more) < tensors + 1 || !is_tuple_of_sizes(made, made.item_of(tensor.more, tensors))) {
+    if (made.count_of(parts) < tensors + 1 || !is_tuple_of_sizes(made, made.item_of(parts, tensors))) {
         return wrong_arguments(global);
     }
     for (std::size_t i = 0; i < tensors; ++i) {
-        const pickle_value part = made.item_of(tensor.more, i);
+        const pickle_value part = made.item_of(parts, i);
         if (part.kind != pickle_kind::tensor || made.tensors[part.place].form != pickle_form::dense) {
             return wrong_arguments(global);
         }
     }
-    tensor.sizes = made.item_of(tensor.more, tensors).place;
     return add_tensor(made, tensor, budget);
 }
 
@@ -261,6 +258,20 @@ namespace detail {
     }
 }
 
+/// What is shown of a storage, in bytes.
+struct shown_bytes {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+};
+[[nodiscard]] inline shown_bytes shown_of(const pickled& made, const pickle_storage& storage) noexcept {
+    if (storage.view == 0) {
+        return {0, storage.bytes};
+    }
+    const std::uint64_t width = pickle_globals[storage.element].element_bytes; // checked before: none overflows
+    const auto number = [&](std::size_t i) { return size_of(made, made.values[storage.view + 1 + i]); };
+    return {number(1) * width, number(2) * width};
+}
+
 /// The storage of a persistent id: ("storage", class, key, device, number of elements), in files from before archives
 /// perhaps with a view of it: its own key, the first element, and their number.
 [[nodiscard]] inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& id,
@@ -291,10 +302,9 @@ namespace detail {
     }
     pickle_storage storage;
     storage.key = key;
-    storage.element = element.place;
+    storage.element = static_cast<std::uint16_t>(element.place);
     storage.is_meta = device.kind == pickle_kind::text && made.text_of(device) == "meta";
     storage.bytes = *bytes;
-    storage.size = *bytes;
     if (view.kind != pickle_kind::none) {
         if (view.kind != pickle_kind::tuple || made.count_of(view) != 3 || !is_size(made, made.item_of(view, 1)) ||
             !is_size(made, made.item_of(view, 2))) {
@@ -305,8 +315,7 @@ namespace detail {
         if (!fits(first, shown, count)) {
             return fail(errc::out_of_bounds, "a view of a storage reaches beyond it");
         }
-        storage.begin = first * global.element_bytes;
-        storage.size = shown * global.element_bytes;
+        storage.view = view.place;
     }
     pickle_value value;
     value.kind = pickle_kind::storage;

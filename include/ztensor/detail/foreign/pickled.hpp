@@ -70,11 +70,10 @@ struct pickle_container {
 
 struct pickle_storage {
     pickle_value key;          ///< of the archive's entry
-    std::uint32_t element = 0; ///< the storage's class, in pickle_globals
-    bool is_meta = false;      ///< it has no bytes
     std::uint64_t bytes = 0;   ///< of the whole that the key names
-    std::uint64_t begin = 0;   ///< of what a view shows of it, in bytes, like the next
-    std::uint64_t size = 0;
+    std::uint16_t element = 0; ///< the storage's class, in pickle_globals
+    bool is_meta = false;      ///< it has no bytes
+    std::uint32_t view = 0;    ///< a tuple's place: a key, the first element that is shown, and how many; 0 for all
 };
 
 /// What a pickle calls by its module and its name, outside of pickle_globals.
@@ -94,19 +93,17 @@ enum class pickle_form : std::uint8_t {
     conjugated,
     negated,
     conjugated_and_negated,
-    quantized, ///< `more` is the tuple of its scheme, scale and zero point
-    sparse,    ///< `more` is the tuple of what it is made of, `layout` that of its layout
-    meta,      ///< a shape without elements
+    quantized, ///< behind the strides is a tuple of its scheme, scale and zero point
+    sparse,
+    meta, ///< a shape without elements
 };
 
+/// Small, since there may be very many: what it is made of stays where it is.
 struct pickle_tensor {
     std::uint32_t element = 0; ///< the storage's class, or a dtype, in pickle_globals
     std::uint32_t storage = 0;
-    std::uint32_t sizes = 0; ///< a tuple's place, like the next
-    std::uint32_t strides = 0;
-    std::uint64_t offset = 0; ///< in elements
-    pickle_value more;
-    pickle_value layout;
+    std::uint32_t arguments = 0; ///< place of a tuple: storage, offset, sizes, strides, and more; of a sparse one its
+                                 ///< layout, and a tuple of what it is made of
     pickle_form form = pickle_form::dense;
 };
 
@@ -154,6 +151,10 @@ struct pickled {
     [[nodiscard]] std::size_t count_of(const pickle_value& tuple) const noexcept { return count_at(tuple.place); }
     [[nodiscard]] const pickle_value& item_of(const pickle_value& tuple, std::size_t i) const noexcept {
         return values[tuple.place + 1 + i];
+    }
+    /// The i-th of what a tensor is made of.
+    [[nodiscard]] const pickle_value& argument_of(const pickle_tensor& tensor, std::size_t i) const noexcept {
+        return values[tensor.arguments + 1 + i];
     }
 };
 

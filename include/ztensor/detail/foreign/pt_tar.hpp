@@ -303,23 +303,30 @@ private:
         const result<pickle_value> sizes = make_sizes(known->shape, known->rank, made, budget);
         const result<pickle_value> strides =
             sizes ? make_sizes(known->shape + known->rank, known->rank, made, budget) : sizes;
-        const result<pickle_value> key = strides ? add_decoded(made, pickle_kind::text, {}, budget) : strides;
-        if (!key) {
-            return key.error();
+        std::byte numbers[16]; // where the storage lies, which is its key, and the offset in it
+        store_little(known->storage.offset, numbers, 8);
+        store_little(known->offset, numbers + 8, 8);
+        const result<pickle_value> key = strides ? add_decoded(made, pickle_kind::text, {numbers, 8}, budget) : strides;
+        result<pickle_value> offset = key ? add_decoded(made, pickle_kind::integer, {numbers + 8, 8}, budget) : key;
+        if (!offset) {
+            return offset;
         }
+        offset->place += offset->width; // behind the length
         pickle_storage storage;
         storage.key = *key;
-        storage.element = known->storage.element;
-        storage.begin = known->storage.offset; // in the file
+        storage.element = static_cast<std::uint16_t>(known->storage.element);
         storage.bytes = known->storage.bytes;
-        storage.size = known->storage.bytes;
         pickle_tensor tensor;
         tensor.element = storage.element;
         tensor.storage = static_cast<std::uint32_t>(made.storages.size());
-        tensor.sizes = sizes->place;
-        tensor.strides = strides->place;
-        tensor.offset = known->offset;
-        return made.storages.push_back(storage, budget) ? add_tensor(made, tensor, budget) : pickle_takes_too_much();
+        tensor.arguments = static_cast<std::uint32_t>(made.values.size());
+        pickle_value head;
+        head.place = 4;
+        bool has_room = made.storages.push_back(storage, budget);
+        for (const pickle_value& each : {head, pickle_value(), *offset, *sizes, *strides}) {
+            has_room = has_room && made.values.push_back(each, budget);
+        }
+        return has_room ? add_tensor(made, tensor, budget) : pickle_takes_too_much();
     }
     [[nodiscard]] result<pickle_value> make_sizes(std::size_t first, std::size_t count, pickled& made,
                                                   import_budget& budget) const {
@@ -342,8 +349,8 @@ private:
         return has_room ? result<pickle_value>(tuple) : pickle_takes_too_much();
     }
 
-    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view) override {
-        return placed_storage{0, storage.bytes, {}}; // which begins where it lies in the file
+    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+        return placed_storage{load_little(as_bytes(key).data(), key.size()), storage.bytes, {}};
     }
 
     const foreign_file& file_;

@@ -64,6 +64,8 @@ public:
         if (objects_ == 0 && !attributes_.empty()) {
             index_.skip("", "", "the checkpoint holds numbers and texts, but no tensor");
         }
+        content_ = pickled(); // the index takes their memory
+        attributes_ = name_hashes();
         result<byte_buffer> index = index_.finish(file_.options.max_manifest_bytes_);
         if (!index) {
             return std::move(index).error();
@@ -127,9 +129,11 @@ private:
 
     [[nodiscard]] strided_shape shape_of(const pickle_tensor& tensor) const {
         strided_shape shape;
-        for (std::size_t i = 1; i <= content_.count_at(tensor.sizes); ++i) {
-            shape.sizes.push_back(size_of(content_, content_.values[tensor.sizes + i]));
-            shape.strides.push_back(size_of(content_, content_.values[tensor.strides + i]));
+        const pickle_value& sizes = content_.argument_of(tensor, 2);
+        const pickle_value& strides = content_.argument_of(tensor, 3);
+        for (std::size_t i = 0; i < content_.count_of(sizes); ++i) {
+            shape.sizes.push_back(size_of(content_, content_.item_of(sizes, i)));
+            shape.strides.push_back(size_of(content_, content_.item_of(strides, i)));
         }
         return shape;
     }
@@ -158,14 +162,17 @@ private:
             return fail(errc::shape_overflow, "the tensor has more elements or bytes than 64 bits can count");
         }
         const std::optional<std::uint64_t> reach = shape.reach();
-        const std::uint64_t first = reach == std::uint64_t{0} ? 0 : tensor.offset; // nothing lies anywhere
-        if (!reach || !fits(first, *reach, of.size / width)) {
-            return fail(errc::out_of_bounds, "the tensor reaches beyond its storage of {} elements", {of.size / width});
+        const std::uint64_t offset = size_of(content_, content_.argument_of(tensor, 1));
+        const std::uint64_t first = reach == std::uint64_t{0} ? 0 : offset; // nothing lies anywhere
+        const shown_bytes shown = shown_of(content_, of);
+        if (!reach || !fits(first, *reach, shown.size / width)) {
+            return fail(errc::out_of_bounds, "the tensor reaches beyond its storage of {} elements",
+                        {shown.size / width});
         }
         foreign_component& data = placed.data;
         data.dtype = element.dtype;
         data.type = element.type;
-        data.offset = storage->offset + of.begin + first * width;
+        data.offset = storage->offset + shown.begin + first * width;
         data.length = *bytes;
         data.is_big_endian = is_big_endian_ && data.dtype != "u8" && data.dtype != "i8" && data.dtype != "bool";
         placed.sizes = shape.sizes;
@@ -208,10 +215,11 @@ private:
         foreign_component data;
         data.dtype = element.dtype;
         data.type = element.type;
-        data.offset = storage->offset + of.begin;
-        data.length = of.size;
+        const shown_bytes shown = shown_of(content_, of);
+        data.offset = storage->offset + shown.begin;
+        data.length = shown.size;
         data.is_big_endian = is_big_endian_ && data.dtype != "u8" && data.dtype != "i8" && data.dtype != "bool";
-        const std::uint64_t elements = of.size / element.element_bytes;
+        const std::uint64_t elements = shown.size / element.element_bytes;
         add(name, {&elements, 1}, "dense", {&data, 1});
         return check_index_size();
     }
@@ -220,9 +228,10 @@ private:
     /// tensors beside them.
     [[nodiscard]] result<void> add_quantized(const std::string& name, std::uint32_t number) {
         const pickle_tensor& tensor = content_.tensors[number];
-        const pickle_value scheme = content_.item_of(tensor.more, 0);
-        const pickle_value scale = content_.item_of(tensor.more, 1);
-        const pickle_value zero_point = content_.item_of(tensor.more, 2);
+        const pickle_value quantizer = content_.argument_of(tensor, 4);
+        const pickle_value scheme = content_.item_of(quantizer, 0);
+        const pickle_value scale = content_.item_of(quantizer, 1);
+        const pickle_value zero_point = content_.item_of(quantizer, 2);
         attributes of_object;
         if (scheme.kind == pickle_kind::global) {
             of_object.set("qscheme", pickle_globals[scheme.place].name);
@@ -233,11 +242,11 @@ private:
             return add_dense(name, number, &of_object);
         }
         const bool has_axis =
-            content_.count_of(tensor.more) == 4 && content_.item_of(tensor.more, 3).kind == pickle_kind::integer;
+            content_.count_of(quantizer) == 4 && content_.item_of(quantizer, 3).kind == pickle_kind::integer;
         if (scale.kind != pickle_kind::tensor || zero_point.kind != pickle_kind::tensor || !has_axis) {
             return skip(name, "it is quantized in a way that is not known");
         }
-        of_object.set("axis", content_.integer_of(content_.item_of(tensor.more, 3)));
+        of_object.set("axis", content_.integer_of(content_.item_of(quantizer, 3)));
         result<void> added = add_dense(name, number, &of_object);
         added = added ? this->tensor(name + ".scale", scale) : std::move(added);
         return added ? this->tensor(name + ".zero_point", zero_point) : added;
@@ -246,18 +255,20 @@ private:
     // -- sparse
 
     [[nodiscard]] result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
-        const std::string_view layout = content_.text_of(tensor.layout);
+        const std::string_view layout = content_.text_of(content_.argument_of(tensor, 0));
         const bool is_coo = layout == "torch.sparse_coo";
+        const pickle_value made_of = content_.argument_of(tensor, 1);
         const std::size_t count = is_coo ? 2 : 3;
         placed_tensor parts[3]; // indices of one or two kinds, values
         for (std::size_t i = 0; i < count; ++i) {
-            if (result<void> found = place(content_.item_of(tensor.more, i).place, parts[i]); !found) {
+            if (result<void> found = place(content_.item_of(made_of, i).place, parts[i]); !found) {
                 return found;
             }
         }
         std::vector<std::uint64_t> sizes;
-        for (std::size_t i = 1; i <= content_.count_at(tensor.sizes); ++i) {
-            sizes.push_back(size_of(content_, content_.values[tensor.sizes + i]));
+        const pickle_value& size = content_.item_of(made_of, count);
+        for (std::size_t i = 0; i < content_.count_of(size); ++i) {
+            sizes.push_back(size_of(content_, content_.item_of(size, i)));
         }
         placed_tensor& values = parts[count - 1];
         const bool has_plain_values = values.sizes.size() == 1;
