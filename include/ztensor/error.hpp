@@ -108,7 +108,7 @@ enum class errc : std::uint8_t {
     header_malformed, ///< a header that breaks a rule of the file's own format
     json_malformed,   ///< a header or an index of shards that is not the JSON it should be
     pickle_malformed, ///< a pickle that breaks off or contradicts itself, or that describes no tensors
-    pickle_refused,   ///< a pickle with an opcode, a name or a value that no checkpoint needs; nothing was run
+    pickle_refused,   ///< a pickle with an opcode or a call that no checkpoint has, or without a readable tensor; nothing was run
     zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
     unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
     stale_index,      ///< an index of shards that says else than the shards

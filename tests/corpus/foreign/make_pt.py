@@ -285,6 +285,16 @@ def hostile():
         "duplicate_key", "names are distinct"
     yield "byte_order_middle", with_pickle(good, byteorder=b"middle"), "header_malformed", "little or big"
     yield "byte_order_long", with_pickle(good, byteorder=b"little" * 9), "limit_exceeded", "likewise"
+    old = (FOLDER / "legacy.pt").read_bytes()
+    yield "legacy_cut", old[:-1], "truncated", "a storage is all there"
+    yield "legacy_without_storages", old[:200], "truncated", "a pickle ends with STOP"
+    yield "legacy_of_1002", old.replace(b"M\xe9\x03", b"M\xea\x03"), "unsupported_version", "the version is 1001"
+    oldest = tar()
+    yield "tar_cut", oldest[:530], "truncated", "a member is in the archive"
+    yield "tar_without_pickle", oldest.replace(b"pickle\0", b"pickl_\0"), "schema_missing", "all members are there"
+    yield "tar_of_other_tensor", oldest.replace(b"K\4Q", b"K\5Q"), "pickle_malformed", "an id is a tensor's"
+    yield "program", archive({"archive_format": b"pt2", "models/model.json": b"{}"}), "unsupported_container", \
+        "no program of torch.export"
     damaged = bytearray(with_pickle(good))
     damaged[damaged.index(b"collections")] ^= 1
     yield "pickle_damaged", bytes(damaged), "digest_mismatch", "an entry has its CRC-32"
@@ -389,8 +399,8 @@ def main():
     (FOLDER / "big_endian.pt").write_bytes(archive({"data.pkl": content, "byteorder": b"big",
                                                     "data/0": numbers.astype(">f4").tobytes(), "version": b"3\n"}))
     describe(FOLDER / "big_endian.pt", {"w": numbers})
-    make_hostile.write("pt", hostile, ".pt")
     kinds()
+    make_hostile.write("pt", hostile, ".pt")
 
 
 if __name__ == "__main__":

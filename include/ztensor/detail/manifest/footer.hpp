@@ -99,7 +99,7 @@ inline constexpr signature foreign_signatures[] = {
     {"GGUF", "a GGUF file: open_any() reads it"},
     {"\x93NUMPY", "a NumPy .npy file: open_any() reads it"},
     {"\x89HDF\r\n\x1a\n", "an HDF5 file: <ztensor/hdf5.hpp> reads it"},
-    {"\x80\x02", "a Python pickle, such as an old PyTorch file: load it by torch.load, and save it again"},
+    {"\x80\x02", "a Python pickle that torch.save did not write: load it, and save it by torch.save"},
     {"\x80\x03", "a Python pickle"},
     {"\x80\x04", "a Python pickle"},
     {"\x80\x05", "a Python pickle"},
