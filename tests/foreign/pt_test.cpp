@@ -195,3 +195,28 @@ TEST_CASE("files from before archives that are cut off, or of other sizes, are r
     CHECK(outcome_of(tar.substr(0, 512)) == "truncated");
     CHECK(outcome_of(tar.substr(0, 1024)) == "schema_missing");
 }
+
+TEST_CASE("what is skipped in very many places is counted, not listed") {
+    const auto text = [](const std::string& content) {
+        return "X" + support::little_endian(content.size(), 4) + content;
+    };
+    const std::size_t count = 20'000;
+    std::string pickle = "\x80\x02](" + ("(" + text("storage") + "ctorch\nByteStorage\n" + text("0") + text("cpu")) +
+                         std::string("K\0tQ", 4) + "cos\nsystem\n" + std::string("q\0", 2);
+    for (std::size_t i = 1; i < count; ++i) {
+        pickle += std::string("h\0", 2);
+    }
+    pickle += "e.";
+    const std::string head("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.\x80\x02}.", 25);
+    const support::temp_dir directory;
+    support::write_file(directory / "x.pth",
+                        head + pickle + "\x80\x02]" + text("0") + "a." + support::little_endian(0, 8));
+    const auto file = ztensor::open_any(directory / "x.pth");
+    REQUIRE(outcome(file) == "ok");
+    CHECK(file->size() == 1);
+    const std::size_t listed = file->skipped().size();
+    REQUIRE(listed > 100);
+    CHECK(listed < count / 2);
+    CHECK(file->skipped()[listed - 1].why ==
+          std::to_string(count - (listed - 1)) + " more values are skipped, too many to be listed");
+}

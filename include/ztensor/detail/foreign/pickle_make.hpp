@@ -146,7 +146,9 @@ inline void join_run(pickled& made, pickle_container& items, std::uint32_t run) 
     pickle_value value;
     value.kind = pickle_kind::object;
     value.place = static_cast<std::uint32_t>(made.objects.size());
-    return made.objects.push_back({type, parts->place}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
+    const bool is_of_object = type.kind == pickle_kind::object; // of one that is not made either
+    const pickle_value name = is_of_object ? made.objects[type.place].type : type;
+    return made.objects.push_back({name, parts->place}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
 }
 /// What `part` holds belongs to the object itself.
 [[nodiscard]] inline result<void> splice(pickled& made, const pickle_value& object, const pickle_value& part,

@@ -74,17 +74,12 @@ namespace detail {
            (value.kind == pickle_kind::global && pickle_globals[value.place].role == pickle_role::dtype);
 }
 
-/// The name of a class or function, which another one may have made.
-[[nodiscard]] inline std::string describe_type(const pickled& content, pickle_value type) {
-    const char* what = "";
-    while (type.kind == pickle_kind::object) { // which were made before: this ends
-        type = content.objects[type.place].type;
-        what = "what is made by ";
-    }
+/// The name of a class or function.
+[[nodiscard]] inline std::string describe_type(const pickled& content, const pickle_value& type) {
     const bool is_known = type.kind == pickle_kind::global;
     const std::string_view module = is_known ? pickle_globals[type.place].module : content.names[type.place].module;
     const std::string_view name = is_known ? pickle_globals[type.place].name : content.names[type.place].name;
-    return sentence("{}{} of module {}", {what, in_quotes(name), in_quotes(module)});
+    return sentence("{} of module {}", {in_quotes(name), in_quotes(module)});
 }
 
 /// What a pt_walk finds. Each gives what went wrong.

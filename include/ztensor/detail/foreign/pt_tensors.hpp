@@ -66,6 +66,9 @@ public:
         }
         content_ = pickled(); // the index takes their memory
         attributes_ = name_hashes();
+        if (more_skipped_ != 0) {
+            index_.skip("", "", sentence("{} more values are skipped, too many to be listed", {more_skipped_}));
+        }
         result<byte_buffer> index = index_.finish(file_.options.max_manifest_bytes_);
         if (!index) {
             return std::move(index).error();
@@ -99,7 +102,7 @@ public:
             return skip(name, "another value has the same name");
         }
         result<void> encoded = encode_pickled(content_, value, index_.attribute(name));
-        return encoded ? check_index_size(name.size()) : encoded;
+        return encoded ? check_index_size() : encoded;
     }
     [[nodiscard]] result<void> skip(const std::string& name, std::string why) override {
         constexpr std::size_t cost = 128; // of an item besides its texts
@@ -107,15 +110,23 @@ public:
             first_skipped_ = sentence("{}: {}", {in_quotes(name), why});
         }
         const std::size_t size = name.size() + why.size() + cost;
+        if (skipped_bytes_ + size > content_.source.size() + least_skipped_bytes) {
+            ++more_skipped_;
+            return {};
+        }
+        skipped_bytes_ += size;
         index_.skip(std::string_view(name).substr(0, max_name_bytes), "", std::move(why));
-        return check_index_size(size);
+        return {};
     }
 
 private:
+    /// The list of what is skipped takes no more memory than the pickle and this, since one value may stand in it in
+    /// very many places.
+    static constexpr std::size_t least_skipped_bytes = std::size_t{256} << 10;
+
     /// Values may stand in many places, each under a name of its own.
-    [[nodiscard]] result<void> check_index_size(std::size_t more = 0) {
-        besides_ += more;
-        return index_.bytes() + besides_ <= file_.options.max_manifest_bytes_
+    [[nodiscard]] result<void> check_index_size() const {
+        return index_.bytes() <= file_.options.max_manifest_bytes_
                    ? result<void>()
                    : fail(errc::manifest_too_large, "the index of the checkpoint takes more than the {} bytes allowed",
                           {file_.options.max_manifest_bytes_});
@@ -352,7 +363,8 @@ private:
     name_hashes attributes_; ///< of their names
     std::string first_skipped_;
     std::uint64_t objects_ = 0;
-    std::size_t besides_ = 0; ///< bytes beside those of the index
+    std::size_t skipped_bytes_ = 0;
+    std::uint64_t more_skipped_ = 0; ///< which are not listed
 };
 
 } // namespace detail
