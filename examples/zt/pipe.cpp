@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "pipe.hpp"
 
+#include <ztensor/file_path.hpp>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -45,6 +48,11 @@ private:
     int count_ = 0;
 };
 
+std::string utf8_of(const fs::path& path) {
+    const auto text = path.u8string(); // of another type since C++20
+    return std::string(text.begin(), text.end());
+}
+
 void copy_all(const fs::path& from, const fs::path& to, const std::string& name) {
     std::ifstream in(from, std::ios::binary);
     std::ofstream out(to, std::ios::binary);
@@ -58,7 +66,7 @@ void copy_all(const fs::path& from, const fs::path& to, const std::string& name)
     }
     if (!in.eof() || !out.flush()) {
         throw std::runtime_error(name + ": the pipe can't be kept in a temporary file in " +
-                                 to.parent_path().parent_path().u8string());
+                                 utf8_of(to.parent_path().parent_path()));
     }
 }
 
@@ -66,14 +74,14 @@ void copy_all(const fs::path& from, const fs::path& to, const std::string& name)
 
 std::string file_behind(const std::string& path) {
     std::error_code ignored;
-    const fs::path here = fs::u8path(path);
+    const fs::path here = ztensor::file_path(path).native();
     if (!fs::is_fifo(here, ignored)) {
         return path;
     }
     static temporary_folder folder;
     const fs::path kept = folder.next();
     copy_all(here, kept, path);
-    return kept.u8string();
+    return utf8_of(kept);
 }
 
 } // namespace zt

@@ -108,11 +108,12 @@ enum class errc : std::uint8_t {
     header_malformed, ///< a header that breaks a rule of the file's own format
     json_malformed,   ///< a header or an index of shards that is not the JSON it should be
     pickle_malformed, ///< a pickle that breaks off or contradicts itself, or that describes no tensors
-    pickle_refused,   ///< a pickle with an opcode or a call that no checkpoint has, or without a readable tensor; nothing was run
-    zip_malformed,    ///< a ZIP archive whose directory and entries contradict each other, or itself
-    unclaimed_bytes,  ///< bytes of the file that belong to no tensor, where the format allows none
-    stale_index,      ///< an index of shards that says else than the shards
-    not_built_in,     ///< reading this takes a library that this program was built without
+    pickle_refused, ///< a pickle with an opcode or a call that no checkpoint has, or without a readable tensor; nothing
+                    ///< was run
+    zip_malformed,  ///< a ZIP archive whose directory and entries contradict each other, or itself
+    unclaimed_bytes, ///< bytes of the file that belong to no tensor, where the format allows none
+    stale_index,     ///< an index of shards that says else than the shards
+    not_built_in,    ///< reading this takes a library that this program was built without
     // -- refused by read_options::strict() alone, lint.hpp
     strict_encoding, ///< an index that is not in the one form that writers give it, SPEC.md section 10.2
     strict_order,    ///< names that are not sorted, or indices of a sparse object that do not rise

@@ -25,11 +25,11 @@ using support::outcome;
 using support::refusal;
 using ztensor::errc;
 
-bytes gguf_text(const std::string& content) {
+bytes text_of_gguf(const std::string& content) {
     return little_endian(content.size(), 8) + content;
 }
 bytes u16_value(const std::string& key, std::uint64_t value) {
-    return gguf_text(key) + little_endian(2, 4) + little_endian(value, 2);
+    return text_of_gguf(key) + little_endian(2, 4) + little_endian(value, 2);
 }
 
 /// A GGUF file with tensors of one row of f32 or, of `type` 2, of q4_0.
@@ -41,7 +41,7 @@ public:
         return *this;
     }
     gguf_file& part(std::uint64_t number, std::uint64_t count, std::uint64_t tensors) {
-        const bytes all = gguf_text("split.tensors.count") + little_endian(5, 4) + little_endian(tensors, 4); // an i32
+        const bytes all = text_of_gguf("split.tensors.count") + little_endian(5, 4) + little_endian(tensors, 4); // an i32
         return pair(u16_value("split.no", number)).pair(u16_value("split.count", count)).pair(all);
     }
     gguf_file& tensor(const std::string& name, std::uint64_t elements, std::uint64_t type, const bytes& data) {
@@ -49,7 +49,7 @@ public:
     }
     gguf_file& tensor(const std::string& name, const std::vector<std::uint64_t>& dimensions, std::uint64_t type,
                       const bytes& data) {
-        infos_ += gguf_text(name) + little_endian(dimensions.size(), 4);
+        infos_ += text_of_gguf(name) + little_endian(dimensions.size(), 4);
         for (const std::uint64_t each : dimensions) {
             infos_ += little_endian(each, 8);
         }
@@ -78,11 +78,11 @@ const bytes block_of_ones = little_endian(0x3c00, 2) + bytes(16, '\x99');
 
 /// m-00001-of-00003.gguf and its fellows, with four tensors.
 void write_parts(const support::temp_dir& folder) {
-    const bytes name = gguf_text("general.name") + little_endian(8, 4);
+    const bytes name = text_of_gguf("general.name") + little_endian(8, 4);
     support::write_file(folder / "m-00001-of-00003.gguf",
-                        gguf_file().pair(name + gguf_text("first")).part(0, 3, 4).floats("a", {1, 2}).content());
+                        gguf_file().pair(name + text_of_gguf("first")).part(0, 3, 4).floats("a", {1, 2}).content());
     support::write_file(folder / "m-00002-of-00003.gguf", gguf_file()
-                                                              .pair(name + gguf_text("second"))
+                                                              .pair(name + text_of_gguf("second"))
                                                               .part(1, 3, 4)
                                                               .floats("b", {3})
                                                               .tensor("q", 32, 2, block_of_ones)

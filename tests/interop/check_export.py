@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from check_foreign import Arrays, Written, numpy, safetensors_numpy, write_npy, write_npz, write_safetensors
+from check_foreign import Arrays, Written, numpy, safetensors_numpy, write_npy_numbers, write_npz_numbers, write_safetensors
 from foreign_models import gguf, random_bits
 from oracle.need import require
 
@@ -205,7 +205,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=30)
     arguments = parser.parse_args(words)
     passed = failed = 0
-    writers = {"safetensors": write_safetensors, "packed": write_packed, "npz": write_npz, "npy": write_npy,
+    writers = {"safetensors": write_safetensors, "packed": write_packed, "npz": write_npz_numbers, "npy": write_npy_numbers,
                "blocks": write_blocks}  # fmt: skip
     for kind, write in writers.items():
         folder = arguments.out / kind

@@ -105,29 +105,40 @@ def write_safetensors(chance: random.Random, folder: Path, number: int) -> Writt
     return path, "safetensors", arrays, metadata
 
 
-def write_npy(chance: random.Random, folder: Path, number: int) -> Written:
+def write_npy_numbers(chance: random.Random, folder: Path, number: int, array: Any = None) -> Written:
     """Any version, byte order and order of dimensions."""
-    array = random_array(chance, numpy.dtype(chance.choice(NUMPY_TYPES)).newbyteorder(chance.choice("<>")))
-    if chance.randrange(9) == 0:
-        array = random_array(chance, chance.choice(NAMED_TYPES))
+    if array is None:
+        array = random_array(chance, numpy.dtype(chance.choice(NUMPY_TYPES)).newbyteorder(chance.choice("<>")))
     path = folder / f"{number}.npy"
     with path.open("wb") as file:
         numpy.lib.format.write_array(file, array, chance.choice([None, (1, 0), (2, 0), (3, 0)]))
     return path, "npy", {str(number): array}, {}
 
 
-def write_npz(chance: random.Random, folder: Path, number: int) -> Written:
-    """Stored or deflated, numbers and what is none."""
-    types = [numpy.dtype(name).newbyteorder(order) for name in NUMPY_TYPES for order in "<>"] + NAMED_TYPES
+def write_npy(chance: random.Random, folder: Path, number: int) -> Written:
+    """The same, and types that NumPy has from elsewhere."""
+    array = random_array(chance, chance.choice(NAMED_TYPES)) if chance.randrange(9) == 0 else None
+    return write_npy_numbers(chance, folder, number, array)
+
+
+def write_npz_numbers(chance: random.Random, folder: Path, number: int, others: list[Any] | None = None) -> Written:
+    """Stored or deflated; with `others` of these types, too, and arrays that are no numbers."""
+    types = [numpy.dtype(name).newbyteorder(order) for name in NUMPY_TYPES for order in "<>"] + (others or [])
 
     def is_allowed(name: str) -> bool:
         return "\\" not in name and ".." not in name and not name.startswith(("/", "file"))
 
     arrays = random_arrays(chance, types, is_allowed)
-    arrays.update((f"no numbers {i}", no_numbers(chance)) for i in range(chance.randrange(4)))
+    if others:
+        arrays.update((f"no numbers {i}", no_numbers(chance)) for i in range(chance.randrange(4)))
     path = folder / f"{number}.npz"
     chance.choice([numpy.savez, numpy.savez_compressed])(path, **arrays)
     return path, "npz", arrays, {}
+
+
+def write_npz(chance: random.Random, folder: Path, number: int) -> Written:
+    """The same with all of these."""
+    return write_npz_numbers(chance, folder, number, NAMED_TYPES)
 
 
 WRITERS = {"safetensors": write_safetensors, "npy": write_npy, "npz": write_npz, **foreign_models.WRITERS}

@@ -4,8 +4,8 @@
 // unknown encodings, damage in several parts at once, shards that are alike but for a byte.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
-#include "support/elements.hpp"
 #include "support/cbor.hpp"
+#include "support/elements.hpp"
 #include "support/faulty_os.hpp"
 #include "support/few_handles.hpp"
 #include "support/openings.hpp"

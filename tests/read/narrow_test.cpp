@@ -39,12 +39,12 @@ struct all_patterns {
 };
 
 std::vector<std::uint8_t> packed_patterns(unsigned bits, unsigned count) {
-    std::vector<std::uint8_t> bytes((count * bits + 7) / 8);
+    std::vector<std::uint8_t> packed((count * bits + 7) / 8);
     for (unsigned i = 0; i < count * bits; ++i) {
         const unsigned pattern = i / bits % (1U << bits);
-        bytes[i / 8] = static_cast<std::uint8_t>(bytes[i / 8] | (pattern >> i % bits & 1) << i % 8);
+        packed[i / 8] = static_cast<std::uint8_t>(packed[i / 8] | (pattern >> i % bits & 1) << i % 8);
     }
-    return bytes;
+    return packed;
 }
 
 std::vector<double> with_negatives(std::vector<double> values) {
@@ -77,14 +77,14 @@ const std::vector<all_patterns>& every_type() {
 }
 
 /// One object, whose type is a word that need not be of its version.
-reader file_of(const std::string& type, std::uint64_t count, const std::vector<std::uint8_t>& bytes,
+reader file_of(const std::string& type, std::uint64_t count, const std::vector<std::uint8_t>& packed,
                format_version version, bool is_zstd) {
     return support::reopened(write_options().version(version), [&](writer& to) {
         const bool is_2 = version == format_version::v2;
         ztensor::object_draft draft(is_2 ? ztensor::facts(ztensor::format::dense).layout : "dense", {count});
         draft.component_bytes(
             "data", dtype::u8,
-            ztensor::span<const std::byte>(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()),
+            ztensor::span<const std::byte>(reinterpret_cast<const std::byte*>(packed.data()), packed.size()),
             support::stored(is_zstd).type(type));
         REQUIRE(support::outcome(to.add_object("x", draft)) == "ok");
     });

@@ -404,7 +404,7 @@ inline const named_call all[] = {
     ZTENSOR_TESTS_READ("npz/compressed.npz"),
     ZTENSOR_TESTS_READ("npz/zip64.npz"),
     ZTENSOR_TESTS_READ("gguf/kinds.gguf"),
-    ZTENSOR_TESTS_READ("gguf/listed.gguf"),
+    ZTENSOR_TESTS_READ("gguf/codebooks.gguf"),
     ZTENSOR_TESTS_READ("safetensors/every_dtype.safetensors"),
     ZTENSOR_TESTS_READ("pt/checkpoint.pt"),
     ZTENSOR_TESTS_READ("pt/deflated.pt"),

@@ -84,7 +84,7 @@ struct pickle_name {
 
 /// An object that was not made: its class or the function that would make it, and a dictionary of what it holds.
 struct pickle_object {
-    pickle_value type; ///< a name: what would make it, or what would make that
+    pickle_value type;       ///< a name: what would make it, or what would make that
     std::uint32_t parts = 0; ///< a container
 };
 
