@@ -145,6 +145,7 @@ struct narrow_type_facts {
     dtype_class category;
 };
 
+/// All of them.
 inline constexpr std::array<narrow_type_facts, 8> narrow_types = {{
     {"f4_e2m1", 4, 1, dtype_class::floating},
     {"f4", 4, 1, dtype_class::floating}, // the same

@@ -77,8 +77,8 @@ const std::vector<all_patterns>& every_type() {
 }
 
 /// One object, whose type is a word that need not be of its version.
-reader file_of(const std::string& type, std::uint64_t count, const std::vector<std::uint8_t>& packed,
-               format_version version, bool is_zstd) {
+reader narrow_file(const std::string& type, std::uint64_t count, const std::vector<std::uint8_t>& packed,
+                   format_version version, bool is_zstd) {
     return support::reopened(write_options().version(version), [&](writer& to) {
         const bool is_2 = version == format_version::v2;
         ztensor::object_draft draft(is_2 ? ztensor::facts(ztensor::format::dense).layout : "dense", {count});
@@ -90,7 +90,7 @@ reader file_of(const std::string& type, std::uint64_t count, const std::vector<s
     });
 }
 
-std::vector<double> in_pieces(const reader& file, const char* name) {
+std::vector<double> numbers_in_pieces(const reader& file, const char* name) {
     auto pieces = ztensor::component_pieces::open_as(file.find(name).value(), dtype::f64).value();
     std::vector<double> all;
     for (;;) {
@@ -110,10 +110,10 @@ TEST_CASE("every pattern of every type narrower than a byte has its value, in ev
         for (const format_version version : {format_version::v1_2, format_version::v2}) {
             for (const bool is_zstd : {false, true}) {
                 CAPTURE(each.type, version == format_version::v2, is_zstd);
-                const reader file = file_of(each.type, each.values.size(), each.packed, version, is_zstd);
+                const reader file = narrow_file(each.type, each.values.size(), each.packed, version, is_zstd);
                 CHECK(file.read_as<double>("x").value() == each.values);
                 CHECK(file.read_as<float>("x").value() == std::vector<float>(each.values.begin(), each.values.end()));
-                CHECK(in_pieces(file, "x") == each.values);
+                CHECK(numbers_in_pieces(file, "x") == each.values);
                 std::vector<double> loaded(each.values.size());
                 CHECK(support::outcome(ztensor::load_plan(file).add_as("x", loaded).run()) == "ok");
                 CHECK(loaded == each.values);
@@ -134,12 +134,12 @@ TEST_CASE("elements end anywhere within a byte, and bytes too few or too many ar
             }
             const std::vector<double> expected(each.values.begin(),
                                                each.values.begin() + static_cast<std::ptrdiff_t>(count));
-            const reader file = file_of(each.type, count, bytes, format_version::v1_2, false);
+            const reader file = narrow_file(each.type, count, bytes, format_version::v1_2, false);
             CHECK(file.read_as<double>("x").value() == expected);
-            CHECK(in_pieces(file, "x") == expected);
+            CHECK(numbers_in_pieces(file, "x") == expected);
             bytes.push_back(0);
             const auto refused = [&](const std::vector<std::uint8_t>& other) {
-                const reader wrong = file_of(each.type, count, other, format_version::v1_2, false);
+                const reader wrong = narrow_file(each.type, count, other, format_version::v1_2, false);
                 CHECK(refusal(wrong.read_as<float>("x")) == errc::size_mismatch);
                 CHECK(refusal(ztensor::component_pieces::open_as(wrong.find("x").value(), dtype::f32)) ==
                       errc::size_mismatch);
@@ -162,22 +162,22 @@ TEST_CASE("many narrow elements come in several pieces") {
         CAPTURE(type);
         const unsigned bits = ztensor::find_narrow_type(type)->bits;
         for (const format_version version : {format_version::v1_2, format_version::v2}) {
-            const reader file = file_of(type, count, packed_patterns(bits, count), version, true);
+            const reader file = narrow_file(type, count, packed_patterns(bits, count), version, true);
             const std::vector<double> whole = file.read_as<double>("x").value();
             CHECK(whole.size() == count);
-            CHECK(in_pieces(file, "x") == whole);
+            CHECK(numbers_in_pieces(file, "x") == whole);
         }
     }
 }
 
 TEST_CASE("powers of two are numbers in every version") {
     for (const format_version version : {format_version::v1_2, format_version::v2}) {
-        const reader file = file_of("f8_e8m0", 3, {0, 127, 254}, version, false);
+        const reader file = narrow_file("f8_e8m0", 3, {0, 127, 254}, version, false);
         const std::vector<double> expected = {std::ldexp(1.0, -127), 1.0, std::ldexp(1.0, 127)};
         CHECK(file.read_as<double>("x").value() == expected);
-        CHECK(in_pieces(file, "x") == expected);
+        CHECK(numbers_in_pieces(file, "x") == expected);
     }
-    const reader other = file_of("f8_e8m1", 1, {0}, format_version::v1_2, false);
+    const reader other = narrow_file("f8_e8m1", 1, {0}, format_version::v1_2, false);
     CHECK(refusal(other.read_as<double>("x")) == errc::unsupported_type);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("types of version 2 alone go to 1.2 and back without loss, and nowhere
                     REQUIRE(support::outcome(ztensor::copy(from, out)) == "ok");
                 });
             };
-            const reader before = file_of(row.first, 3, row.second, format_version::v2, is_zstd);
+            const reader before = narrow_file(row.first, 3, row.second, format_version::v2, is_zstd);
             const reader between = copied(before, format_version::v1_2);
             CHECK(between.find("x")->data()->type() == row.first);
             CHECK(between.find("x")->data()->dtype() == dtype::u8);
@@ -201,7 +201,7 @@ TEST_CASE("types of version 2 alone go to 1.2 and back without loss, and nowhere
                 CHECK(each.find("x")->shape() == before.find("x")->shape());
                 CHECK(each.find("x")->data()->type() == row.first);
                 CHECK(each.read<std::byte>("x").value() == before.read<std::byte>("x").value());
-                CHECK(in_pieces(each, "x").size() == 3);
+                CHECK(numbers_in_pieces(each, "x").size() == 3);
             }
             for (const format_version version : {format_version::v1_1, format_version::v0_1}) {
                 writer out = support::to_memory(version);

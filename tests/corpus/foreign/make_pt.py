@@ -293,7 +293,7 @@ def hostile():
     yield "tar_cut", oldest[:530], "truncated", "a member is in the archive"
     yield "tar_without_pickle", oldest.replace(b"pickle\0", b"pickl_\0"), "schema_missing", "all members are there"
     yield "tar_of_other_tensor", oldest.replace(b"K\4Q", b"K\5Q"), "pickle_malformed", "an id is a tensor's"
-    yield "program", archive({"archive_format": b"pt2", "models/model.json": b"{}"}), "unsupported_container", \
+    yield "program", archive({"archive_format": b"pt2", "models/model.json": b"{}"}), "foreign_file", \
         "no program of torch.export"
     damaged = bytearray(with_pickle(good))
     damaged[damaged.index(b"collections")] ^= 1
@@ -339,9 +339,9 @@ def without_crc(content):
 
 
 def kinds():
-    def write(name, value, expected=None, attributes=None, **options):
+    def write(name, value, expected=None, attributes=None, skipped=None, **options):
         torch.save(value, FOLDER / name, **options)
-        describe(FOLDER / name, flat(value if expected is None else expected), attributes or {})
+        describe(FOLDER / name, flat(value if expected is None else expected), attributes or {}, skipped)
 
     weight = torch.arange(6.0).reshape(2, 3)
     tied = collections.OrderedDict(w=weight, row=weight[1], t=weight.t(), n=torch.tensor(7), none=None)
@@ -349,9 +349,10 @@ def kinds():
     write("legacy.pt", {"model": tied, "epoch": 3}, **old)
     write("legacy_1.pt", {"model": tied, "epoch": 3}, pickle_protocol=1, **old)
     module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2), torch.nn.Sequential(torch.nn.Linear(2, 1)))
-    write("module.pt", module.eval(), module.state_dict())
+    modules = ["0", "1", "2", "2.0"]
+    write("module.pt", module.eval(), module.state_dict(), skipped=[*modules, "module"])
     torch.jit.save(torch.jit.script(module), FOLDER / "script.pt")
-    describe(FOLDER / "script.pt", flat(module.state_dict()), {})
+    describe(FOLDER / "script.pt", flat(module.state_dict()), {}, [*modules, "script"])
     pair, numbers = torch.tensor([1 + 2j, 3 - 4j]), torch.arange(6.0).reshape(2, 3)
     signs = {"conj": pair.conj(), "neg": torch._neg_view(numbers), "columns": torch._neg_view(numbers.t()),
              "scaled": pair.conj() * 2}
@@ -360,7 +361,7 @@ def kinds():
     holder.itself = holder
     write("others.pt", {"w": weight, "args": holder, "at": datetime.date(2020, 1, 1), "tags": {"a"},
                         "count": collections.Counter({"x": 2}), "blob": b"\xff\0", "meta": torch.empty(2, device="meta")},
-          {"w": weight, "args.weight": weight + 1}, {"tags.0": "a"})
+          {"w": weight, "args.weight": weight + 1}, {"tags.0": "a"}, ["args", "at", "meta"])
     eye = torch.eye(4)
     torch.save({"coo": eye.to_sparse(), "csr": eye.to_sparse_csr(), "csc": eye.to_sparse_csc(),
                 "bsr": eye.to_sparse_bsr((2, 2))}, FOLDER / "sparse.pt")

@@ -37,7 +37,7 @@ struct shared_work {
 [[noreturn]] ZTENSOR_COLD inline void end_forked_call() noexcept {
     std::fputs(
         "ztensor: a process was forked off inside a call that several threads work for, and can't go on with it: "
-        "use threads(1), or let the child call exec() or _exit()\n",
+        "ask for one thread, or let the child run another program or end at once\n",
         stderr);
     std::abort();
 }
