@@ -55,7 +55,7 @@ bytes floats(const std::vector<float>& values) {
     }
     return all;
 }
-bytes onnx_tensor(const bytes& name, float value = 0) {
+bytes graph_tensor(const bytes& name, float value = 0) {
     return onnx_number(1, 1) + onnx_number(2, 1) + node_field(8, name) + node_field(9, floats({value}));
 }
 bytes attribute(const bytes& name, const bytes& content) {
@@ -71,7 +71,7 @@ bytes body(const bytes& graph, const bytes& name = "body") {
     return attribute(name, node_field(6, graph));
 }
 bytes initializer(const bytes& name, float value = 0) {
-    return node_field(5, onnx_tensor(name, value));
+    return node_field(5, graph_tensor(name, value));
 }
 bytes onnx_graph_model(const bytes& graph, const bytes& more = {}) {
     return onnx_number(1, 10) + node_field(7, node_field(2, "g") + graph) + more;
@@ -134,7 +134,7 @@ TEST_CASE("a constant of ONNX may be sparse, and one that refers to its function
     using namespace onnx_graphs;
     const bytes indices =
         onnx_number(1, 1) + onnx_number(2, 7) + node_field(9, little_endian(std::vector<std::uint64_t>{4}, 8));
-    const bytes sparse = node_field(22, node_field(1, onnx_tensor("inside", 2.5F)) + node_field(2, indices) +
+    const bytes sparse = node_field(22, node_field(1, graph_tensor("inside", 2.5F)) + node_field(2, indices) +
                                             onnx_number(3, 2) + onnx_number(3, 3));
     const bytes reference = node_field(5, node_field(1, "value_int") + onnx_number(20, 2) + node_field(21, "size"));
     const auto file =
@@ -149,7 +149,7 @@ TEST_CASE("a constant of ONNX may be sparse, and one that refers to its function
 
 TEST_CASE("fields of a node may come in any order") {
     using namespace onnx_graphs;
-    const bytes reversed = node_field(5, node_field(5, onnx_tensor("inside")) + node_field(1, "value")) +
+    const bytes reversed = node_field(5, node_field(5, graph_tensor("inside")) + node_field(1, "value")) +
                            node_field(4, "Constant") + node_field(2, "k");
     CHECK(names_of(onnx_graph_model(node_field(1, reversed))) == names{"k"});
     const bytes inside = node_field(5, node_field(6, initializer("w")) + node_field(1, "body")) + node_field(3, "n");
@@ -162,7 +162,7 @@ TEST_CASE("a name of the model's own graph stays, whatever comes before it in th
           names{"w", "If_0.then_branch/w"});
     const bytes function =
         node_field(25, node_field(1, "f") + node_field(7, node_field(2, "w") + node_field(4, "Constant") +
-                                                              attribute("value", node_field(5, onnx_tensor("")))));
+                                                              attribute("value", node_field(5, graph_tensor("")))));
     CHECK(names_of(onnx_number(1, 10) + function + node_field(7, initializer("w"))) == names{"w", "f/w"});
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("a name that is taken gets the path of its node, with numbers where th
 
 TEST_CASE("what an attribute of a function has by default is read, graphs too") {
     using namespace onnx_graphs;
-    const bytes by_default = node_field(11, node_field(1, "weight") + node_field(5, onnx_tensor("inside", 4))) +
+    const bytes by_default = node_field(11, node_field(1, "weight") + node_field(5, graph_tensor("inside", 4))) +
                              node_field(11, node_field(1, "body") + node_field(6, initializer("w"))) +
                              node_field(11, node_field(1, "other") + node_field(6, initializer("w")));
     const bytes node_too = node_field(7, node_field(2, "y") + body(initializer("w")));
@@ -212,9 +212,10 @@ TEST_CASE("names with a path are no longer than names are") {
     CHECK(refusal(open_graphs(
               onnx_graph_model(initializer(bytes(100, 'w')) + node(long_name, body(initializer(bytes(100, 'w'))))))) ==
           errc::name_invalid);
-    CHECK(refusal(open_graphs(onnx_graph_model(node(
-              bytes(5000, 'n'), attribute("a", node_field(10, onnx_tensor("")) + node_field(10, onnx_tensor(""))))))) ==
-          errc::name_invalid);
+    CHECK(
+        refusal(open_graphs(onnx_graph_model(node(
+            bytes(5000, 'n'), attribute("a", node_field(10, graph_tensor("")) + node_field(10, graph_tensor(""))))))) ==
+        errc::name_invalid);
 }
 
 TEST_CASE("what may be weights and is no tensor is listed with its graph") {
