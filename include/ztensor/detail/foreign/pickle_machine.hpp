@@ -266,7 +266,6 @@ private:
         pickle_value named;
         pickle_value listed;
         pickle_value type;
-        pickle_value none;
         if ((arguments == 2 && !stack_.pop(named)) || !stack_.pop(listed) || !stack_.pop(type)) {
             return empty_stack();
         }
