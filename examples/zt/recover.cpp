@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
+#include "input.hpp"
 #include "terminal.hpp"
 
 #include <ztensor/recover.hpp>
