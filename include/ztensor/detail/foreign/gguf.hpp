@@ -120,9 +120,8 @@ private:
         }
         const std::uint64_t end = file->begin + file->size;
         std::byte magic[gguf_header_reader::magic_bytes] = {};
-        if (result<void> read = all.read_at(
-                file->begin, span<std::byte>(magic).first((std::min<std::uint64_t>)(sizeof magic, file->size)));
-            !read) {
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof magic, file->size));
+        if (result<void> read = all.read_at(file->begin, span<std::byte>(magic).first(size)); !read) {
             return read;
         }
         if (as_text(bytes_view(magic)) != "GGUF") {
