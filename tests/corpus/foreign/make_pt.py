@@ -293,6 +293,8 @@ def hostile():
     yield "tar_cut", oldest[:530], "truncated", "a member is in the archive"
     yield "tar_without_pickle", oldest.replace(b"pickle\0", b"pickl_\0"), "schema_missing", "all members are there"
     yield "tar_of_other_tensor", oldest.replace(b"K\4Q", b"K\5Q"), "pickle_malformed", "an id is a tensor's"
+    yield "tar_of_many_dimensions", oldest.replace(struct.pack("<3q", 2, 2, 3), struct.pack("<3q", 1 << 31, 2, 3)), \
+        "truncated", "all sizes of a tensor are there, on hosts of 32 bits, too"
     yield "program", archive({"archive_format": b"pt2", "models/model.json": b"{}"}), "foreign_file", \
         "no program of torch.export"
     damaged = bytearray(with_pickle(good))

@@ -34,6 +34,25 @@ namespace detail {
     return (std::min)(most_bytes, options.max_manifest_bytes_);
 }
 
+/// A pickle, and what it holds, which refers to its bytes.
+struct carried_out_pickle {
+    byte_buffer bytes;
+    pickled content;
+};
+
+/// Errors: those of pickle_stream::next_pickle() and of pickle_machine::run().
+[[nodiscard]] inline result<carried_out_pickle> carry_out_next(pickle_stream& from, std::uint64_t first_bytes = 512) {
+    result<byte_buffer> pickle = from.next_pickle(first_bytes);
+    if (!pickle) {
+        return std::move(pickle).error();
+    }
+    result<pickled> content = pickle_machine(pickle->bytes()).run();
+    if (!content) {
+        return std::move(content).error();
+    }
+    return carried_out_pickle{*std::move(pickle), *std::move(content)};
+}
+
 class pt_legacy_importer final : storage_finder {
 public:
     explicit pt_legacy_importer(const foreign_file& file)
@@ -45,18 +64,14 @@ public:
         if (result<void> known = check_version(from); !known) {
             return std::move(known).error();
         }
-        const result<byte_buffer> pickle = from.next_pickle(first_bytes);
-        if (!pickle) {
-            return pickle.error();
+        result<carried_out_pickle> object = carry_out_next(from, first_bytes);
+        if (!object) {
+            return std::move(object).error();
         }
-        result<pickled> content = pickle_machine(pickle->bytes()).run();
-        if (!content) {
-            return std::move(content).error();
-        }
-        if (result<void> found = place_storages(*content, from); !found) {
+        if (result<void> found = place_storages(object->content, from); !found) {
             return std::move(found).error();
         }
-        result<imported> made = pt_tensors(file_, *all_, *std::move(content), *this, false).import(stem);
+        result<imported> made = pt_tensors(file_, *all_, std::move(object->content), *this, false).import(stem);
         if (made) {
             made->source = all_;
         }
@@ -75,16 +90,16 @@ private:
     /// little-endian.
     [[nodiscard]] static result<void> check_version(pickle_stream& from) {
         constexpr std::int64_t known_version = 1001;
-        result<byte_buffer> magic = from.next_pickle();
-        const result<byte_buffer> version = magic ? from.next_pickle() : std::move(magic);
+        const result<byte_buffer> magic = from.next_pickle();
+        if (!magic) {
+            return magic.error();
+        }
+        const result<carried_out_pickle> version = carry_out_next(from);
         if (!version) {
             return version.error();
         }
-        const result<pickled> stated = pickle_machine(version->bytes()).run();
-        if (!stated) {
-            return stated.error();
-        }
-        if (stated->root.kind != pickle_kind::integer || stated->integer_of(stated->root) != known_version) {
+        const pickled& stated = version->content;
+        if (stated.root.kind != pickle_kind::integer || stated.integer_of(stated.root) != known_version) {
             return fail(errc::unsupported_version, "the file is of another version of PyTorch's format than {}",
                         {known_version});
         }
@@ -107,20 +122,17 @@ private:
         std::sort(storages_.begin(), storages_.end(), [](const known_storage& a, const known_storage& b) {
             return a.key != b.key ? a.key < b.key : a.bytes < b.bytes;
         });
-        const result<byte_buffer> pickle = from.next_pickle(std::uint64_t{1} << 16);
+        const result<carried_out_pickle> pickle = carry_out_next(from, std::uint64_t{1} << 16);
         if (!pickle) {
             return pickle.error();
         }
-        const result<pickled> keys = pickle_machine(pickle->bytes()).run();
-        if (!keys) {
-            return keys.error();
+        const pickled& keys = pickle->content;
+        if (keys.root.kind != pickle_kind::list) {
+            return fail(errc::pickle_malformed, "the keys of the storages are {}, not a list", {name(keys.root.kind)});
         }
-        if (keys->root.kind != pickle_kind::list) {
-            return fail(errc::pickle_malformed, "the keys of the storages are {}, not a list", {name(keys->root.kind)});
-        }
-        pickle_items items(*keys, keys->root);
-        while (const pickle_value* const key = items.next(*keys)) {
-            known_storage* const storage = key->kind == pickle_kind::text ? find_storage(keys->text_of(*key)) : nullptr;
+        pickle_items items(keys, keys.root);
+        while (const pickle_value* const key = items.next(keys)) {
+            known_storage* const storage = key->kind == pickle_kind::text ? find_storage(keys.text_of(*key)) : nullptr;
             if (storage == nullptr) {
                 return fail(errc::pickle_malformed, "a storage of the file belongs to no tensor");
             }

@@ -140,17 +140,19 @@ private:
 
     /// A pickle that is an int. Errors: pickle_malformed; those of the stream.
     [[nodiscard]] static result<std::uint64_t> next_count(pickle_stream& from) {
-        const result<byte_buffer> pickle = from.next_pickle();
+        const result<carried_out_pickle> pickle = carry_out_next(from);
         if (!pickle) {
             return pickle.error();
         }
-        const result<pickled> count = pickle_machine(pickle->bytes()).run();
-        if (!count) {
-            return count.error();
-        }
-        return is_size(*count, count->root)
-                   ? result<std::uint64_t>(size_of(*count, count->root))
-                   : fail(errc::pickle_malformed, "a pickle is no number, where one should be");
+        const pickled& count = pickle->content;
+        return is_size(count, count.root) ? result<std::uint64_t>(size_of(count, count.root))
+                                          : fail(errc::pickle_malformed, "a pickle is no number, where one should be");
+    }
+
+    /// Of the tuple of three that describes a storage or a tensor; none where the pickle holds anything else.
+    [[nodiscard]] static pickle_value item_of_three(const pickled& told, std::size_t i) noexcept {
+        const bool is_triple = told.root.kind == pickle_kind::tuple && told.count_of(told.root) == 3;
+        return is_triple ? told.item_of(told.root, i) : pickle_value();
     }
 
     /// How many there are; then each: a number, a device and a class, the number of elements, and these; then views.
@@ -169,17 +171,12 @@ private:
         return read_views(from);
     }
     [[nodiscard]] result<void> read_storage(pickle_stream& from) {
-        const result<byte_buffer> pickle = from.next_pickle();
+        const result<carried_out_pickle> pickle = carry_out_next(from);
         if (!pickle) {
             return pickle.error();
         }
-        const result<pickled> told = pickle_machine(pickle->bytes()).run();
-        if (!told) {
-            return told.error();
-        }
-        const bool is_triple = told->root.kind == pickle_kind::tuple && told->count_of(told->root) == 3;
-        const pickle_value number = is_triple ? told->item_of(told->root, 0) : pickle_value();
-        const pickle_value element = is_triple ? told->item_of(told->root, 2) : pickle_value();
+        const pickle_value number = item_of_three(pickle->content, 0);
+        const pickle_value element = item_of_three(pickle->content, 2);
         if (number.kind != pickle_kind::integer || element.kind != pickle_kind::global ||
             pickle_globals[element.place].role != pickle_role::storage) {
             return fail(errc::pickle_malformed, "a storage is not described by a number, a device and a class");
@@ -193,26 +190,26 @@ private:
         if (!bytes) {
             return fail(errc::shape_overflow, "a storage has more bytes than 64 bits can count");
         }
-        storages_.push_back({told->integer_of(number), element.place, from.position(), *bytes});
+        storages_.push_back({pickle->content.integer_of(number), element.place, from.position(), *bytes});
         return from.skip(*bytes);
     }
     /// Of each its own number, that of a storage, the first element, and how many.
     [[nodiscard]] result<void> read_views(pickle_stream& from) {
-        const result<byte_buffer> pickle = from.next_pickle();
+        const result<carried_out_pickle> pickle = carry_out_next(from);
         if (!pickle) {
             return pickle.error();
         }
-        const result<pickled> views = pickle_machine(pickle->bytes()).run();
-        if (!views || views->root.kind != pickle_kind::list) {
-            return views ? fail(errc::pickle_malformed, "the views of storages are no list") : views.error();
+        const pickled& views = pickle->content;
+        if (views.root.kind != pickle_kind::list) {
+            return fail(errc::pickle_malformed, "the views of storages are no list");
         }
         std::vector<known_storage> found;
-        pickle_items items(*views, views->root);
-        while (const pickle_value* const view = items.next(*views)) {
-            if (!is_tuple_of_sizes(*views, *view) || views->count_of(*view) != 4) {
+        pickle_items items(views, views.root);
+        while (const pickle_value* const view = items.next(views)) {
+            if (!is_tuple_of_sizes(views, *view) || views.count_of(*view) != 4) {
                 return fail(errc::pickle_malformed, "a view of a storage is other than four numbers");
             }
-            const auto at = [&](std::size_t i) { return size_of(*views, views->item_of(*view, i)); };
+            const auto at = [&](std::size_t i) { return size_of(views, views.item_of(*view, i)); };
             const known_storage* const root = find_by_number(storages_, static_cast<std::int64_t>(at(1)));
             const std::uint64_t width = root != nullptr ? pickle_globals[root->element].element_bytes : 1;
             if (root == nullptr || !fits(at(2), at(3), root->bytes / width)) {
@@ -242,38 +239,35 @@ private:
         return {};
     }
     [[nodiscard]] result<void> read_tensor(pickle_stream& from) {
-        const result<byte_buffer> pickle = from.next_pickle();
+        const result<carried_out_pickle> pickle = carry_out_next(from);
         if (!pickle) {
             return pickle.error();
         }
-        const result<pickled> told = pickle_machine(pickle->bytes()).run();
-        if (!told) {
-            return told.error();
-        }
-        const bool is_triple = told->root.kind == pickle_kind::tuple && told->count_of(told->root) == 3;
-        const pickle_value number = is_triple ? told->item_of(told->root, 0) : pickle_value();
-        const pickle_value storage = is_triple ? told->item_of(told->root, 1) : pickle_value();
+        const pickled& told = pickle->content;
+        const pickle_value number = item_of_three(told, 0);
+        const pickle_value storage = item_of_three(told, 1);
         const known_storage* const of =
-            storage.kind == pickle_kind::integer ? find_by_number(storages_, told->integer_of(storage)) : nullptr;
+            storage.kind == pickle_kind::integer ? find_by_number(storages_, told.integer_of(storage)) : nullptr;
         if (number.kind != pickle_kind::integer || of == nullptr) {
             return fail(errc::pickle_malformed, "a tensor is not described by a number, its storage's and a class");
         }
         known_tensor tensor;
-        tensor.number = told->integer_of(number);
+        tensor.number = told.integer_of(number);
         tensor.storage = *of;
         tensor.shape = shapes_.size();
         const result<std::uint64_t> rank = from.next_number(8); // of which the upper half once was something else
         if (!rank) {
             return rank.error();
         }
-        tensor.rank = static_cast<std::size_t>(*rank & 0xffffffff);
-        for (std::size_t i = 0; i < 2 * tensor.rank; ++i) {
+        const std::uint64_t rank_of_32_bits = *rank & 0xffffffff;
+        for (std::uint64_t i = 0; i < 2 * rank_of_32_bits; ++i) {
             const result<std::uint64_t> size = from.next_number(8);
             if (!size) {
                 return size.error();
             }
             shapes_.push_back(*size);
         }
+        tensor.rank = static_cast<std::size_t>(rank_of_32_bits); // which so many numbers were there for
         const result<std::uint64_t> offset = from.next_number(8);
         if (!offset) {
             return offset.error();
