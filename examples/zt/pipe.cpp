@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder that nobody else reads, which is removed when the program ends.
+/// A new folder of this user's alone, which is removed when the program ends.
 class temporary_folder {
 public:
     temporary_folder() {

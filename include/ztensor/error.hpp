@@ -54,8 +54,8 @@ enum class errc : std::uint8_t {
     manifest_out_of_bounds, ///< the manifest would start before the first byte that may hold it
     manifest_damaged,       ///< the manifest is not the one that the footer of version 2 digested
     shard_table,            ///< a shard that the table does not have, or a name or digest that no shard may have
-    shard_missing,          ///< files that the root of version 2, or the first part of GGUF, needs were not found
-    shard_mismatch,         ///< a file found for a shard or part is not the one that is meant, or is no first part
+    shard_missing, ///< files that the root of version 2, a part of GGUF, or numbered names of a set need were not found
+    shard_mismatch, ///< a file found for a shard or part is not the one that is meant, or is no first part
     // -- CBOR, SPEC.md section 3.1
     cbor_truncated,         ///< an item claims more bytes or items than are left
     cbor_malformed,         ///< reserved head, stray break, odd map, mixed string chunks, bad simple value

@@ -49,7 +49,7 @@ CURES = {
     "strict_alias": "Open it without `strict()`.",
     "object_not_found": "Look at the names that are there (a reader is a list of its objects); a prefix such as `model.` may be too much or missing.",
     "attribute_not_found": "Ask `contains(key)` first, or go through the attributes: they are a list of keys and values.",
-    "shard_missing": "Put the files that the sentence names beside the root or first part; if those of a root are there by other names, `shards(shard_lookup::by_digest)` finds them.",
+    "shard_missing": "Put the files that the sentence names beside the root or the other parts; if those of a root are there by other names, `shards(shard_lookup::by_digest)` finds them.",
     "shard_mismatch": "The root or first part is of another download or save than the file that the sentence names: get both from one place, or open a root with `shards(shard_lookup::by_digest)`.",
     "stale_index": "Make the index anew, or leave it out: `reader_set::open` takes the folder without one.",
     "name_invalid": "Of a link that leads out of a model's folder: `follow_links()`, if the folder is trusted. Else the file is written wrongly, or the name that was given.",

@@ -39,7 +39,7 @@ struct gguf_tensors {
         std::uint8_t rank;
     };
     static_assert(sizeof(record) == 24); // what it takes in the file at least
-    std::deque<record> records;          ///< which grows without copies, as nobody knows how many are there
+    std::deque<record> records;          ///< which grows without copies, since their number is not known before
     std::string names;
     std::vector<std::uint64_t> dimensions; ///< outermost first, as ours
 

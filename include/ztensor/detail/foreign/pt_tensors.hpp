@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tensors of a PyTorch checkpoint as objects: dense ones viewed or gathered, sparse and quantized ones in their parts,
-// and what is none of them as attributes or as skipped. Knows no container: storages are found by whoever does.
+// and what is none of them as attributes or as skipped. Knows no container: a storage_finder finds storages in it.
 #ifndef ZTENSOR_DETAIL_FOREIGN_PT_TENSORS_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PT_TENSORS_HPP
 
