@@ -6,6 +6,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/openings.hpp"
+#include "support/protobuf.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
@@ -30,6 +31,7 @@ using support::bytes;
 using support::little_endian;
 using support::outcome;
 using support::refusal;
+using support::protobuf::field;
 using ztensor::errc;
 using ztensor::open_any;
 using ztensor::read_options;
@@ -139,19 +141,6 @@ bytes checkpoint(const items& values, const std::vector<zip_entry>& more) {
 
 // -- ONNX
 
-bytes varint(std::uint64_t value) {
-    bytes all;
-    for (; value >= 0x80; value >>= 7) {
-        all += static_cast<char>(value | 0x80);
-    }
-    return all + static_cast<char>(value);
-}
-bytes field(unsigned which, const bytes& content) {
-    return varint(which << 3 | 2) + varint(content.size()) + content;
-}
-bytes field(unsigned which, std::uint64_t value) {
-    return varint(which << 3) + varint(value);
-}
 constexpr unsigned f32_in_onnx = 1, i64_in_onnx = 7;
 bytes onnx_tensor(const std::vector<std::uint64_t>& dimensions, unsigned type, const bytes& data,
                   const bytes& name = "w") {

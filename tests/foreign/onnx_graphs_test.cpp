@@ -5,6 +5,7 @@
 // package wrote, has all of it; here are what that does not write, limits, and time.
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
+#include "support/protobuf.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
@@ -31,21 +32,10 @@ using support::bytes;
 using support::little_endian;
 using support::outcome;
 using support::refusal;
+using support::protobuf::field;
+using support::protobuf::varint;
 using ztensor::errc;
 
-bytes onnx_varint(std::uint64_t value) {
-    bytes all;
-    for (; value >= 0x80; value >>= 7) {
-        all += static_cast<char>(value | 0x80);
-    }
-    return all + static_cast<char>(value);
-}
-bytes node_field(unsigned which, const bytes& content) {
-    return onnx_varint(which << 3 | 2) + onnx_varint(content.size()) + content;
-}
-bytes onnx_number(unsigned which, std::uint64_t value) {
-    return onnx_varint(which << 3) + onnx_varint(value);
-}
 bytes floats(const std::vector<float>& values) {
     bytes all;
     for (const float each : values) {
@@ -56,25 +46,25 @@ bytes floats(const std::vector<float>& values) {
     return all;
 }
 bytes graph_tensor(const bytes& name, float value = 0) {
-    return onnx_number(1, 1) + onnx_number(2, 1) + node_field(8, name) + node_field(9, floats({value}));
+    return field(1, 1) + field(2, 1) + field(8, name) + field(9, floats({value}));
 }
 bytes attribute(const bytes& name, const bytes& content) {
-    return node_field(5, node_field(1, name) + content);
+    return field(5, field(1, name) + content);
 }
 bytes constant(const bytes& output, const bytes& attributes) {
-    return node_field(1, node_field(2, output) + node_field(4, "Constant") + attributes);
+    return field(1, field(2, output) + field(4, "Constant") + attributes);
 }
 bytes node(const bytes& name, const bytes& attributes) {
-    return node_field(1, node_field(2, name + "_out") + (name.empty() ? "" : node_field(3, name)) + attributes);
+    return field(1, field(2, name + "_out") + (name.empty() ? "" : field(3, name)) + attributes);
 }
 bytes body(const bytes& graph, const bytes& name = "body") {
-    return attribute(name, node_field(6, graph));
+    return attribute(name, field(6, graph));
 }
 bytes initializer(const bytes& name, float value = 0) {
-    return node_field(5, graph_tensor(name, value));
+    return field(5, graph_tensor(name, value));
 }
 bytes onnx_graph_model(const bytes& graph, const bytes& more = {}) {
-    return onnx_number(1, 10) + node_field(7, node_field(2, "g") + graph) + more;
+    return field(1, 10) + field(7, field(2, "g") + graph) + more;
 }
 
 ztensor::result<ztensor::reader> open_graphs(const bytes& content, const ztensor::read_options& options = {}) {
@@ -101,7 +91,7 @@ TEST_CASE("a constant of ONNX that is a number has one, be it left out because i
     using namespace onnx_graphs;
     constexpr std::uint64_t float_type = 1, int_type = 2, floats_type = 6, ints_type = 7;
     const auto with_type = [](const bytes& output, std::uint64_t type) {
-        return constant(output, node_field(5, node_field(1, "value") + onnx_number(20, type)));
+        return constant(output, field(5, field(1, "value") + field(20, type)));
     };
     const auto file = open_graphs(onnx_graph_model(with_type("f", float_type) + with_type("i", int_type) +
                                                    with_type("fs", floats_type) + with_type("is", ints_type)));
@@ -118,11 +108,11 @@ TEST_CASE("lists of a constant are the same numbers, packed or each with a tag o
     using namespace onnx_graphs;
     const bytes one = floats({1.5F}), two = floats({-2});
     const auto tagged = [](const bytes& content) { return bytes("\x3d") + content; }; // field 7, of 32 bits
-    const auto file = open_graphs(
-        onnx_graph_model(constant("packed", attribute("value_floats", node_field(7, one + two))) +
-                         constant("tagged", attribute("value_floats", tagged(one) + tagged(two))) +
-                         constant("ints", attribute("value_ints", node_field(8, onnx_varint(300) + onnx_varint(0)))) +
-                         constant("ints_tagged", attribute("value_ints", onnx_number(8, 300) + onnx_number(8, 0)))));
+    const auto file =
+        open_graphs(onnx_graph_model(constant("packed", attribute("value_floats", field(7, one + two))) +
+                                     constant("tagged", attribute("value_floats", tagged(one) + tagged(two))) +
+                                     constant("ints", attribute("value_ints", field(8, varint(300) + varint(0)))) +
+                                     constant("ints_tagged", attribute("value_ints", field(8, 300) + field(8, 0)))));
     REQUIRE(outcome(file) == "ok");
     CHECK(file->read<float>("packed").value() == std::vector<float>{1.5F, -2});
     CHECK(file->read<float>("tagged").value() == std::vector<float>{1.5F, -2});
@@ -132,11 +122,10 @@ TEST_CASE("lists of a constant are the same numbers, packed or each with a tag o
 
 TEST_CASE("a constant of ONNX may be sparse, and one that refers to its function has no value") {
     using namespace onnx_graphs;
-    const bytes indices =
-        onnx_number(1, 1) + onnx_number(2, 7) + node_field(9, little_endian(std::vector<std::uint64_t>{4}, 8));
-    const bytes sparse = node_field(22, node_field(1, graph_tensor("inside", 2.5F)) + node_field(2, indices) +
-                                            onnx_number(3, 2) + onnx_number(3, 3));
-    const bytes reference = node_field(5, node_field(1, "value_int") + onnx_number(20, 2) + node_field(21, "size"));
+    const bytes indices = field(1, 1) + field(2, 7) + field(9, little_endian(std::vector<std::uint64_t>{4}, 8));
+    const bytes sparse =
+        field(22, field(1, graph_tensor("inside", 2.5F)) + field(2, indices) + field(3, 2) + field(3, 3));
+    const bytes reference = field(5, field(1, "value_int") + field(20, 2) + field(21, "size"));
     const auto file =
         open_graphs(onnx_graph_model(constant("s", attribute("sparse_value", sparse)) + constant("r", reference)));
     REQUIRE(outcome(file) == "ok");
@@ -149,21 +138,20 @@ TEST_CASE("a constant of ONNX may be sparse, and one that refers to its function
 
 TEST_CASE("fields of a node may come in any order") {
     using namespace onnx_graphs;
-    const bytes reversed = node_field(5, node_field(5, graph_tensor("inside")) + node_field(1, "value")) +
-                           node_field(4, "Constant") + node_field(2, "k");
-    CHECK(names_of(onnx_graph_model(node_field(1, reversed))) == names{"k"});
-    const bytes inside = node_field(5, node_field(6, initializer("w")) + node_field(1, "body")) + node_field(3, "n");
-    CHECK(names_of(onnx_graph_model(initializer("w") + node_field(1, inside))) == names{"w", "n.body/w"});
+    const bytes reversed =
+        field(5, field(5, graph_tensor("inside")) + field(1, "value")) + field(4, "Constant") + field(2, "k");
+    CHECK(names_of(onnx_graph_model(field(1, reversed))) == names{"k"});
+    const bytes inside = field(5, field(6, initializer("w")) + field(1, "body")) + field(3, "n");
+    CHECK(names_of(onnx_graph_model(initializer("w") + field(1, inside))) == names{"w", "n.body/w"});
 }
 
 TEST_CASE("a name of the model's own graph stays, whatever comes before it in the file") {
     using namespace onnx_graphs;
     CHECK(names_of(onnx_graph_model(node("If_0", body(initializer("w"), "then_branch")) + initializer("w"))) ==
           names{"w", "If_0.then_branch/w"});
-    const bytes function =
-        node_field(25, node_field(1, "f") + node_field(7, node_field(2, "w") + node_field(4, "Constant") +
-                                                              attribute("value", node_field(5, graph_tensor("")))));
-    CHECK(names_of(onnx_number(1, 10) + function + node_field(7, initializer("w"))) == names{"w", "f/w"});
+    const bytes function = field(25, field(1, "f") + field(7, field(2, "w") + field(4, "Constant") +
+                                                                  attribute("value", field(5, graph_tensor("")))));
+    CHECK(names_of(field(1, 10) + function + field(7, initializer("w"))) == names{"w", "f/w"});
 }
 
 TEST_CASE("a name that is taken gets the path of its node, with numbers where that is taken, too") {
@@ -177,11 +165,11 @@ TEST_CASE("a name that is taken gets the path of its node, with numbers where th
 
 TEST_CASE("what an attribute of a function has by default is read, graphs too") {
     using namespace onnx_graphs;
-    const bytes by_default = node_field(11, node_field(1, "weight") + node_field(5, graph_tensor("inside", 4))) +
-                             node_field(11, node_field(1, "body") + node_field(6, initializer("w"))) +
-                             node_field(11, node_field(1, "other") + node_field(6, initializer("w")));
-    const bytes node_too = node_field(7, node_field(2, "y") + body(initializer("w")));
-    CHECK(names_of(onnx_graph_model(initializer("v"), node_field(25, node_field(1, "f") + by_default + node_too))) ==
+    const bytes by_default = field(11, field(1, "weight") + field(5, graph_tensor("inside", 4))) +
+                             field(11, field(1, "body") + field(6, initializer("w"))) +
+                             field(11, field(1, "other") + field(6, initializer("w")));
+    const bytes node_too = field(7, field(2, "y") + body(initializer("w")));
+    CHECK(names_of(onnx_graph_model(initializer("v"), field(25, field(1, "f") + by_default + node_too))) ==
           names{"v", "weight", "w", "f/attribute.other/w", "f/y.body/w"});
 }
 
@@ -212,21 +200,18 @@ TEST_CASE("names with a path are no longer than names are") {
     CHECK(refusal(open_graphs(
               onnx_graph_model(initializer(bytes(100, 'w')) + node(long_name, body(initializer(bytes(100, 'w'))))))) ==
           errc::name_invalid);
-    CHECK(
-        refusal(open_graphs(onnx_graph_model(node(
-            bytes(5000, 'n'), attribute("a", node_field(10, graph_tensor("")) + node_field(10, graph_tensor(""))))))) ==
-        errc::name_invalid);
+    CHECK(refusal(open_graphs(onnx_graph_model(
+              node(bytes(5000, 'n'), attribute("a", field(10, graph_tensor("")) + field(10, graph_tensor(""))))))) ==
+          errc::name_invalid);
 }
 
 TEST_CASE("what may be weights and is no tensor is listed with its graph") {
     using namespace onnx_graphs;
-    const bytes trees =
-        node_field(1, node_field(2, "y") + node_field(3, "trees") + node_field(4, "TreeEnsembleRegressor") +
-                          attribute("nodes_values", node_field(7, bytes(8, '\0'))) + node_field(7, "ai.onnx.ml"));
-    const bytes engine = node("engine", attribute("blob", node_field(4, bytes(5000, '\1'))));
-    const bytes unknown =
-        node_field(5, onnx_number(1, 1) + onnx_number(2, 99) + node_field(8, "unknown") + node_field(9, "a"));
-    const bytes text = constant("t", attribute("value_string", node_field(4, "text")));
+    const bytes trees = field(1, field(2, "y") + field(3, "trees") + field(4, "TreeEnsembleRegressor") +
+                                     attribute("nodes_values", field(7, bytes(8, '\0'))) + field(7, "ai.onnx.ml"));
+    const bytes engine = node("engine", attribute("blob", field(4, bytes(5000, '\1'))));
+    const bytes unknown = field(5, field(1, 1) + field(2, 99) + field(8, "unknown") + field(9, "a"));
+    const bytes text = constant("t", attribute("value_string", field(4, "text")));
     const auto file =
         open_graphs(onnx_graph_model(initializer("w") + trees + node("n", body(text + engine + unknown))));
     REQUIRE(outcome(file) == "ok");
@@ -245,7 +230,7 @@ TEST_CASE("of more skipped things than a list may hold the first are named and t
     bytes graph;
     constexpr std::size_t many = 20000;
     for (std::size_t i = 0; i != many; ++i) {
-        graph += node_field(5, onnx_number(2, 8) + node_field(8, "t"));
+        graph += field(5, field(2, 8) + field(8, "t"));
     }
     const auto file = open_graphs(onnx_graph_model(graph));
     REQUIRE(outcome(file) == "ok");
@@ -261,17 +246,16 @@ TEST_CASE("what lies in another file counts, whatever else the tensor holds, and
     support::write_file(folder / "data" / "more" / "w.bin", floats({1, 2}));
     const auto open_with = [&](const bytes& location, const bytes& stale) {
         const auto entry = [](const bytes& key, const bytes& value) {
-            return node_field(13, node_field(1, key) + node_field(2, value));
+            return field(13, field(1, key) + field(2, value));
         };
-        const bytes external = onnx_number(1, 1) + onnx_number(2, 1) + stale + entry("location", location) +
-                               entry("offset", "4") + onnx_number(14, 1);
-        support::write_file(folder / "m.onnx",
-                            onnx_graph_model(constant("w", attribute("value", node_field(5, external)))));
+        const bytes external =
+            field(1, 1) + field(2, 1) + stale + entry("location", location) + entry("offset", "4") + field(14, 1);
+        support::write_file(folder / "m.onnx", onnx_graph_model(constant("w", attribute("value", field(5, external)))));
         return ztensor::open_any(folder / "m.onnx");
     };
     const bytes nine = floats({9});
-    for (const bytes& stale : {bytes(), node_field(9, nine), node_field(9, ""), node_field(4, nine),
-                               node_field(9, nine) + node_field(4, nine)}) {
+    for (const bytes& stale :
+         {bytes(), field(9, nine), field(9, ""), field(4, nine), field(9, nine) + field(4, nine)}) {
         for (const char* const location : {"data/more/w.bin", "./data/more/w.bin", "data//more/./w.bin"}) {
             CAPTURE(location);
             const auto file = open_with(location, stale);
@@ -288,7 +272,7 @@ TEST_CASE("a model is read a bounded number of times, however many nodes and gra
     constexpr std::size_t many = 20000;
     bytes graph;
     for (std::size_t i = 0; i != many; ++i) {
-        graph += node("n" + std::to_string(i), body(i % 100 == 0 ? initializer("w") : bytes(node_field(2, "empty"))));
+        graph += node("n" + std::to_string(i), body(i % 100 == 0 ? initializer("w") : bytes(field(2, "empty"))));
     }
     const bytes nested = node("outer", body(node("middle", body(graph))));
     const auto source = std::make_shared<support::watched_source>(onnx_graph_model(nested));
