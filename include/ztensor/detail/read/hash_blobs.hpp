@@ -74,12 +74,18 @@ private:
         span<std::byte> buffer; ///< whole blocks
     };
 
+    /// Neighbours in the order of the file, which one call can read.
+    struct near_tasks {
+        span<hash_task> tasks;
+        std::uint64_t bytes = 0; ///< from where the first begins to where the last of them ends
+    };
+
     void work() {
         byte_buffer buffer;
         if (source_access::is_file(source_) || !source_access::is_mapped(source_)) {
             static_cast<void>(buffer.allocate(hash_buffer_bytes)); // where it fails the tasks that need it say so
         }
-        for (span<hash_task> group = take_near(buffer.size()); !group.empty(); group = take_near(buffer.size())) {
+        for (near_tasks group = take_near(buffer.size()); !group.tasks.empty(); group = take_near(buffer.size())) {
             hash_near(group, buffer.writable_bytes());
         }
         while (hash_task* const task = take(next_crc32_, digest::crc32)) {
@@ -104,28 +110,26 @@ private:
 
     /// The next task of CRC-32C, with those behind it that one call can read with it into `room_bytes`: of a file, and
     /// with small gaps. Empty where none is left.
-    [[nodiscard]] span<hash_task> take_near(std::size_t room_bytes) noexcept {
+    [[nodiscard]] near_tasks take_near(std::size_t room_bytes) noexcept {
         std::size_t seen = next_crc32c_;
         for (;;) {
             std::size_t first = seen;
             while (first < tasks_.size() && tasks_[first].algorithm != digest::crc32c) {
                 ++first;
             }
-            const std::size_t count = first == tasks_.size() ? 0 : near_tasks(first, room_bytes);
-            if (next_crc32c_.compare_exchange_weak(seen, first + count)) {
-                return tasks_.subspan(first, count);
+            const near_tasks found = first == tasks_.size() ? near_tasks() : find_near(first, room_bytes);
+            if (next_crc32c_.compare_exchange_weak(seen, first + found.tasks.size())) {
+                return found;
             }
         }
     }
 
-    [[nodiscard]] std::size_t near_tasks(std::size_t first, std::size_t room_bytes) const noexcept {
-        if (!source_access::is_file(source_)) {
-            return 1;
-        }
+    [[nodiscard]] near_tasks find_near(std::size_t first, std::size_t room_bytes) const noexcept {
         const std::uint64_t begin = tasks_[first].offset;
         std::uint64_t end = begin + tasks_[first].length;
         std::size_t last = first + 1;
-        for (; last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
+        const bool is_file = source_access::is_file(source_);
+        for (; is_file && last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
             const hash_task& next = tasks_[last];
             const std::uint64_t next_end = (std::max)(end, next.offset + next.length);
             const bool is_near = next.offset >= begin && (next.offset <= end || next.offset - end <= most_gap_bytes);
@@ -134,27 +138,23 @@ private:
             }
             end = next_end;
         }
-        return last - first;
+        return {tasks_.subspan(first, last - first), end - begin};
     }
 
     /// Tasks of CRC-32C, read by one call unless they lie in memory. Where that fails each says what fails of its own.
-    void hash_near(span<hash_task> group, span<std::byte> buffer) const {
-        const std::uint64_t begin = group[0].offset;
-        const auto ends_before = [](const hash_task& a, const hash_task& b) {
-            return a.offset + a.length < b.offset + b.length;
-        };
-        const hash_task& last = *std::max_element(group.begin(), group.end(), ends_before);
-        const std::uint64_t size = last.offset + last.length - begin;
+    void hash_near(const near_tasks& group, span<std::byte> buffer) const {
+        const std::uint64_t begin = group.tasks[0].offset;
+        const std::uint64_t size = group.bytes;
         const auto read = [&] {
             return guard_memory([&] { return source_.read_at(begin, buffer.first(static_cast<std::size_t>(size))); });
         };
-        if (group.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
-            for (hash_task& task : group) {
+        if (group.tasks.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
+            for (hash_task& task : group.tasks) {
                 task.outcome = hash_crc(task, buffer);
             }
             return;
         }
-        for (hash_task& task : group) {
+        for (hash_task& task : group.tasks) {
             const auto length = static_cast<std::size_t>(task.length);
             const bytes_view part = buffer.subspan(static_cast<std::size_t>(task.offset - begin), length);
             task.crc = crc32c_update(task.crc, part, cpu_);
