@@ -141,39 +141,37 @@ private:
         return {tasks_.subspan(first, last - first), end - begin};
     }
 
-    /// Tasks of CRC-32C, read by one call unless they lie in memory. Where that fails each says what fails of its own.
+    /// Tasks of CRC-32C, whose bytes are had at once. Where that fails each says what fails of its own.
     void hash_near(const near_tasks& group, span<std::byte> buffer) const {
         const std::uint64_t begin = group.tasks[0].offset;
-        const std::uint64_t size = group.bytes;
-        const auto read = [&] {
-            return guard_memory([&] { return source_.read_at(begin, buffer.first(static_cast<std::size_t>(size))); });
-        };
-        if (group.tasks.size() == 1 || source_access::stable_range(source_, begin, size) || !read()) {
-            for (hash_task& task : group.tasks) {
-                task.outcome = hash_crc(task, buffer);
+        if (group.tasks.size() > 1) {
+            if (const result<bytes_view> all = load(begin, group.bytes, buffer)) {
+                for (hash_task& task : group.tasks) {
+                    const auto length = static_cast<std::size_t>(task.length);
+                    const bytes_view part = all->subspan(static_cast<std::size_t>(task.offset - begin), length);
+                    task.crc = crc32c_update(task.crc, part, cpu_);
+                }
+                return;
             }
-            return;
         }
         for (hash_task& task : group.tasks) {
-            const auto length = static_cast<std::size_t>(task.length);
-            const bytes_view part = buffer.subspan(static_cast<std::size_t>(task.offset - begin), length);
-            task.crc = crc32c_update(task.crc, part, cpu_);
+            task.outcome = hash_crc(task, buffer);
         }
     }
 
-    /// The bytes of the task from `done` on: all of them where they lie in memory, else as many as the buffer holds.
-    [[nodiscard]] result<bytes_view> load(const hash_task& task, std::uint64_t done, span<std::byte> buffer) const {
+    /// The bytes of a range: all of them where they lie in memory, else as many as the buffer holds.
+    [[nodiscard]] result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
-            const auto stable = source_access::find_stable_range(source_, task.offset, task.length);
+            const auto stable = source_access::find_stable_range(source_, offset, length);
             if (!stable || *stable) {
                 return stable ? result<bytes_view>(**stable) : stable.error();
             }
             if (buffer.empty()) {
                 return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {hash_buffer_bytes});
             }
-            const std::uint64_t size = (std::min<std::uint64_t>)(task.length - done, buffer.size());
+            const std::uint64_t size = (std::min<std::uint64_t>)(length, buffer.size());
             const span<std::byte> part = buffer.first(static_cast<std::size_t>(size));
-            if (result<void> read = source_.read_at(task.offset + done, part); !read) {
+            if (result<void> read = source_.read_at(offset, part); !read) {
                 return std::move(read).error();
             }
             return part;
@@ -196,7 +194,7 @@ private:
     [[nodiscard]] result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
         const bool is_crc32c = task.algorithm == digest::crc32c;
         for (std::uint64_t done = 0; done < task.length;) {
-            const result<bytes_view> part = load(task, done, buffer);
+            const result<bytes_view> part = load(task.offset + done, task.length - done, buffer);
             if (!part) {
                 return part.error();
             }
@@ -240,7 +238,8 @@ private:
     [[nodiscard]] bool make_ready(stream& each) {
         while (each.part.size() < sha256_block_bytes) {
             if (each.task != nullptr && each.read_bytes < each.task->length) {
-                const result<bytes_view> part = load(*each.task, each.read_bytes, each.buffer);
+                const result<bytes_view> part =
+                    load(each.task->offset + each.read_bytes, each.task->length - each.read_bytes, each.buffer);
                 if (part) {
                     each.part = *part;
                     each.read_bytes += part->size();
