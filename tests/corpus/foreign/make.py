@@ -84,10 +84,11 @@ def write_safetensors(folder):
     path = folder / "no_tensors.safetensors"
     safetensors.numpy.save_file({}, path)
     describe(path, {})
-    path = folder / "one.safetensors"
-    arrays = {"w": numpy.arange(12, dtype="f4").reshape(3, 4)}
-    safetensors.numpy.save_file(arrays, path)
-    describe(path, arrays)
+    for name, tensor in (("one.safetensors", "w"), ("empty_name.safetensors", "")):
+        path = folder / name
+        arrays = {tensor: numpy.arange(12, dtype="f4").reshape(3, 4)}
+        safetensors.numpy.save_file(arrays, path)
+        describe(path, arrays)
 
 
 def write_npy(folder):

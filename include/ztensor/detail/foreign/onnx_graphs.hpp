@@ -56,8 +56,11 @@ public:
 private:
     // -- names
 
-    /// Its own name, unless another graph has an object of that name.
+    /// Its own name, unless another graph has an object of that name. Errors: name_invalid.
     [[nodiscard]] result<std::string> name_for(const std::string& own) const {
+        if (own.empty()) {
+            return fail(errc::name_invalid, "a constant has no name");
+        }
         if (own.size() <= max_name_bytes && !to_.is_taken(own)) {
             return own;
         }

@@ -38,8 +38,9 @@ public:
     /// and what reads plain objects, which only take less time, tests see what these are to find.
     manifest_reader(manifest& into, const read_options& limits, std::uint64_t index_offset,
                     bool uses_patterns = true) noexcept
-        : into_(into), limits_(limits), index_offset_(index_offset), scan_(into.index.writable_bytes(), fields_),
-          patterns_(into, index_offset), uses_patterns_(uses_patterns) {}
+        : into_(into), limits_(limits), index_offset_(index_offset),
+          scan_(into.index.writable_bytes(), into.is_foreign(), fields_), patterns_(into, index_offset),
+          uses_patterns_(uses_patterns) {}
 
     /// 1.1 and later. Errors: the cbor_... and schema_... codes, duplicate_key, name_invalid, unsupported_version,
     /// limit_exceeded, shape_overflow, digest_format.

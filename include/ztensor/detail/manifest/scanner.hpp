@@ -50,9 +50,9 @@ struct name_walk {
 /// first fault. pattern::reach_bytes of anything follow the index.
 class index_scanner {
 public:
-    /// Notes in `passed` what it passes over.
-    index_scanner(span<std::byte> index, met_fields& passed) noexcept
-        : index_(index), cursor_(index), passed_(passed) {}
+    /// Notes in `passed` what it passes over. A name may be empty where the index was made of a foreign header.
+    index_scanner(span<std::byte> index, bool is_foreign, met_fields& passed) noexcept
+        : index_(index), cursor_(index), passed_(passed), allows_empty_names_(is_foreign) {}
 
     [[nodiscard]] cbor_cursor& cursor() noexcept { return cursor_; }
     [[nodiscard]] const cbor_cursor& cursor() const noexcept { return cursor_; }
@@ -208,7 +208,8 @@ public:
 
     /// Of a text that was read.
     ZTENSOR_COLD bool check_name(index_item name) noexcept {
-        const char* const problem = utf8_name_problem(text(name));
+        const bool is_allowed = allows_empty_names_ && text(name).empty();
+        const char* const problem = is_allowed ? nullptr : utf8_name_problem(text(name));
         return problem == nullptr || cursor_.fail(errc::name_invalid, name.position, problem);
     }
 
@@ -370,6 +371,7 @@ private:
     span<std::byte> index_;
     cbor_cursor cursor_;
     met_fields& passed_;
+    bool allows_empty_names_;
     std::size_t changes_ = 0;
     record_array<std::uint32_t> keys_; ///< positions of the keys of the maps that are open, innermost last
 };
