@@ -437,6 +437,41 @@ def check_offsets(project):
             for call, word in NARROW_CALLS.findall(without_comments_and_strings(WIDE_CALLS.sub("", text)))]
 
 
+# Variables that live as long as the program or a thread: `static T name`, `thread_local T name`, and `inline T name` or
+# `const T name` of a namespace, which are never indented; ended by ";", "=", "{", "[", or by arguments in parentheses, which no parameters are.
+LASTING = re.compile(
+    r"^(?P<inline>(?:inline|const)\b)(?P<of_inline>[^;{}()=]*?)\b\w+\s*(?:\[[^\]]*\]\s*)?(?:;|=(?!=)|\{)"
+    r"|\b(?P<static>static|thread_local)\b(?!\s*(?:constexpr|consteval))(?P<of_static>[^;{}()=]*?)\b\w+\s*"
+    r"(?:\[[^\]]*\]\s*)?(?:;|=(?!=)|\{|\((?P<arguments>[^(){};]+)\)\s*;)", re.MULTILINE)
+PARAMETER = re.compile(r"\w[\s&*>]+\w|[&*>]\s*(?:,|$)")
+# Types without destructors, and those that thread_storage.hpp gives one for its own end. What a program may destroy
+# while it ends is wrapped in never_destroyed.
+LASTING_TYPES = re.compile(
+    r"(?:detail::)?never_destroyed<.*>|std::atomic<.*>|.*\*|(?:unsigned )?char|bool|unsigned|int|std::byte|std::size_t|std::u?int\d+_t"
+    r"|crc32c?_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
+    r"|thread_state|thread_end")
+QUALIFIERS = re.compile(r"\b(?:static|inline|thread_local|const|volatile)\b")
+
+
+def lasting_variables(code):
+    """The types of variables that outlive all calls, each with the line it is found in."""
+    for found in LASTING.finditer(code):
+        words = found.group("of_inline") if found.group("inline") is not None else found.group("of_static")
+        arguments = found.group("arguments")
+        is_namespace = found.group("inline") is not None and re.match(r"\s*namespace\b", words)
+        if "constexpr" in words or is_namespace or (arguments and PARAMETER.search(arguments)):
+            continue
+        yield " ".join(QUALIFIERS.sub(" ", words).split()), " ".join(found.group().split())
+
+
+def check_statics(project):
+    """Nothing is destroyed while the program ends: destructors of other statics may still call the library then."""
+    return [f"{header} says {line}: make it a never_destroyed<{kind}>"
+            for header, text in read_headers(project).items()
+            for kind, line in lasting_variables(without_comments_and_strings(text))
+            if not LASTING_TYPES.fullmatch(kind)]
+
+
 RULES = {
     "ranks": check_ranks,
     "wings": check_wings,
@@ -454,6 +489,7 @@ RULES = {
     "portable": check_portable,
     "catch": check_catch,
     "offsets": check_offsets,
+    "statics": check_statics,
 }
 
 

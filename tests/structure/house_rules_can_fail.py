@@ -109,6 +109,21 @@ class RulesCanFail(unittest.TestCase):
             self.assertTrue(self.problems("offsets", {"detail/os/posix.hpp": wide + body}), body)
             self.assertTrue(self.problems("offsets", {"detail/os/posix_writing.hpp": body}), body)
 
+    def test_statics(self):
+        for body in ("static std::mutex held;\n", "static const std::vector<int> all = make();\n", "static os_mutex only;\n",
+                     "static std::string text(\"a\");\n", "inline std::map<int, int> known;\n", "static std::string names[2];\n",
+                     "const std::string name = \"a\";\n", "inline const std::string name{\"a\"};\n",
+                     "static thread_local std::vector<int> mine;\n", "thread_local std::string mine = text();\n",
+                     "struct s {\n    static inline std::string name;\n};\n"):
+            self.assertTrue(self.problems("statics", {"reader.hpp": body}), body)
+        for body in ("static never_destroyed<std::mutex> held;\n", "static const never_destroyed<error> told(errc::a, \"b\");\n",
+                     "static std::atomic<unsigned> count{0};\n", "static constexpr names known(fields);\n",
+                     "inline constexpr std::string_view name = \"a\";\n", "static std::string text_of(const shape& of);\n",
+                     "static result<reader> open(const path& at, const options& how = {});\n", "static result<void> run(file& of);\n",
+                     "inline std::string text() {\n    const std::string one = f();\n}\n", "static executor* const pool = make();\n",
+                     "inline namespace MODE {\n}\n"):
+            self.assertEqual(self.problems("statics", {"reader.hpp": body}), [], body)
+
     def test_wings(self):
         for headers in (
                 {"detail/cast.hpp": ""},

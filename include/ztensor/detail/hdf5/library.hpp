@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_HDF5_LIBRARY_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/error.hpp>
 
@@ -26,8 +27,8 @@ namespace detail {
 
 /// What every call of libhdf5 by this library holds: most builds of it are not thread-safe.
 [[nodiscard]] inline os_mutex& hdf5_mutex() noexcept {
-    static os_mutex only;
-    return only;
+    static never_destroyed<os_mutex> only;
+    return only.get();
 }
 
 /// Turns the printing of errors off, and the caller's own handler on again, of whichever version of the interface.
