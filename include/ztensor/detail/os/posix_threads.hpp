@@ -47,7 +47,7 @@ struct thread_start {
 [[nodiscard]] inline ::sigset_t signals_of_others() noexcept {
     ::sigset_t signals;
     sigfillset(&signals); // macros, on some systems
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
         sigdelset(&signals, fault);
     }
     return signals;
