@@ -424,9 +424,10 @@ def check_portable(project):
 
 
 # Calls that cut offsets, sizes or inode numbers to 32 bits where _FILE_OFFSET_BITS says so.
-NARROW_CALLS = re.compile(r"::(creat|fallocate|fstat|fstatat|fstatvfs|ftruncate|glob|lockf|lseek|lstat|mkstemp|mmap|open|openat"
-                          r"|posix_fadvise|posix_fallocate|pread|preadv|pwrite|pwritev|readdir|scandir|sendfile|stat|statvfs"
-                          r"|truncate)\(|(::off64_t)")
+NARROW_CALLS = re.compile(r"::(creat|fallocate|fgetpos|fopen|freopen|fseeko|fsetpos|fstat|fstatat|fstatfs|fstatvfs|ftello|ftruncate|ftw"
+                          r"|getdents|getrlimit|glob|lockf|lseek|lstat|mkostemp|mkstemp|mmap|nftw|open|openat|posix_fadvise"
+                          r"|posix_fallocate|pread|preadv2?|prlimit|pwrite|pwritev2?|readdir|readdir_r|scandir|sendfile"
+                          r"|setrlimit|stat|statfs|statvfs|tmpfile|truncate)\(|(::off64_t|::off_t)")
 WIDE_CALLS = re.compile(r"// Offsets have 64 bits on every host\..*?static_assert\(sizeof\(posix_offset\) == 8", re.DOTALL)
 
 

@@ -105,7 +105,8 @@ class RulesCanFail(unittest.TestCase):
         wide = ("// Offsets have 64 bits on every host.\nint a = ::stat(p, q);\n"
                 "static_assert(sizeof(posix_offset) == 8);\n")
         self.assertFalse(self.problems("offsets", {"detail/os/posix.hpp": wide}))
-        for body in ("::readdir(entries);\n", "static_cast<::off64_t>(a);\n", "::posix_fadvise(a, b, c, d);\n"):
+        for body in ("::readdir(entries);\n", "static_cast<::off64_t>(a);\n", "::posix_fadvise(a, b, c, d);\n",
+                     "::fstatfs(file, &found);\n", "::statfs(path, &found);\n", "::getdents(a, b, c);\n", "static_cast<::off_t>(a);\n"):
             self.assertTrue(self.problems("offsets", {"detail/os/posix.hpp": wide + body}), body)
             self.assertTrue(self.problems("offsets", {"detail/os/posix_writing.hpp": body}), body)
 

@@ -28,7 +28,6 @@
 #include <sys/mman.h>
 #endif
 #if defined(__linux__)
-#include <sys/vfs.h>
 #include <sys/xattr.h>
 #elif defined(__APPLE__)
 #include <sys/acl.h>

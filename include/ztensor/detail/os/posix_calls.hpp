@@ -17,6 +17,9 @@
 #if !defined(__wasi__)
 #include <sys/mman.h>
 #endif
+#if defined(__linux__)
+#include <sys/vfs.h>
+#endif
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -110,6 +113,20 @@ inline int posix_reserve(int file, posix_offset offset, posix_offset size) {
 #else
     return ::fallocate(file, FALLOC_FL_KEEP_SIZE, offset, size);
 #endif
+}
+#endif
+#if defined(__linux__)
+/// The number that Linux gives to this kind of file system. Counts of blocks that 32 bits can't hold are no failure.
+inline bool posix_file_system(int file, long& kind) {
+#if defined(__GLIBC__) || defined(__ANDROID__)
+    struct ::statfs64 found = {};
+    const int outcome = ::fstatfs64(file, &found);
+#else
+    struct ::statfs found = {};
+    const int outcome = ::fstatfs(file, &found);
+#endif
+    kind = static_cast<long>(found.f_type);
+    return outcome == 0;
 }
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");

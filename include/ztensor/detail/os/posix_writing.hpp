@@ -229,8 +229,8 @@ public:
     ZTENSOR_COLD std::error_code reserve(os_handle file, std::uint64_t offset, std::uint64_t size_bytes) override {
 #if defined(__linux__) && defined(FALLOC_FL_KEEP_SIZE)
         constexpr long tmpfs_magic = 0x01021994; // where it takes memory page by page, twice
-        struct ::statfs found = {};
-        if (::fstatfs(file, &found) == 0 && static_cast<long>(found.f_type) != tmpfs_magic) {
+        long kind = 0;
+        if (posix_file_system(file, kind) && kind != tmpfs_magic) {
             return failed_if(
                 posix_reserve(file, static_cast<posix_offset>(offset), static_cast<posix_offset>(size_bytes)) != 0);
         }
