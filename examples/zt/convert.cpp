@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "pipe.hpp"
 #include "rewriting.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
@@ -64,6 +65,26 @@ exit_code export_file(const ztensor::reader& from, const convert_options& option
     return good;
 }
 
+bool dequantizes_any(const ztensor::reader& from, const convert_options& options) {
+    for (const ztensor::object_view object : from) {
+        if (options.selected.takes(object) && options.how.dequantizes(object)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// By way of a .zt file that has floats in place of weights with scales: other formats are written from dense tensors.
+exit_code export_dequantized(const ztensor::reader& from, const convert_options& options) {
+    const std::string between = temporary_file();
+    auto to = ztensor::writer::create(between, ztensor::write_options().any_order()).value();
+    add_objects(from, to, options.selected, options.how);
+    to.finish().value();
+    convert_options rest = options;
+    rest.selected = {}; // which have been selected, and have their new names
+    return export_file(ztensor::reader::open(between).value(), rest);
+}
+
 exit_code convert_file(convert_options& options) {
     const bool is_zt = has_ending(options.out, ".zt");
     if (!is_zt && !has_ending(options.out, ".safetensors") && !has_ending(options.out, ".npz") &&
@@ -80,11 +101,14 @@ exit_code convert_file(convert_options& options) {
         throw usage_error("several files become one .zt file; convert that into another format then");
     }
     if (!is_zt) {
-        return export_file(files.front(), options);
+        return dequantizes_any(files.front(), options) ? export_dequantized(files.front(), options)
+                                                       : export_file(files.front(), options);
     }
-    if (options.drops_attributes) {
-        throw usage_error("--drop-attributes is for files that have no place for them: a .zt file has");
+    if (options.drops_attributes && options.version != "0.1") {
+        throw usage_error(
+            "--drop-attributes is for files that have no place for them: a .zt file has, but for version 0.1");
     }
+    options.how.drops_file_attributes = options.drops_attributes;
     ztensor::write_options how;
     if (!options.version.empty()) {
         how.version(versions().at(options.version));
@@ -116,8 +140,9 @@ void add_convert(tool& to) {
     options->selected.add_options(*command);
     options->input.add_options(*command);
     options->selected.add_rename_option(*command);
-    command->add_flag("--drop-attributes", options->drops_attributes,
-                      "Leave out the attributes that the new format has no place for, and all others");
+    command->add_flag(
+        "--drop-attributes", options->drops_attributes,
+        "Leave out the attributes that the new format has no place for: all of them, or the file's in version 0.1");
     command->add_flag("--strict", options->is_strict, "Convert nothing of a file of which something has to be skipped");
 }
 

@@ -191,22 +191,6 @@ ztensor::result<ztensor::component_view> find_part(const ztensor::object_view& o
     return part;
 }
 
-/// Attributes without those that say how the elements are laid out, in the words of one version or one layout.
-ztensor::attributes without_layout(const ztensor::object_view& object) {
-    ztensor::attributes kept(object.attributes());
-    const auto format = object.known_format();
-    if (format == ztensor::format::quantized_group || format == ztensor::format::mx) {
-        for (const char* const key :
-             {"bits", "group_size", "packing", "axis", "scale_form", "zero_point", "block_size"}) {
-            kept.remove(key);
-        }
-    } else if (!format && object.format().substr(0, 5) == "gguf.") {
-        kept.remove("block_bytes");
-        kept.remove("elems_per_block");
-    }
-    return kept;
-}
-
 /// What those say of quantized weights, in the words of neither version.
 bool are_quantized_alike(const ztensor::object_view& a, const ztensor::object_view& b) {
     const auto of_a = ztensor::quantized_view::from(a), of_b = ztensor::quantized_view::from(b);

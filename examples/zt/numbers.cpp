@@ -149,13 +149,32 @@ std::optional<std::vector<number>> whole_numbers(const ztensor::object_view& obj
     if (format == ztensor::format::sparse_csr || format == ztensor::format::sparse_coo) {
         return sparse_numbers(object, true);
     }
-    // As floats, of which both ways to compute weights of one version make the same.
-    const auto quantized = ztensor::quantized_view::from(object);
-    const auto weights = quantized ? quantized->dequantize() : object.read_as<float>();
+    const auto weights = dequantized(object);
     return weights ? std::optional(numbers_of(*weights)) : std::nullopt;
 }
 
 } // namespace
+
+ztensor::result<std::vector<float>> dequantized(const ztensor::object_view& object) {
+    // Both ways to compute weights of one version make the same floats.
+    const auto quantized = ztensor::quantized_view::from(object);
+    return quantized ? quantized->dequantize() : object.read_as<float>();
+}
+
+ztensor::attributes without_layout(const ztensor::object_view& object) {
+    ztensor::attributes kept(object.attributes());
+    const auto format = object.known_format();
+    if (format == ztensor::format::quantized_group || format == ztensor::format::mx) {
+        for (const char* const key :
+             {"bits", "group_size", "packing", "axis", "scale_form", "zero_point", "block_size"}) {
+            kept.remove(key);
+        }
+    } else if (!format && object.format().substr(0, 5) == "gguf.") {
+        kept.remove("block_bytes");
+        kept.remove("elems_per_block");
+    }
+    return kept;
+}
 
 double distance(const number& x, const number& y) {
     const bool has_integer = x.is_integer || y.is_integer;

@@ -24,6 +24,12 @@ struct number {
 /// How far apart two of them are: 0 of equal ones alone, however many digits they have. NaN equals NaN.
 double distance(const number& x, const number& y);
 
+/// Weights whose scales are components of their own, as floats. Errors: those of reading, and of what holds none.
+ztensor::result<std::vector<float>> dequantized(const ztensor::object_view& object);
+
+/// Attributes without those that say how the elements are laid out, in the words of one version or one layout.
+ztensor::attributes without_layout(const ztensor::object_view& object);
+
 /// The numbers of an object in the order of its shape. Of a complex one both parts of each element.
 class number_stream {
 public:

@@ -32,7 +32,7 @@ public:
                 return;
             }
         }
-        throw std::runtime_error("no temporary folder for what comes out of a pipe");
+        throw std::runtime_error("no temporary folder can be made");
     }
     temporary_folder(const temporary_folder&) = delete;
     temporary_folder& operator=(const temporary_folder&) = delete;
@@ -41,7 +41,7 @@ public:
         fs::remove_all(path_, ignored);
     }
 
-    [[nodiscard]] fs::path next() { return path_ / ("pipe-" + std::to_string(++count_)); }
+    [[nodiscard]] fs::path next() { return path_ / ("file-" + std::to_string(++count_)); }
 
 private:
     fs::path path_;
@@ -78,10 +78,14 @@ std::string file_behind(const std::string& path) {
     if (!fs::is_fifo(here, ignored)) {
         return path;
     }
+    const std::string kept = temporary_file();
+    copy_all(here, ztensor::file_path(kept).native(), path);
+    return kept;
+}
+
+std::string temporary_file() {
     static temporary_folder folder;
-    const fs::path kept = folder.next();
-    copy_all(here, kept, path);
-    return utf8_of(kept);
+    return utf8_of(folder.next());
 }
 
 } // namespace zt

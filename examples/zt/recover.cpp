@@ -5,9 +5,12 @@
 
 #include <ztensor/recover.hpp>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace zt {
 namespace {
@@ -25,6 +28,10 @@ const char* sentence(ztensor::recovery outcome) {
 
 exit_code recover_file(const std::string& path) {
     require_one_file(path);
+    std::error_code unknown;
+    if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found) {
+        throw std::runtime_error(printable(path) + ": there is no such file");
+    }
     std::cout << printable(path) << ": " << sentence(ztensor::recover(path).value()) << '\n';
     return good;
 }

@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "terminal.hpp"
 
 #include <cstdint>
@@ -91,6 +92,7 @@ public:
             ztensor::copy_options()
                 .select([&](const ztensor::object_view& object) { return selected_.takes(object) && !changes(object); })
                 .rename([&](std::string_view name) { return selected_.name_for(name); })
+                .file_attributes(!how_.drops_file_attributes)
                 .progress([&](const ztensor::copy_progress& progress) {
                     progress_.show(progress.done_bytes, total_bytes_, progress.object);
                     done_bytes_ = progress.done_bytes;
@@ -122,6 +124,11 @@ private:
     }
 
     void refuse_unknown_floats(const ztensor::object_view& object) const {
+        if (floats_as_ && !object.known_format() && !is_foreign_quantized(object)) {
+            throw content_error("--dtype can't turn " + printable(object.name()) + " into " + how_.dtype +
+                                ": what its format, " + printable(object.format()) +
+                                ", means is not known; --exclude leaves it out");
+        }
         const auto elements = elements_of(object);
         if (floats_as_ && elements && is_unknown_float(*elements)) {
             throw content_error("--dtype can't turn " + printable(object.name()) + " into " + how_.dtype +
@@ -131,7 +138,7 @@ private:
     }
 
     [[nodiscard]] bool changes(const ztensor::object_view& object) const {
-        if (is_foreign_quantized(object) || converts(object)) {
+        if (is_foreign_quantized(object) || how_.dequantizes(object) || converts(object)) {
             return true;
         }
         if (!can_be_written_anew(object)) {
@@ -143,6 +150,9 @@ private:
     void rewrite(const ztensor::object_view& object) {
         if (is_foreign_quantized(object)) {
             return rewrite_as_floats(object);
+        }
+        if (how_.dequantizes(object)) {
+            return rewrite_dequantized(object);
         }
         if (object.known_format() == ztensor::format::dense) {
             return rewrite_dense(object);
@@ -191,18 +201,46 @@ private:
         write_stream(object, pieces, turns ? *floats_as_ : *data.dtype(), store, attributes);
     }
 
-    void rewrite_as_floats(const ztensor::object_view& object) {
-        auto pieces = ztensor::component_pieces::open_as(object, *floats_as_).value();
+    /// Of what is computed anew.
+    [[nodiscard]] ztensor::store store_for_floats() const {
         ztensor::store store;
         if (how_.zstd_level) {
             store.zstd_if_smaller(*how_.zstd_level);
         }
-        store.digest(algorithm_of(how_.digest));
-        ztensor::attributes kept(object.attributes());
-        kept.remove("block_bytes"); // which say what a block is
-        kept.remove("elems_per_block");
-        write_stream(object, pieces, *floats_as_, store,
-                     kept.values().empty() ? std::nullopt : std::optional(std::move(kept)));
+        return store.digest(algorithm_of(how_.digest));
+    }
+    [[nodiscard]] static std::optional<ztensor::attributes> attributes_kept(const ztensor::object_view& object) {
+        ztensor::attributes kept = without_layout(object);
+        return kept.values().empty() ? std::nullopt : std::optional(std::move(kept));
+    }
+
+    void rewrite_as_floats(const ztensor::object_view& object) {
+        auto pieces = ztensor::component_pieces::open_as(object, *floats_as_).value();
+        write_stream(object, pieces, *floats_as_, store_for_floats(), attributes_kept(object));
+    }
+
+    void rewrite_dequantized(const ztensor::object_view& object) {
+        const std::vector<float> weights = dequantized(object).value();
+        switch (*floats_as_) {
+        case ztensor::dtype::f16:
+            return write_dense(object, std::vector<ztensor::float16>(weights.begin(), weights.end()));
+        case ztensor::dtype::bf16:
+            return write_dense(object, std::vector<ztensor::bfloat16>(weights.begin(), weights.end()));
+        default:
+            return write_dense(object, weights);
+        }
+    }
+
+    template <class Float>
+    void write_dense(const ztensor::object_view& object, const std::vector<Float>& elements) {
+        auto stream =
+            to_.stream(selected_.name_for(object.name()), object.shape(), *floats_as_, store_for_floats()).value();
+        if (const auto kept = attributes_kept(object)) {
+            stream.attributes(*kept).value();
+        }
+        stream.append(ztensor::span<const Float>(elements)).value();
+        stream.finish().value();
+        progress_.show(done_bytes_, total_bytes_, object.name());
     }
 
     void write_stream(const ztensor::object_view& object, ztensor::component_pieces& pieces, ztensor::dtype storage,
@@ -271,6 +309,11 @@ void rewriting::add_options(CLI::App& command) {
 
 std::optional<ztensor::dtype> rewriting::floats_as() const {
     return dtype.empty() ? std::nullopt : ztensor::find_dtype(dtype);
+}
+
+bool rewriting::dequantizes(const ztensor::object_view& object) const {
+    const auto format = object.known_format();
+    return !dtype.empty() && (format == ztensor::format::quantized_group || format == ztensor::format::mx);
 }
 
 void add_objects(const ztensor::reader& from, ztensor::writer& to, const selection& selected, const rewriting& how) {

@@ -25,11 +25,14 @@ struct rewriting {
     std::optional<int> zstd_level;
     std::string digest;
     std::string dtype;
+    bool drops_file_attributes = false;
 
     void add_options(CLI::App& command);
     [[nodiscard]] bool changes_blobs() const { return zstd_level || !digest.empty() || !dtype.empty(); }
     /// What floating-point tensors become. Throws usage_error.
     [[nodiscard]] std::optional<ztensor::dtype> floats_as() const;
+    /// Whether that makes a dense tensor of the object, which is quantized weights with their scales.
+    [[nodiscard]] bool dequantizes(const ztensor::object_view& object) const;
 };
 
 /// Adds the objects of `from` that are selected, and the attributes of the file. Throws ztensor::exception.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "numbers.hpp"
 #include "selection.hpp"
 #include "terminal.hpp"
 #include "wording.hpp"
@@ -41,8 +42,7 @@ ztensor::result<void> for_each_number(const ztensor::object_view& object, const 
     auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
                            : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
     if (!elements && !pieces) {
-        const auto quantized = ztensor::quantized_view::from(object);
-        const auto weights = quantized ? quantized->dequantize() : object.read_as<float>();
+        const auto weights = dequantized(object);
         if (!weights) {
             return weights.error();
         }

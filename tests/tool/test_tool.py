@@ -307,7 +307,10 @@ class ToolTest(unittest.TestCase):
         for name in ("a.zt", "b.safetensors", "c.zt"):
             self.assertEqual(run("diff", start, self.dir / name), "")
         run("convert", "--drop-attributes", self.dir / "c.zt", self.dir / "d.npz")
-        self.assertEqual(run("diff", "--ignore-attributes", self.dir / "d.npz", start), "")
+        run("convert", "--version", "0.1", self.dir / "c.zt", self.dir / "old.zt", code=BAD)
+        run("convert", "--version", "0.1", "--drop-attributes", self.dir / "c.zt", self.dir / "old.zt")
+        for name in ("d.npz", "old.zt"):
+            self.assertEqual(run("diff", "--ignore-attributes", self.dir / name, start), "")
         content = (self.dir / "b.safetensors").read_bytes()
         self.assertEqual((8 + struct.unpack("<Q", content[:8])[0]) % 64, 0)
 
@@ -337,6 +340,21 @@ class ToolTest(unittest.TestCase):
                 self.assertEqual(run("diff", "--tolerance", "0", start, self.dir / out), "")
         run("convert", "--drop-attributes", "--dtype", "bf16", start, self.dir / "x.npz", code=BAD)
         self.assertIn("bf16", run.errors)
+
+    def test_convert_turns_weights_with_scales_into_floats_in_every_format(self):
+        golden = GOLDEN / "v1.2-quantized-group.zt"
+        of_version_2 = [CORPUS / "v2" / "valid" / f"{name}.zt" for name in ("mx-mx", "mx-mx-of-f8", "group-packed-zeros")]
+        for start in [golden, *of_version_2]:
+            known = ["--exclude", "odd-packing"] if start == golden else []
+            for dtype, tolerance in (("f32", "0"), ("bf16", "1"), ("f16", "1")):
+                for out in ("x.zt", "x.safetensors"):
+                    run("convert", "--dtype", dtype, *known, start, self.dir / out)
+                    objects = self.description(self.dir / out)["objects"]
+                    self.assertEqual({each["format"] for each in objects}, {"dense"})
+                    self.assertEqual({each["components"]["data"]["dtype"] for each in objects}, {dtype})
+                    self.assertEqual(run("diff", *known, "--tolerance", tolerance, start, self.dir / out), "")
+        run("convert", "--dtype", "f32", golden, self.dir / "y.zt", code=BAD)
+        self.assertIn("odd-packing", run.errors)
 
     def test_convert_turns_values_of_sparse_tensors_and_refuses_floats_it_does_not_know(self):
         run("convert", "--dtype", "f16", GOLDEN / "v1.2-sparse-csr.zt", self.dir / "x.zt")
@@ -770,6 +788,8 @@ class ToolTest(unittest.TestCase):
         path.write_bytes(old + bytes(100))
         run("recover", path, code=REFUSED)
         self.assertTrue(record.exists())
+        run("recover", self.dir / "none.zt", code=REFUSED)
+        self.assertRegex(run.errors, r"^zt: .*none\.zt: there is no such file\n$")
 
     def test_append_remove_and_rename_change_a_file(self):
         path = self.dir / "x.zt"
