@@ -12,6 +12,7 @@
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/file_sink.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
+#include <ztensor/detail/write/undo_name.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/recover.hpp>
 
@@ -150,6 +151,32 @@ TEST_CASE("a finished sink is the file, and nothing else is left") {
         }
     }
 }
+
+#if !defined(_WIN32) && !defined(__wasi__)
+TEST_CASE("an undo record that may not be removed is an error, unless it is a stranger's, whom nobody obeys") {
+    constexpr ::uid_t stranger = 54321;
+    for (const ::uid_t owner : {::geteuid(), stranger}) {
+        const temp_dir directory;
+        const std::filesystem::path record = directory / ztensor::detail::undo_name("f");
+        write_file(directory / "f", old_content);
+        write_file(record, "left");
+        std::filesystem::permissions(record, std::filesystem::perms(0600));
+        if (::chown(record.c_str(), owner, static_cast<::gid_t>(-1)) != 0) {
+            WARN("skipped: only root gives files away");
+            return;
+        }
+        faulty_os os;
+        os.failing_name = "remove_in";
+        os.failure = std::make_error_code(std::errc::operation_not_permitted);
+        const result<void> done = produce(directory / "f", {"abc"}, {}, os);
+        CHECK(done.has_value() == (owner == stranger));
+        CHECK((done || done.error().code() == errc::io_error));
+        CHECK(read_file(directory / "f") == "abc");
+        CHECK(std::filesystem::exists(record));
+        CHECK(os.open_handles == 0);
+    }
+}
+#endif
 
 TEST_CASE("a sink that nothing was written to makes an empty file") {
     const temp_dir directory;

@@ -250,19 +250,13 @@ private:
     const change_mark unmarked_; ///< what belongs in place of the mark; of a file that is extended, once it is known
 };
 
-/// A record from a stranger would tell us to write his bytes into a file: where files of several people lie in one
-/// folder, such as /tmp or one of a group, anybody can put one there. So it has to be the owner's of the file, root's,
-/// or our own, and no more people may have written to it than to the file.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
-    constexpr std::uint32_t root = 0;
-    constexpr std::uint32_t writable_by_others = 0022;
     const auto [made, unknown] = record.os().status(record.handle());
     const result<file_status> mine = old.lock.status();
     if (unknown || !mine) {
         return unknown ? result<void>(os_failure("can't find out whose the undo record is", unknown)) : mine.error();
     }
-    const bool is_trusted = made.owner == mine->owner || made.owner == root || made.owner == process_user();
-    return is_trusted && (made.permissions & writable_by_others & ~mine->permissions) == 0
+    return is_trusted_record(made, *mine)
                ? result<void>()
                : fail(errc::undo_record_refused, "the undo record beside it may come from somebody who does not own "
                                                  "the file: remove the record if nobody knows of it");

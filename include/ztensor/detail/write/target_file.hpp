@@ -316,12 +316,19 @@ private:
             }
         }
         stale_record_ = is_stale ? std::move(name) : native_path();
+        const result<file_status> mine = file_->status();
+        obeys_stale_record_ = !mine || is_trusted_record(*record, *mine);
     }
 
     /// Once the old file can't come back: it would need its record.
     [[nodiscard]] ZTENSOR_COLD result<void> remove_stale_record() {
         std::error_code unsynced = sync_ == sync_level::atomic ? place_->in.sync() : std::error_code();
         if (!unsynced && !place_->in.remove(stale_record_)) {
+            if (!obeys_stale_record_) { // A stranger's, in a folder where nobody else may remove it, which nobody
+                                        // obeys.
+                lock_.reset();
+                return {};
+            }
             return fail(errc::io_error,
                         "the new file is in place, but the undo record of the old one can't be removed");
         }
@@ -384,6 +391,7 @@ private:
     std::unique_ptr<way_back> back_;  ///< of a file that is extended
     native_path written_;             ///< the name that the file has so far
     native_path stale_record_;        ///< the name of an undo record that is to go with the file it was about
+    bool obeys_stale_record_ = true;  ///< recover() would
     std::uint64_t process_ = 0;
     sync_level sync_ = sync_level::durable;
     way way_ = way::replaces;

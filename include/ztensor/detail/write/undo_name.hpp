@@ -6,6 +6,9 @@
 
 #include <ztensor/file_path.hpp>
 
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/system.hpp>
+
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -27,6 +30,16 @@ namespace detail {
     }
     name += ".undo";
     return native_path(name.begin(), name.end());
+}
+
+/// Whether recover() obeys an undo record with that status for the file with the other: the record belongs to the owner
+/// of the file, to root, or to this process, and no more people can write to it than to the file. A record of anybody
+/// else would tell us to write his bytes: in a folder of several people, such as /tmp, anybody can put one there.
+[[nodiscard]] inline bool is_trusted_record(const file_status& record, const file_status& file) noexcept {
+    constexpr std::uint32_t root = 0;
+    constexpr std::uint32_t writable_by_others = 0022;
+    return (record.owner == file.owner || record.owner == root || record.owner == process_user()) &&
+           (record.permissions & writable_by_others & ~file.permissions) == 0;
 }
 
 } // namespace detail
