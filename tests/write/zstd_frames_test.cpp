@@ -119,6 +119,35 @@ TEST_CASE("a blob is frames of 1 MiB that state their sizes, which any decoder o
     }
 }
 
+TEST_CASE("what repeats itself becomes as small as libzstd makes it, be it weights, rows, blocks or noise") {
+    const auto repeated = [](const byte_vector& block, std::size_t times) {
+        byte_vector content;
+        for (; times != 0; --times) {
+            content.insert(content.end(), block.begin(), block.end());
+        }
+        return content;
+    };
+    byte_vector rows;
+    for (std::size_t row = 0; row < 64; ++row) { // each four times, one after the other
+        byte_vector one = noise(4096);
+        std::for_each(one.begin(), one.end(), [&](std::byte& each) { each ^= static_cast<std::byte>(row); });
+        const byte_vector four = repeated(one, 4);
+        rows.insert(rows.end(), four.begin(), four.end());
+    }
+    const byte_vector contents[] = {
+        rows,          repeated(noise(frame_bytes / 2), 2), halves(frame_bytes), byte_vector(frame_bytes),
+        noise(100000), repeated(noise(1000), 100),
+    };
+    for (const byte_vector& content : contents) {
+        byte_vector room(ZSTD_compressBound(content.size()));
+        const std::size_t by_libzstd = ZSTD_compress(room.data(), room.size(), content.data(), content.size(), 1);
+        REQUIRE_FALSE(ZSTD_isError(by_libzstd));
+        const reader file = reader::from_bytes(file_of(content, store().zstd(1), 2)).value();
+        CAPTURE(content.size(), by_libzstd);
+        CHECK(stored_bytes_of(file).size() <= by_libzstd + by_libzstd / 50 + 16);
+    }
+}
+
 TEST_CASE("the file is the same whatever the number of threads and however the bytes came") {
     const byte_vector content = halves(7 * frame_bytes + 4321);
     for (const int level : {1, 3}) {
@@ -162,7 +191,9 @@ TEST_CASE("encoders are kept from blob to blob, and a blob that failed spoils no
 
 TEST_CASE("a thread keeps an encoder from writer to writer, unless it takes much memory") {
     const auto kept = [] {
-        return ztensor::detail::this_thread().kept[static_cast<std::size_t>(ztensor::detail::kept_kind::zstd_encoder)].object;
+        return ztensor::detail::this_thread()
+            .kept[static_cast<std::size_t>(ztensor::detail::kept_kind::zstd_encoder)]
+            .object;
     };
     const byte_vector content = halves(3000);
     const auto write = [&](writer& out, int level) {

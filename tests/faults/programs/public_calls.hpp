@@ -202,11 +202,25 @@ inline const named_call all[] = {
      [](environment& in) { return with(in.v1, [](auto& f) { return done(f.template read_as<double>("packed")); }); }},
     {"read as into",
      [](environment& in) { return with(in.v1, [&](auto& f) { return f.read_as_into("packed", in.large); }); }},
+    {"read where the file is promised not to change",
+     [](environment& in) -> result<void> {
+         const result<reader> file = reader::open(in.v1, ztensor::read_options().stable_file());
+         if (!file) {
+             return file.error();
+         }
+         return done(file->read<float>("packed"))
+             .and_then([&] { return file->read_into("raw", in.small); })
+             .and_then([&] { return done(file->verify(2)); });
+     }},
     {"view",
      [](environment& in) { return with(in.v1, [](auto& f) { return viewed(f.template view<float>("raw")); }); }},
     {"rows",
      [](environment& in) {
          return with(in.v1, [](auto& f) { return done(f.template read_rows<float>("packed", 100, 2000000)); });
+     }},
+    {"rows into",
+     [](environment& in) {
+         return with(in.v2, [&](auto& f) { return f.read_rows_into("packed", 7, 7 + small_count, in.small); });
      }},
     {"slice",
      [](environment& in) {
@@ -254,6 +268,10 @@ inline const named_call all[] = {
     {"csr from",
      [](environment& in) {
          return with_object(in.v1, "csr", [](auto& o) { return viewed(ztensor::csr_view<float>::from(o)); });
+     }},
+    {"rows of csr",
+     [](environment& in) {
+         return with_object(in.v1, "csr", [](auto& o) { return done(ztensor::csr_view<float>::from_rows(o, 0, 1)); });
      }},
     {"csr as coo and dense",
      [](environment& in) {
@@ -338,6 +356,14 @@ inline const named_call all[] = {
              .and_then([&] { return stream->finish(); })
              .and_then([&] { return out->finish(); });
      }},
+    {"tie",
+     [](environment& in) -> result<void> {
+         result<ztensor::writer> out = ztensor::writer::create(in.open + "tied.zt", version_1());
+         return out ? out->add("a", {small_count}, in.small)
+                          .and_then([&] { return out->add_tied("b", "a"); })
+                          .and_then([&] { return out->finish(); })
+                    : result<void>(std::move(out).error());
+     }},
     {"copy", [](environment& in) { return copy_to(in.open + "copied.zt", in); }},
     {"copy anew",
      [](environment& in) {
@@ -363,6 +389,13 @@ inline const named_call all[] = {
              return edited.rename("raw", "new").and_then([&] { return edited.remove("whole"); });
          });
      }},
+    {"edit attributes",
+     [](environment& in) {
+         return edit_copy(in, "told.zt", version_1(), [&](ztensor::editor& edited) {
+             return edited.remove_attributes("raw").and_then([&] { return edited.attributes("whole", in.about); });
+         });
+     }},
+    {"ask for an undo record", [](environment& in) { return done(ztensor::has_undo_record(in.v1)); }},
     {"edit in place and recover",
      [](environment& in) {
          const auto options = version_1().publish(ztensor::publish_mode::in_place);
@@ -408,6 +441,9 @@ inline const named_call all[] = {
     ZTENSOR_TESTS_READ("safetensors/every_dtype.safetensors"),
     ZTENSOR_TESTS_READ("pt/checkpoint.pt"),
     ZTENSOR_TESTS_READ("pt/deflated.pt"),
+    ZTENSOR_TESTS_READ("pt/legacy.pt"),
+    ZTENSOR_TESTS_READ("pt/tar.pt"),
+    ZTENSOR_TESTS_READ("pt/script.pt"),
     ZTENSOR_TESTS_READ("onnx/typed.onnx"),
     ZTENSOR_TESTS_READ("onnx/external.onnx"),
 };
