@@ -27,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -146,31 +147,42 @@ private:
 
     /// Files of the folder of one size, of which some are hashed by one algorithm.
     struct candidates {
-        std::vector<native_path> names;           ///< in their order
-        std::size_t next = 0;                     ///< of those that are not hashed yet
-        std::map<std::string, native_path> known; ///< by the digits of their digests
+        std::vector<native_path> names; ///< in their order
+        std::size_t next = 0;           ///< of those that are not hashed yet
+        /// By the digits of their digests: those that some shard has, as they were opened to be hashed. Another file
+        /// may have the name by now.
+        std::map<std::string, std::shared_ptr<const byte_source>> known;
     };
 
-    /// Each file of the folder is read at most once for each algorithm, and opened once more if it is the shard.
+    /// Each file of the folder is opened and read at most once for each algorithm.
     [[nodiscard]] std::shared_ptr<const byte_source> find_by_content(const shard_record& shard,
                                                                      const digest_parts& digest) {
         candidates& those = candidates_of(shard.size_bytes, digest.algorithm);
         const std::string wanted(digest.digits);
         for (; those.known.count(wanted) == 0 && those.next != those.names.size(); ++those.next) {
-            const native_path& name = those.names[those.next];
             std::string ignored;
-            const std::shared_ptr<const byte_source> source = open(name, shard, ignored);
+            std::shared_ptr<const byte_source> source = open(those.names[those.next], shard, ignored);
             if (source == nullptr) {
                 continue;
             }
             const result<std::string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
-            if (text) {
-                those.known.emplace(parse_digest_2(*text).digits, name);
+            if (text && is_of_some_shard(*text)) {
+                those.known.emplace(parse_digest_2(*text).digits, std::move(source));
             }
         }
         const auto found = those.known.find(wanted);
-        std::string ignored;
-        return found != those.known.end() ? open(found->second, shard, ignored) : nullptr;
+        return found != those.known.end() ? found->second : nullptr;
+    }
+
+    [[nodiscard]] bool is_of_some_shard(std::string_view digest_text) {
+        if (digests_.empty()) {
+            for (const shard_record& each : file_.index.shards) {
+                const digest_parts digest = parse_digest_2(file_.index.text(each.digest_text));
+                digests_.emplace(digest.algorithm, digest.digits);
+            }
+        }
+        const digest_parts digest = parse_digest_2(digest_text);
+        return digests_.count({digest.algorithm, digest.digits}) != 0;
     }
 
     [[nodiscard]] candidates& candidates_of(std::uint64_t size_bytes, digest algorithm) {
@@ -242,6 +254,7 @@ private:
     std::optional<beneath_folder> folder_;
     std::vector<listed_file> files_; ///< of the folder, by their size and name
     std::map<std::pair<std::uint64_t, digest>, candidates> candidates_;
+    std::set<std::pair<digest, std::string_view>> digests_; ///< of all shards, once one is looked for by it
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
     bool leads_out_ = false;  ///< among them links that are not followed
