@@ -254,6 +254,9 @@ private:
 } // namespace
 
 TEST_CASE("a child that is forked off inside a call of several threads ends with a sentence if it goes on with it") {
+    if (!support::forks_beside_threads()) {
+        return;
+    }
     std::atomic<bool> has_come{false};
     std::atomic<bool> may_go{false};
     forked_child child;
@@ -276,6 +279,9 @@ TEST_CASE("a child that is forked off inside a call of several threads ends with
 }
 
 TEST_CASE("a child that a sink forks off while threads compress goes on alone or ends with a sentence") {
+    if (!support::forks_beside_threads()) {
+        return;
+    }
     std::vector<std::uint32_t> noise(std::size_t{8} << 20); // 32 frames
     std::uint32_t next = 1;
     for (std::uint32_t& each : noise) {
@@ -293,6 +299,9 @@ TEST_CASE("a child that a sink forks off while threads compress goes on alone or
 }
 
 TEST_CASE("a child that is forked off while its parent has threads reads and writes by itself") {
+    if (!support::forks_beside_threads()) {
+        return;
+    }
     const temp_dir directory;
     std::vector<float> many(std::size_t{1} << 20, 1.5f);
     writer out = writer::create(directory / "model.zt", write_options().sync(false)).value();
@@ -311,6 +320,9 @@ TEST_CASE("a child that is forked off while its parent has threads reads and wri
 }
 
 TEST_CASE("threads of the library take no signals of the process") {
+    if (!support::forks_beside_threads()) {
+        return;
+    }
     CHECK(support::exit_code_of(waits_for_its_reader) == 0);
 }
 

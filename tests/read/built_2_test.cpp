@@ -5,6 +5,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
+#include "support/child_process.hpp"
 #include "support/elements.hpp"
 #include "support/faulty_os.hpp"
 #include "support/few_handles.hpp"
@@ -529,6 +530,50 @@ TEST_CASE("shards that are changed or replaced while the model is open are not r
     CHECK(refusal(read(44)) == errc::file_changed);
     CHECK(outcome(read(0)) == "ok");
 }
+
+#if !defined(_WIN32)
+
+TEST_CASE("a child that is forked off while threads read shards reads shards by itself") {
+    using namespace built_2;
+    if (!support::forks_beside_threads()) {
+        return;
+    }
+    constexpr int count = 48; // so that the last ones are not held open
+    const support::temp_dir folder;
+    write_shards(folder, count);
+    const reader from =
+        reader::open(folder / "root.zt", ztensor::read_options().mode(ztensor::io_mode::positional)).value();
+    const auto is_read = [&](int i) {
+        const auto read = from.read<std::uint8_t>(std::to_string(i));
+        return read && std::string(read->begin(), read->end()) == std::to_string(1000 + i);
+    };
+    std::atomic<bool> is_over{false};
+    std::atomic<bool> has_failed{false};
+    std::vector<std::thread> threads;
+    for (int first = 32; first < 36; ++first) {
+        threads.emplace_back([&, first] {
+            while (!is_over) {
+                has_failed = has_failed || !is_read(first);
+            }
+        });
+    }
+    int wrong = 0;
+    for (int i = 0; i < 100 && wrong == 0; ++i) {
+        wrong += support::exit_code_of([&] {
+            ::alarm(20);
+            const bool is_whole = is_read(47) && is_read(47);
+            return is_whole && reader::open(folder / "root.zt").has_value() ? 0 : 1; // and is closed again
+        });
+    }
+    is_over = true;
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    CHECK(wrong == 0);
+    CHECK_FALSE(has_failed);
+}
+
+#endif
 
 TEST_CASE("a file of a shard's name and size that is none of version 2 is not the shard") {
     using namespace built_2;

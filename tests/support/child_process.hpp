@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+#include <cstdlib>
+
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +19,16 @@ extern "C" int __llvm_profile_write_file(void);
 #endif
 
 namespace support {
+
+/// False where tests run under an emulator, of whose own threads a child that is forked off beside others may wait for
+/// one that it has not got; tests/cross.sh says so.
+inline bool forks_beside_threads() {
+    const bool does = std::getenv("ZTENSOR_EMULATED") == nullptr;
+    if (!does) {
+        WARN("skipped: an emulator does not fork well beside threads");
+    }
+    return does;
+}
 
 /// Runs `child` in a process of its own, which ends with what it returns and cleans nothing up. -1 if it ended
 /// otherwise.

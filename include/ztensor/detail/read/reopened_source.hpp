@@ -59,7 +59,8 @@ struct reopenable {
     }
 };
 
-/// The handles that were used last. One for all of a process, never destroyed.
+/// The handles that were used last. One for all of a process, never destroyed. A child process that was forked off does
+/// without, because its copy of the mutex may be locked for ever: it opens files for each call.
 class handle_cache {
 public:
     [[nodiscard]] static handle_cache& get() {
@@ -70,6 +71,9 @@ public:
     /// The open file, which stays open as long as somebody holds it. Where the process has no handles left, those that
     /// nobody uses are closed first.
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
+        if (!is_ours()) {
+            return wanted.open();
+        }
         if (std::shared_ptr<const file> known = find_open(wanted)) {
             return known;
         }
@@ -85,6 +89,9 @@ public:
     }
     /// Notes that the file is open.
     void keep(const reopenable& wanted, std::shared_ptr<const file> opened) {
+        if (!is_ours()) {
+            return;
+        }
         std::vector<entry> closed; // when nobody waits for the lock any more
         const os_lock lock(mutex_);
         entries_.insert(entries_.begin(), {&wanted, std::move(opened)});
@@ -95,6 +102,9 @@ public:
     }
     /// Has to be called before what `of` points to goes.
     void forget(const reopenable& of) noexcept {
+        if (!is_ours()) {
+            return;
+        }
         const os_lock lock(mutex_);
         entries_.erase(
             std::remove_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.of == &of; }),
@@ -108,6 +118,8 @@ private:
         const reopenable* of;
         std::shared_ptr<const file> opened;
     };
+
+    [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
 
     [[nodiscard]] static bool is_out_of_handles(std::error_code failure) noexcept {
         return failure == std::errc::too_many_files_open || failure == std::errc::too_many_files_open_in_system;
@@ -129,6 +141,7 @@ private:
         closed.swap(entries_);
     }
 
+    const std::uint64_t process_ = process_id();
     os_mutex mutex_;
     std::vector<entry> entries_; ///< from the one used last on
 };
