@@ -533,6 +533,42 @@ TEST_CASE("shards that are changed or replaced while the model is open are not r
 
 #if !defined(_WIN32)
 
+TEST_CASE("a mapped shard is asked for by its open file, or by one that proves to be the same, not by its name") {
+    using namespace built_2;
+    const support::temp_dir folder;
+    write_shards(folder, 10);
+    auto& os = detail::operating_system_for_reading();
+    const auto mapped = [&](int i) {
+        const std::string path = (folder / ("root-" + std::to_string(i) + ".zt")).string();
+        detail::file opened = detail::file::open(path).value();
+        const detail::reopenable known{&os, path, os.status(opened.handle()).value};
+        const auto options = ztensor::read_options().mode(ztensor::io_mode::mapped).stable_file();
+        auto source = std::make_unique<detail::reopened_source>(known, options, path);
+        source->keep(std::move(opened));
+        REQUIRE(outcome(source->map()) == "ok");
+        return source;
+    };
+    const std::filesystem::path path = folder / "root-0.zt", elsewhere = folder / "elsewhere";
+    const auto shard = mapped(0);
+    std::filesystem::rename(path, elsewhere);
+    CHECK(outcome(shard->check_unchanged()) == "ok"); // it is open
+    std::vector<std::unique_ptr<detail::reopened_source>> others;
+    for (int i = 1; i < 10; ++i) { // so that its handle is closed
+        others.push_back(mapped(i));
+    }
+    CHECK(refusal(shard->check_unchanged()) == errc::file_changed); // it is not there
+    std::filesystem::copy_file(elsewhere, path);
+    CHECK(refusal(shard->check_unchanged()) == errc::file_changed); // another file of that content
+    std::filesystem::rename(elsewhere, path);
+    CHECK(outcome(shard->check_unchanged()) == "ok"); // it is back
+    std::filesystem::resize_file(path, 100);
+    CHECK(refusal(shard->check_unchanged()) == errc::file_changed); // its open file is cut off
+}
+
+#endif
+
+#if !defined(_WIN32)
+
 TEST_CASE("a child that is forked off while threads read shards reads shards by itself") {
     using namespace built_2;
     if (!support::forks_beside_threads()) {

@@ -177,16 +177,15 @@ public:
         return mapped_.map([&] { return map_now(); });
     }
 
-    /// Of a mapped file; others are looked at whenever they are read.
+    /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
+    /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
     [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
         if (mapped_.known().empty()) {
             return {};
         }
-        const os_answer<file_status> now = file_.os->status(file_.path);
-        if (now.failure || now.value.size_bytes < size()) {
-            return fail(errc::file_changed, "the file was changed or replaced since it was opened").in_file(path_);
-        }
-        return {};
+        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
+        result<void> same = opened ? (*opened)->check_size() : opened.error();
+        return same ? same : std::move(same).error().in_file(path_);
     }
 
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
