@@ -9,10 +9,8 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/digest.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/shards.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
-#include <ztensor/detail/read/shards_definitions.hpp>

@@ -48,7 +48,6 @@ constexpr wording wordings[] = {
     {"an HDF5 file: <ztensor/hdf5.hpp> reads it", "an HDF5 file"},
     {"only files of version 2 have a content digest: copy() this one to version 2",
      "only files of version 2 have a content digest: zt migrate --version 2 makes one of this"},
-    {", and nothing in this program looks for them: include <ztensor/shards.hpp> in one of its files", ""},
     {": open_any() reads these", ""},
     {": open_any() reads it", ""},
     {"not dense: ask for its components", "not dense"},

@@ -10,7 +10,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/shards.hpp>
 
 #include <memory>
 

@@ -24,15 +24,6 @@ inline namespace ZTENSOR_MODE {
 /// a file that is no .zt; out_of_memory; what the source says.
 [[nodiscard]] result<std::vector<lint_finding>> lint(const reader& file);
 
-namespace detail {
-
-/// What read_options::strict() stands for.
-struct strict_check {
-    /// Errors: strict_encoding, strict_order, strict_gap, strict_alias; what the source says.
-    [[nodiscard]] static result<void> run(const opened_file& file);
-};
-
-} // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 

@@ -21,8 +21,7 @@ struct foreign_file;
 struct hdf5_importer; // in hdf5.hpp
 struct imported;
 struct opened_file;
-struct strict_check; // in lint.hpp
-struct ways_of_2;    // in write/
+struct ways_of_2; // in write/
 } // namespace detail
 
 /// How a file's bytes are reached. Views look at a mapping of the file. Everything that copies, decodes, verifies,
@@ -66,7 +65,7 @@ struct read_options {
     bool follow_links_ = false;
     shard_lookup shards_ = shard_lookup::beside;
     bool stable_file_ = false;
-    result<void> (*strict_)(const detail::opened_file& file) = nullptr;
+    bool strict_ = false;
     result<detail::imported> (*hdf5_)(const detail::foreign_file& file) = nullptr;
 
     read_options& mode(io_mode value) noexcept { return mode_ = value, *this; }
@@ -115,11 +114,8 @@ struct read_options {
     /// file is opened: an index in another form than writers give it (strict_encoding), names that are not sorted
     /// (strict_order), bytes between the blobs that are no padding of zeros (strict_gap), two components with the same
     /// bytes (strict_alias). When sparse objects are read: columns of a row, or coordinates, that do not rise
-    /// (strict_order). Include <ztensor/lint.hpp>.
-    template <class Check = detail::strict_check>
-    read_options& strict(bool value = true) noexcept {
-        return strict_ = value ? &Check::run : nullptr, *this;
-    }
+    /// (strict_order).
+    read_options& strict(bool value = true) noexcept { return strict_ = value, *this; }
     /// Lets open_any() and reader_set open HDF5 files and Keras archives, too, as open_hdf5() does. Include
     /// <ztensor/hdf5.hpp>, and link libhdf5.
     template <class Importer = detail::hdf5_importer>

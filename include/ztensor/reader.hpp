@@ -66,8 +66,8 @@ public:
     /// section 13) also manifest_damaged, unknown_dtype, cbor_not_deterministic, layout_attributes, quant_...,
     /// shard_table, and unsupported_digest in a build without xxHash. The shards of a model are looked for beside the
     /// file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>", then by size and digest among all files there;
-    /// shard_missing and shard_mismatch name all that were not found, and not_built_in is a header-only program that
-    /// never asked for <ztensor/shards.hpp>, which ztensor.hpp includes.
+    /// shard_missing and shard_mismatch name all that were not found. A shard that is a symbolic link may lead to where
+    /// read_options::follow_links() says.
     [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader and does not change meanwhile.
@@ -253,10 +253,6 @@ private:
 
 #if !defined(ZTENSOR_COMPILED)
 #include <ztensor/detail/read/reader_definitions.hpp>
-#endif
-// Where the linker can not tell whether a program has them, all do: see detail/read/shard_taking.hpp.
-#if !defined(ZTENSOR_COMPILED) && !defined(__ELF__)
-#include <ztensor/detail/read/shards_definitions.hpp>
 #endif
 
 #endif

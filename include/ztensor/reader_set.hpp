@@ -12,7 +12,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/shards.hpp>
 #include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 

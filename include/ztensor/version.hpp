@@ -60,13 +60,6 @@
 #define ZTENSOR_INLINE inline
 #endif
 
-// What stands before the declaration of a function that header-only programs have only if one of their files includes
-// its definition: elsewhere its address is null. Not defined where all programs have such functions: in compiled mode,
-// and where object files know no references that may lead nowhere.
-#if defined(__ELF__) && !defined(ZTENSOR_COMPILED)
-#define ZTENSOR_WEAK __attribute__((weak, used))
-#endif
-
 // What should not grow its callers; and of that, what is seldom called and should itself be small: everything that
 // words an error, and what is done once for a file.
 #if defined(__clang__)

@@ -23,7 +23,6 @@
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
-#include <ztensor/shards.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 

@@ -11,7 +11,6 @@
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
-#include <ztensor/shards.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

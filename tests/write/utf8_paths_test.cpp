@@ -12,7 +12,6 @@
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
-#include <ztensor/shards.hpp>
 #include <ztensor/writer.hpp>
 
 #include <filesystem>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A reader that is a global of a file that did not ask for shards finds them, whatever the linker puts first: another
-// file of the program asked, or the library is compiled.
+// A reader that is a global finds the shards of a model, whatever is initialised first.
 #include <ztensor/reader.hpp>
 
 #include <cstdio>

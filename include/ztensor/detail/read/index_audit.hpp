@@ -284,6 +284,34 @@ private:
     bool is_wanted_ = true;
 };
 
+[[nodiscard]] inline errc strict_code(lint_kind kind) noexcept {
+    switch (kind) {
+    case lint_kind::non_canonical_cbor:
+        return errc::strict_encoding;
+    case lint_kind::unsorted_names:
+        return errc::strict_order;
+    case lint_kind::shared_blob:
+        return errc::strict_alias;
+    default:
+        return errc::strict_gap;
+    }
+}
+
+/// What read_options::strict() asks of the file that is being opened. Errors: strict_encoding, strict_order,
+/// strict_gap, strict_alias; what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
+    result<void> verdict;
+    const audit_listener first_only = {&verdict, [](void* context, lint_finding found) {
+                                           *static_cast<result<void>*>(context) =
+                                               error(strict_code(found.kind), std::move(found.sentence))
+                                                   .in_object(found.object)
+                                                   .in_component(found.component);
+                                           return false;
+                                       }};
+    result<void> looked = index_audit(file, first_only).run();
+    return looked ? verdict : looked;
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -30,32 +30,6 @@ struct reader_access {
     [[nodiscard]] static const opened_file& file_of(const reader& from) noexcept { return *from.file_; }
 };
 
-[[nodiscard]] inline errc strict_code(lint_kind kind) noexcept {
-    switch (kind) {
-    case lint_kind::non_canonical_cbor:
-        return errc::strict_encoding;
-    case lint_kind::unsorted_names:
-        return errc::strict_order;
-    case lint_kind::shared_blob:
-        return errc::strict_alias;
-    default:
-        return errc::strict_gap;
-    }
-}
-
-ZTENSOR_INLINE result<void> strict_check::run(const opened_file& file) {
-    result<void> verdict;
-    const audit_listener first_only = {&verdict, [](void* context, lint_finding found) {
-                                           *static_cast<result<void>*>(context) =
-                                               error(strict_code(found.kind), std::move(found.sentence))
-                                                   .in_object(found.object)
-                                                   .in_component(found.component);
-                                           return false;
-                                       }};
-    result<void> looked = index_audit(file, first_only).run();
-    return looked ? verdict : looked;
-}
-
 // -- names that look alike
 
 struct alike {

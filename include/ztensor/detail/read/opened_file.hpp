@@ -146,8 +146,7 @@ struct opened_file {
     if (result<void> copied = copy_index(source, *at, opened.index); !copied) {
         return copied;
     }
-    result<void> valid = at->kind == container::zt_2 ? open_container_2(opened, *at) : open_container_1(opened, *at);
-    return valid && opened.options.strict_ != nullptr ? opened.options.strict_(opened) : valid;
+    return at->kind == container::zt_2 ? open_container_2(opened, *at) : open_container_1(opened, *at);
 }
 
 /// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its

@@ -8,10 +8,11 @@
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/never_destroyed.hpp>
 #include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/shard_digest.hpp>
-#include <ztensor/detail/read/shard_taking.hpp>
+#include <ztensor/detail/read/shard_finder.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
@@ -96,7 +97,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open_from(std::shared_ptr<con
     opened->path = std::move(path);
     result<void> valid = detail::guard_memory([&] {
         result<void> done = detail::open_container(*opened);
-        return done ? detail::take_shards_of(*opened, root) : done;
+        if (done && opened->options.strict_) {
+            done = detail::check_strictly(*opened);
+        }
+        return done ? detail::take_shards(*opened, root) : done;
     });
     return opened_as(std::move(opened), std::move(valid));
 }

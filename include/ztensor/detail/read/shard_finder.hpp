@@ -263,6 +263,19 @@ private:
 };
 
 /// Puts the shards of a root behind it. Errors: as shard_finder::assemble().
+/// Puts the shards of a root, if it has any, behind it. Errors: shard_missing, shard_mismatch, what the system says.
+[[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
+    if (opened.index.shards.empty()) {
+        return {};
+    }
+    result<std::shared_ptr<const byte_source>> all = shard_finder(opened, root).assemble();
+    if (!all) {
+        return std::move(all).error();
+    }
+    opened.source = *std::move(all);
+    return {};
+}
+
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -139,7 +139,7 @@ private:
                         ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_, errc::sparse_order)
                         : check_distinct_coords(parts->shape, parts->indices.bytes, index_);
         }
-        if (valid && file_.options.strict_ != nullptr) {
+        if (valid && file_.options.strict_) {
             valid = layout == format::sparse_csr
                         ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_)
                         : check_rising_coords(parts->shape, parts->indices.bytes, index_);

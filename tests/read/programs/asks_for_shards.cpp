@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-//
-// The other file of global_reader.cpp.
-#include <ztensor/shards.hpp>
