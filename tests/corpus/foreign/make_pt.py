@@ -12,6 +12,12 @@ tensor.pt      one tensor alone
 old_layout.pt  an archive as PyTorch 1.6 wrote it: no byteorder, no alignment to 64 (by hand)
 big_endian.pt  an archive of a big-endian machine (by hand)
 
+make_pt.py arrays makes only these (PyTorch 2.14.1 and NumPy 2.4.6 were used):
+
+arrays.pt      arrays and scalars of NumPy, arrays_1.pt by the names that NumPy 1 gives its parts, arrays_5.pt with
+               protocol 5, and arrays.pth as before PyTorch 1.6
+keys.pt        keys that are no texts
+
 make_pt.py kinds makes only these (PyTorch 2.5.1 was used):
 
 legacy.pt      a checkpoint as before PyTorch 1.6, and legacy_1.pt with pickle protocol 1
@@ -284,6 +290,10 @@ def hostile():
         "duplicate_key", "names are distinct"
     yield "byte_order_middle", with_pickle(good, byteorder=b"middle"), "header_malformed", "little or big"
     yield "byte_order_long", with_pickle(good, byteorder=b"little" * 9), "limit_exceeded", "likewise"
+    for name, size in (("larger", 5), ("smaller", 3), ("of_2_64_bytes", 2**62)):
+        yield f"array_{name}", with_value(lambda out: out.name("numpy._core.numeric", "_frombuffer").raw(
+            b"(C\x10" + bytes(16)).name("numpy", "dtype").raw(b"(").text("u4").raw(b"tR").integers([size]).text("C").raw(
+            b"tR")), "size_mismatch", "an array has the bytes of its shape"
     old = (FOLDER / "legacy.pt").read_bytes()
     yield "legacy_cut", old[:-1], "truncated", "a storage is all there"
     yield "legacy_without_storages", old[:200], "truncated", "a pickle ends with STOP"
@@ -353,7 +363,7 @@ def kinds():
     modules = ["0", "1", "2", "2.0"]
     write("module.pt", module.eval(), module.state_dict(), skipped=[*modules, "module"])
     torch.jit.save(torch.jit.script(module), FOLDER / "script.pt")
-    describe(FOLDER / "script.pt", flat(module.state_dict()), {}, [*modules, "script"])
+    describe(FOLDER / "script.pt", flat(module.state_dict()))
     pair, numbers = torch.tensor([1 + 2j, 3 - 4j]), torch.arange(6.0).reshape(2, 3)
     signs = {"conj": pair.conj(), "neg": torch._neg_view(numbers), "columns": torch._neg_view(numbers.t()),
              "scaled": pair.conj() * 2}
@@ -376,8 +386,40 @@ def kinds():
     describe(FOLDER / "no_crc.pt", {"w": numpy.array([1, 2, 3, 4], "f4")})
 
 
+def numpy_arrays():
+    values = {"f8": numpy.arange(4.0) / 3, "big": numpy.arange(4, dtype=">i4"), "slice": numpy.arange(10, dtype="i2")[::3],
+              "fortran": numpy.asfortranarray(numpy.arange(6, dtype="f4").reshape(2, 3)), "no_rows": numpy.zeros((0, 3)),
+              "complex": numpy.arange(3) * 1j, "all_bytes": numpy.arange(256, dtype="u1"), "scalar": numpy.float64(0.75),
+              "integer": numpy.int64(-5), "truth": numpy.bool_(True), "zero_d": numpy.array(3.5, "f2"),
+              "brain": numpy.arange(3).astype(ml_dtypes.bfloat16)}
+    others = {"text": numpy.array(["a"]), "objects": numpy.array([1, "x"], dtype=object), "type": numpy.dtype("f4"),
+              "time": numpy.array(["2020-01-01"], "M8[D]"), "record": numpy.zeros(2, [("a", "i4"), ("b", "f8")])}
+    saved = {"w": torch.arange(6.0), **values, "again": values["f8"], **others}
+    expected = {"w": saved["w"].numpy(), **{name: numpy.asarray(each) for name, each in values.items()}}
+    expected["again"] = values["f8"]
+    for name, options in (("arrays.pt", {}), ("arrays_5.pt", {"pickle_protocol": 5}),
+                          ("arrays.pth", {"_use_new_zipfile_serialization": False})):
+        torch.save(saved, FOLDER / name, **options)
+        describe(FOLDER / name, expected, {}, sorted(others))
+    with zipfile.ZipFile(FOLDER / "arrays.pt") as source:
+        entries = {each.split("/", 1)[1]: source.read(each) for each in source.namelist()}
+    entries["data.pkl"] = entries["data.pkl"].replace(b"numpy._core", b"numpy.core")
+    (FOLDER / "arrays_1.pt").write_bytes(archive(entries, "arrays", "all"))
+    describe(FOLDER / "arrays_1.pt", expected, {}, sorted(others))
+
+    weight = torch.arange(6.0)
+    names = {"w": "w", 0.5: "0.5", 1e-7: "1e-07", 0.0001: "0.0001", 1e22: "1e+22", 1e16: "1e+16", -12345.5: "-12345.5",
+             123456789012345.6: "123456789012345.6", 5e-324: "5e-324", 0.1 + 0.2: "0.30000000000000004",
+             float("inf"): "inf", None: "None", False: "False", 3: "3", (): "()", ("a",): "('a',)",
+             (1, "a", 2.5, None, True): "(1, 'a', 2.5, None, True)", (1, (2, (3,))): "(1, (2, (3,)))"}
+    torch.save({**{key: weight for key in names}, b"bytes": 1}, FOLDER / "keys.pt")
+    describe(FOLDER / "keys.pt", {name: weight.numpy() for name in names.values()}, {}, ["?"])
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
+    if sys.argv[1:] == ["arrays"]:
+        return numpy_arrays()
     if sys.argv[1:] == ["kinds"]:
         return kinds()
     torch.manual_seed(1)
@@ -404,6 +446,7 @@ def main():
                                                     "data/0": numbers.astype(">f4").tobytes(), "version": b"3\n"}))
     describe(FOLDER / "big_endian.pt", {"w": numbers})
     kinds()
+    numpy_arrays()
     make_hostile.write("pt", hostile, ".pt")
 
 

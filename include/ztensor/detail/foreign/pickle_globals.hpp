@@ -32,6 +32,8 @@ enum class pickle_role : std::uint8_t {
     untyped_storage, ///< of bytes
     dtype,           ///< a constant
     scheme,          ///< of quantization, a constant
+    numpy_array,     ///< makes an array or a scalar of NumPy
+    numpy_dtype,     ///< makes the type of its elements
 };
 
 struct pickle_global {
@@ -56,6 +58,13 @@ inline constexpr pickle_global pickle_globals[] = {
     {"builtins", "bytes", pickle_role::bytes},
     {"builtins", "bytearray", pickle_role::bytes},
     {"_codecs", "encode", pickle_role::bytes},
+    {"numpy", "dtype", pickle_role::numpy_dtype},
+    {"numpy.core.multiarray", "_reconstruct", pickle_role::numpy_array},
+    {"numpy.core.multiarray", "scalar", pickle_role::numpy_array},
+    {"numpy.core.numeric", "_frombuffer", pickle_role::numpy_array},
+    {"numpy._core.multiarray", "_reconstruct", pickle_role::numpy_array},
+    {"numpy._core.multiarray", "scalar", pickle_role::numpy_array},
+    {"numpy._core.numeric", "_frombuffer", pickle_role::numpy_array},
     {"torch", "Size", pickle_role::first},
     {"torch", "device", pickle_role::text},
     {"torch.serialization", "_get_layout", pickle_role::text},

@@ -6,8 +6,11 @@
 
 #include <ztensor/version.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iomanip>
 #include <limits>
 #include <locale>
 #include <sstream>
@@ -46,6 +49,46 @@ namespace detail {
     text.imbue(std::locale::classic());
     text >> value;
     return !text.fail() && text.peek() == std::istringstream::traits_type::eof();
+}
+
+/// As Python prints a float: the fewest digits that mean it, with an exponent where it is far from 1.
+[[nodiscard]] inline std::string print_number(double value) {
+    constexpr int most_digits = 17;
+    constexpr int least_exponent = -4, most_exponent = 15;
+    if (std::isnan(value) || std::isinf(value)) {
+        return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+    }
+    std::string text;
+    double read = 0;
+    for (int digits = 1; digits <= most_digits; ++digits) {
+        std::ostringstream out;
+        out.imbue(std::locale::classic());
+        out << std::scientific << std::setprecision(digits - 1) << value;
+        text = out.str();
+        if (parse_number_line(text, read) && std::equal_to<double>()(read, value)) {
+            break;
+        }
+    }
+    const std::size_t mark = text.find('e');
+    std::int64_t exponent = 0;
+    static_cast<void>(
+        parse_integer_line(std::string_view(text).substr(mark + (text[mark + 1] == '+' ? 2 : 1)), exponent));
+    if (exponent < least_exponent || exponent > most_exponent) {
+        return text; // whose exponent has two digits at least, as in Python
+    }
+    const std::string sign = text[0] == '-' ? "-" : "";
+    std::string digits;
+    for (const char each : text.substr(0, mark)) {
+        digits += each >= '0' && each <= '9' ? std::string(1, each) : "";
+    }
+    if (exponent < 0) {
+        return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+    }
+    const std::size_t whole = static_cast<std::size_t>(exponent) + 1;
+    if (digits.size() <= whole) {
+        return sign + digits + std::string(whole - digits.size(), '0') + ".0";
+    }
+    return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
 [[nodiscard]] inline bool parse_hex(std::string_view digits, std::uint32_t& value) noexcept {

@@ -26,7 +26,7 @@ namespace detail {
 class pickle_machine : pickle_values {
 public:
     /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
-    /// both, besides `more_memory`.
+    /// both, besides 32 MiB and `more_memory`.
     explicit pickle_machine(bytes_view pickle, std::uint64_t more_memory = 0) : pickle_values(pickle, more_memory) {}
 
     /// What ids of the oldest files stand for: a tensor, which is added to the values.
@@ -292,7 +292,10 @@ private:
         if (!is_name(callable) || arguments.kind != pickle_kind::tuple) {
             return malformed("other than a global is called, or with other than a tuple");
         }
-        if (callable.kind != pickle_kind::global) {
+        const bool is_known = callable.kind == pickle_kind::global;
+        const pickle_role role = is_known ? pickle_globals[callable.place].role : pickle_role();
+        const bool is_numpy = role == pickle_role::numpy_array || role == pickle_role::numpy_dtype;
+        if (!is_known || is_numpy) { // whose parts say what it is
             return push_object_of(callable, {arguments});
         }
         const result<pickle_value> value = rebuild(made_, pickle_globals[callable.place], arguments, budget_);

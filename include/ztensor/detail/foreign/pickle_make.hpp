@@ -45,7 +45,7 @@ namespace detail {
 
 [[nodiscard]] inline error pickle_takes_too_much() {
     return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
-                                      "as much memory as it takes itself");
+                                      "as much memory as it takes itself, and 32 MiB");
 }
 
 /// A name, whether it is on the list or not. `text` lies in the pickle. Errors: limit_exceeded.

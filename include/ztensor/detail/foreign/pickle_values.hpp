@@ -42,8 +42,10 @@ protected:
     ~pickle_values() = default;
 
     // What torch.save needs is far below these.
-    static constexpr std::size_t most_values = std::size_t{1} << 24;       ///< in tuples, lists and dictionaries
-    static constexpr std::uint64_t slack_bytes = std::uint64_t{768} << 10; ///< blocks that are begun
+    static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
+    /// A value of one byte takes eight here, and so does what is remembered of it: this is for a million of them, and
+    /// for blocks that are begun.
+    static constexpr std::uint64_t slack_bytes = std::uint64_t{32} << 20;
 
     [[nodiscard]] error malformed(const char* what) const {
         return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});

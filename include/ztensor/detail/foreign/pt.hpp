@@ -154,6 +154,10 @@ private:
                               found->entry.is_unchecked ? std::string() : digest_text_of(found->entry)};
     }
 
+    [[nodiscard]] result<std::uint64_t> place_pickle() override {
+        return place_content(*all_, find_entry("data.pkl")->entry);
+    }
+
     const foreign_file& file_;
     std::shared_ptr<assembled_source> all_;
     std::vector<known_entry> entries_; ///< by their name

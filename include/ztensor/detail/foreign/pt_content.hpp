@@ -9,7 +9,9 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/foreign/pickle_lines.hpp>
 #include <ztensor/detail/foreign/pickle_make.hpp>
+#include <ztensor/detail/foreign/pickle_numpy.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -86,7 +88,7 @@ namespace detail {
 class pt_visitor {
 public:
     virtual ~pt_visitor() = default;
-    /// A tensor or a storage.
+    /// A tensor, a storage, or an array or scalar of NumPy whose numbers can be read.
     [[nodiscard]] virtual result<void> tensor(const std::string& name, const pickle_value& value) = 0;
     [[nodiscard]] virtual result<void> attribute(const std::string& name, const pickle_value& value) = 0;
     [[nodiscard]] virtual result<void> skip(const std::string& name, std::string why) = 0;
@@ -103,19 +105,19 @@ public:
     /// `name_of_root` is that of a tensor or an object that stands alone. Errors: name_invalid, pickle_malformed,
     /// limit_exceeded; those of the visitor.
     [[nodiscard]] result<void> run(const std::string& name_of_root, pt_visitor& visitor) {
-        if (!holds_values(content_.root.kind)) {
+        if (is_leaf(content_.root)) {
             name_ = name_of_root;
-            if (content_.root.kind != pickle_kind::tensor && is_attribute(content_.root)) {
+            if (is_attribute(content_.root)) {
                 return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
             }
-            return visit(content_.root, false, visitor);
+            return visit(content_.root, company::plain, visitor);
         }
         if (content_.root.kind == pickle_kind::object) {
-            if (result<void> told = skip_object(name_of_root, content_.root, visitor); !told) {
+            if (result<void> told = skip_object(name_of_root, content_.root, false, visitor); !told) {
                 return told;
             }
         }
-        enter(content_.root, 0, false);
+        enter(content_.root, 0, company::plain);
         while (!levels_.empty()) {
             if (result<void> done = step(visitor); !done) {
                 return std::move(done).error().in_object(name_);
@@ -129,12 +131,19 @@ private:
 
     enum class visited : std::uint8_t { never, open, without_tensors, with_tensors };
 
+    /// What a value belongs to.
+    enum class company : std::uint8_t {
+        plain,
+        script, ///< a module of TorchScript, whose state is all that it holds
+        object, ///< one that is not made, and goes with what is no tensor in it
+    };
+
     struct level {
         pickle_value container;
         pickle_items items;
         std::size_t count;      ///< of items that were gone through
         std::size_t name_bytes; ///< of the container itself
-        bool is_in_object;      ///< or is one: what is no tensor goes with the object
+        company inside;
         bool has_tensors;
     };
 
@@ -143,10 +152,25 @@ private:
                                                     : of_containers_[pickle_items::container_of(content_, container)];
     }
 
-    void enter(const pickle_value& container, std::size_t name_bytes, bool is_in_object) {
+    /// A tensor, an attribute, or what is skipped, but nothing that holds others.
+    [[nodiscard]] bool is_leaf(const pickle_value& value) const {
+        return !holds_values(value.kind) || is_numpy_array(content_, value);
+    }
+    /// Classes that an archive of TorchScript has the code of.
+    [[nodiscard]] bool is_of_script(const pickle_value& object) const noexcept {
+        constexpr std::string_view script = "__torch__";
+        const pickle_value type = content_.objects[object.place].type;
+        const std::string_view module =
+            type.kind == pickle_kind::unknown_global ? content_.names[type.place].module : std::string_view();
+        return module == script || (module.substr(0, script.size()) == script && module[script.size()] == '.');
+    }
+
+    void enter(const pickle_value& container, std::size_t name_bytes, company of) {
         state_of(container) = visited::open;
-        levels_.push_back({container, pickle_items(content_, container), 0, name_bytes,
-                           is_in_object || container.kind == pickle_kind::object, false});
+        if (container.kind == pickle_kind::object && of != company::object) {
+            of = is_of_script(container) ? company::script : company::object;
+        }
+        levels_.push_back({container, pickle_items(content_, container), 0, name_bytes, of, false});
     }
     void leave() {
         const bool has_tensors = levels_.back().has_tensors;
@@ -157,8 +181,19 @@ private:
         }
     }
 
-    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object,
+    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside,
                                            pt_visitor& visitor) const {
+        if (is_of_script(object)) {
+            return {};
+        }
+        if (is_of_role(content_, object, pickle_role::numpy_array)) {
+            const pickled_array array = read_numpy_array(content_, object);
+            return visitor.skip(name,
+                                sentence("it is made of NumPy's type {}, {}", {in_quotes(array.type), array.why}));
+        }
+        if (is_of_role(content_, object, pickle_role::numpy_dtype)) {
+            return is_inside ? result<void>() : visitor.skip(name, "it is a type of NumPy, without an array");
+        }
         return visitor.skip(name, "it is an object of " + describe_type(content_, content_.objects[object.place].type) +
                                       ", which is not run: the tensors in it are read, and nothing else");
     }
@@ -181,7 +216,7 @@ private:
         if (!is_named) {
             return visitor.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
         }
-        return holds_values(value.kind) ? step_into(value, visitor) : visit(value, innermost.is_in_object, visitor);
+        return is_leaf(value) ? visit(value, innermost.inside, visitor) : step_into(value, visitor);
     }
 
     [[nodiscard]] result<void> step_into(const pickle_value& value, pt_visitor& visitor) {
@@ -194,23 +229,24 @@ private:
         if (before == visited::open || before == visited::without_tensors) {
             const char* const why = before == visited::open ? "it lies within itself"
                                                             : "it is one object with another, which is read before";
-            return innermost.is_in_object ? result<void>() : visitor.skip(name_, why);
+            return innermost.inside != company::plain ? result<void>() : visitor.skip(name_, why);
         }
         if (levels_.size() == most_levels) {
             return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
         }
         if (value.kind == pickle_kind::object && before == visited::never) {
-            if (result<void> told = skip_object(name_, value, visitor); !told) {
+            if (result<void> told = skip_object(name_, value, innermost.inside != company::plain, visitor); !told) {
                 return told;
             }
         }
-        enter(value, name_.size(), innermost.is_in_object);
+        enter(value, name_.size(), innermost.inside);
         return {};
     }
 
-    [[nodiscard]] result<void> visit(const pickle_value& value, bool is_in_object, pt_visitor& visitor) {
-        const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage;
-        if (!is_tensor && is_in_object) {
+    [[nodiscard]] result<void> visit(const pickle_value& value, company inside, pt_visitor& visitor) {
+        const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage ||
+                               value.kind == pickle_kind::object; // of NumPy
+        if (!is_tensor && (inside == company::object || (inside == company::script && is_flag_of_modules(name_)))) {
             return {};
         }
         if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
@@ -234,7 +270,7 @@ private:
     /// The name of an item in name_; false where its key can't be in one.
     [[nodiscard]] bool name_item(level& innermost, const pickle_value& key, const pickle_value& value) {
         name_.resize(innermost.name_bytes);
-        const bool is_of_module = innermost.is_in_object && value.kind == pickle_kind::dictionary &&
+        const bool is_of_module = innermost.inside != company::plain && value.kind == pickle_kind::dictionary &&
                                   key.kind == pickle_kind::text && is_dictionary_of_module(content_.text_of(key));
         if (key.kind == pickle_kind::spliced || is_of_module) {
             return true;
@@ -249,6 +285,11 @@ private:
             return true;
         }
         return append_key(key);
+    }
+    /// What every module of TorchScript has, which says nothing of it.
+    [[nodiscard]] static bool is_flag_of_modules(std::string_view name) noexcept {
+        const std::string_view last = name.substr(name.find_last_of('.') + 1);
+        return last == "training" || last == "_is_full_backward_hook";
     }
     /// A state_dict() leaves them out of its names.
     [[nodiscard]] static bool is_dictionary_of_module(std::string_view key) noexcept {
@@ -268,6 +309,9 @@ private:
         case pickle_kind::none:
             name_ += "None";
             return true;
+        case pickle_kind::number:
+            name_ += print_number(content_.number_of(key));
+            return true;
         case pickle_kind::tuple:
             return append_tuple(key);
         default:
@@ -275,22 +319,41 @@ private:
             return false;
         }
     }
-    /// Of texts, ints and their like, as Python prints it.
+    /// As Python prints it. Tuples in it may be shared, but each adds to a name, which has an end.
     [[nodiscard]] bool append_tuple(const pickle_value& key) {
-        const std::size_t count = content_.count_of(key);
-        bool is_named = true;
+        struct open_tuple {
+            pickle_value tuple;
+            std::size_t next;
+        };
+        std::vector<open_tuple> open = {{key, 0}};
         name_ += '(';
-        for (std::size_t i = 0; i < count; ++i) {
-            const pickle_value& item = content_.item_of(key, i);
-            const char* const quote = item.kind == pickle_kind::text ? "'" : "";
+        while (!open.empty()) {
+            const pickle_value tuple = open.back().tuple;
+            const std::size_t i = open.back().next++;
+            const std::size_t count = content_.count_of(tuple);
+            if (name_.size() > max_name_bytes) {
+                return false;
+            }
+            if (i == count) {
+                name_ += count == 1 ? ",)" : ")";
+                open.pop_back();
+                continue;
+            }
             name_ += i == 0 ? "" : ", ";
+            const pickle_value& item = content_.item_of(tuple, i);
+            if (item.kind == pickle_kind::tuple) {
+                name_ += '(';
+                open.push_back({item, 0});
+                continue;
+            }
+            const char* const quote = item.kind == pickle_kind::text ? "'" : "";
             name_ += quote;
-            is_named =
-                is_named && item.kind != pickle_kind::tuple && name_.size() <= max_name_bytes && append_key(item);
+            if (!append_key(item)) {
+                return false;
+            }
             name_ += quote;
         }
-        name_ += count == 1 ? ",)" : ")";
-        return is_named;
+        return true;
     }
 
     const pickled& content_;

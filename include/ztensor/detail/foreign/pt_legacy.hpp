@@ -68,6 +68,7 @@ public:
         if (!object) {
             return std::move(object).error();
         }
+        pickle_at_ = from.position() - object->bytes.size();
         if (result<void> found = place_storages(object->content, from); !found) {
             return std::move(found).error();
         }
@@ -168,8 +169,11 @@ private:
         return placed_storage{found->offset, found->bytes, {}};
     }
 
+    [[nodiscard]] result<std::uint64_t> place_pickle() override { return pickle_at_; }
+
     const foreign_file& file_;
     std::shared_ptr<assembled_source> all_;
+    std::uint64_t pickle_at_ = 0;
     std::vector<known_storage> storages_; ///< by their key
 };
 

@@ -347,6 +347,8 @@ private:
         return placed_storage{load_little(as_bytes(key).data(), key.size()), storage.bytes, {}};
     }
 
+    [[nodiscard]] result<std::uint64_t> place_pickle() override { return pickle_.offset; }
+
     const foreign_file& file_;
     std::shared_ptr<assembled_source> all_;
     tar_member pickle_, storages_member_, tensors_member_, other_;

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/foreign/decoded_bytes.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/name_hashes.hpp>
@@ -45,6 +46,8 @@ public:
     virtual ~storage_finder() = default;
     /// `key` is the storage's. Errors: schema_missing, size_mismatch; what the container says.
     [[nodiscard]] virtual result<placed_storage> find(const pickle_storage& storage, std::string_view key) = 0;
+    /// Where the pickle itself lies. Errors: what the container says.
+    [[nodiscard]] virtual result<std::uint64_t> place_pickle() = 0;
 };
 
 class pt_tensors final : public pt_visitor {
@@ -63,6 +66,9 @@ public:
         }
         if (objects_ == 0 && !attributes_.empty()) {
             index_.skip("", "", "the checkpoint holds numbers and texts, but no tensor");
+        }
+        if (decoded_ != nullptr) {
+            decoded_->keep(std::move(content_.decoded));
         }
         content_ = pickled(); // the index takes their memory
         attributes_ = name_hashes();
@@ -84,6 +90,9 @@ public:
     [[nodiscard]] result<void> tensor(const std::string& name, const pickle_value& value) override {
         if (value.kind == pickle_kind::storage) {
             return add_storage(name, content_.storages[value.place]);
+        }
+        if (value.kind == pickle_kind::object) {
+            return add_array(name, read_numpy_array(content_, value));
         }
         const pickle_tensor& tensor = content_.tensors[value.place];
         switch (tensor.form) {
@@ -263,6 +272,72 @@ private:
         return added ? this->tensor(name + ".zero_point", zero_point) : added;
     }
 
+    // -- arrays of NumPy
+
+    [[nodiscard]] result<void> add_array(const std::string& name, const pickled_array& array) {
+        const npy_type& type = *array.element.type;
+        strided_shape shape;
+        const std::size_t rank = array.shape.kind == pickle_kind::tuple ? content_.count_of(array.shape) : 0;
+        for (std::size_t i = 0; i < rank; ++i) {
+            shape.sizes.push_back(size_of(content_, content_.item_of(array.shape, i)));
+        }
+        const std::optional<std::uint64_t> count = shape.count();
+        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, type.element_bytes) : std::nullopt;
+        const bytes_view data = content_.bytes_of(array.data);
+        if (!bytes || *bytes != data.size()) {
+            return fail(errc::size_mismatch, "an array of NumPy has {} bytes, other than its shape says",
+                        {data.size()});
+        }
+        result<std::uint64_t> at = place_bytes(array.data);
+        if (at && array.is_fortran) {
+            shape.strides = strides_of_fortran(shape.sizes);
+            at = shape.is_contiguous() ? at : gather(*at, shape, type.element_bytes, *bytes);
+        }
+        if (!at) {
+            return std::move(at).error();
+        }
+        foreign_component component;
+        component.dtype = type.dtype;
+        component.type = type.type;
+        component.offset = *at;
+        component.length = *bytes;
+        component.is_big_endian = array.element.is_big_endian;
+        add(name, shape.sizes, "dense", {&component, 1});
+        return check_index_size();
+    }
+    [[nodiscard]] static std::vector<std::uint64_t> strides_of_fortran(const std::vector<std::uint64_t>& sizes) {
+        std::vector<std::uint64_t> strides;
+        std::uint64_t next = 1;
+        for (const std::uint64_t size : sizes) {
+            strides.push_back(next);
+            next *= size; // checked before: all together can be counted, or there are none
+        }
+        return strides;
+    }
+    /// Where the bytes of a value lie in all_.
+    [[nodiscard]] result<std::uint64_t> place_bytes(const pickle_value& value) {
+        std::optional<std::uint64_t>& begin = value.is_decoded ? decoded_at_ : pickle_at_;
+        if (!begin) {
+            const result<std::uint64_t> placed = value.is_decoded ? place_decoded() : storages_.place_pickle();
+            if (!placed) {
+                return placed;
+            }
+            begin = *placed;
+        }
+        return *begin + value.place + value.width;
+    }
+    [[nodiscard]] result<std::uint64_t> place_decoded() {
+        decoded_ = std::make_shared<decoded_bytes>(content_.decoded.size());
+        return all_.add(decoded_, 0, decoded_->size());
+    }
+    [[nodiscard]] result<std::uint64_t> gather(std::uint64_t offset, strided_shape shape, std::uint64_t element_bytes,
+                                               std::uint64_t bytes) {
+        return all_.add(std::make_unique<gathered_elements>(all_, offset, std::move(shape),
+                                                            static_cast<std::size_t>(element_bytes),
+                                                            file_.options.max_decoded_bytes_),
+                        bytes);
+    }
+
     // -- sparse
 
     [[nodiscard]] result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
@@ -331,9 +406,7 @@ private:
         const pickle_global& element = pickle_globals[tensor.element];
         result<std::uint64_t> at = offset;
         if (!shape.is_contiguous()) {
-            at = all_.add(std::make_unique<gathered_elements>(all_, offset, std::move(shape), element.element_bytes,
-                                                              file_.options.max_decoded_bytes_),
-                          bytes);
+            at = gather(offset, std::move(shape), element.element_bytes, bytes);
         }
         if (at && needs_other_signs(tensor.form, bytes)) {
             at = all_.add(std::make_unique<other_signs>(all_, *at, sign_rule_of(tensor.form, element)), bytes);
@@ -359,6 +432,8 @@ private:
     storage_finder& storages_;
     bool is_big_endian_;
     std::vector<std::optional<std::uint64_t>> gathered_; ///< where, of each tensor
+    std::shared_ptr<decoded_bytes> decoded_;
+    std::optional<std::uint64_t> decoded_at_, pickle_at_; ///< in all_, once an array needed them
     foreign_index index_;
     name_hashes attributes_; ///< of their names
     std::string first_skipped_;
