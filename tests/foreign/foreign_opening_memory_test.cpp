@@ -6,11 +6,14 @@
 #include "support/catch.hpp"
 #include "support/counted_memory.hpp"
 #include "support/refusal.hpp"
+#include "support/temp_dir.hpp"
 
 #include <ztensor/foreign.hpp>
+#include <ztensor/reader_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,7 +89,7 @@ bytes text_in_pickle(const bytes& content) {
 }
 
 /// As torch.save writes it: everything is remembered, and what was seen before is recalled.
-bytes state_dict(std::size_t tensors) {
+bytes state_dict(std::size_t tensors, bool is_legacy = false) {
     std::uint64_t next = 0;
     const auto put = [&] { return "r" + little_endian(next++, 4); };
     std::map<bytes, std::uint64_t> known;
@@ -112,7 +115,7 @@ bytes state_dict(std::size_t tensors) {
             add_once("ctorch\nFloatStorage\n");
             add_and_put(text_in_pickle("0"));
             add_once(text_in_pickle("cpu"));
-            add_and_put("K\4t");
+            add_and_put(is_legacy ? "K\4Nt" : "K\4t"); // of no other storage a view
             add("Q" + bytes("K\0", 2));
             add_and_put("K\2K\2\x86");
             add_and_put("K\2K\1\x86");
@@ -125,6 +128,27 @@ bytes state_dict(std::size_t tensors) {
         add("u");
     }
     return all;
+}
+
+/// As torch.save wrote it before 1.6: pickles one behind the other, and the storage behind them.
+bytes legacy_checkpoint(std::size_t tensors) {
+    const bytes start("\x80\x02", 2);
+    const bytes facts = "}(" + text_in_pickle("protocol_version") + "M\xe9\x03" + text_in_pickle("little_endian") +
+                        "\x88" + text_in_pickle("type_sizes") + "}u";
+    return start + "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19." + start + "M\xe9\x03." + start + facts + "." +
+           start + state_dict(tensors, true) + "." + start + "](" + text_in_pickle("0") + "e." + little_endian(4, 8) +
+           bytes(16, '\0');
+}
+
+bytes safetensors(std::size_t begin, std::size_t end) {
+    const bytes header = "{" +
+                         repeated(end - begin,
+                                  [&](std::size_t i) {
+                                      return (i == 0 ? "\"" : ",\"") + std::to_string(begin + i) +
+                                             "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
+                                  }) +
+                         "}";
+    return little_endian(header.size(), 8) + header;
 }
 
 bytes onnx_field(unsigned which, const bytes& content) {
@@ -207,6 +231,7 @@ TEST_CASE("opening a file of another format takes at most four times its header 
          stored_archive(
              {{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(100000) + "."}, {"x/data/0", bytes(16, '\0')}}),
          "ok"},
+        {"a state dict of 100,000 tensors, of before 1.6", "x.pt", legacy_checkpoint(100000), "ok"},
         {"texts as attributes", "x.pt",
          small_checkpoint("}(" +
                           repeated(many / 10,
@@ -243,18 +268,7 @@ TEST_CASE("opening a file of another format takes at most four times its header 
         {"many tensors, and one of too many dimensions", "x.gguf",
          gguf(many + 1, 0, repeated(many, tiny_tensor) + gguf_text("") + little_endian(9, 4) + bytes(64, '\0')),
          "header_malformed"},
-        {"many tensors", "x.safetensors",
-         [] {
-             bytes header = "{" +
-                            repeated(many / 4,
-                                     [](std::size_t i) {
-                                         return (i == 0 ? "\"" : ",\"") + std::to_string(i) +
-                                                "\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
-                                     }) +
-                            "}";
-             return little_endian(header.size(), 8) + header;
-         }(),
-         "ok"},
+        {"many tensors", "x.safetensors", safetensors(0, many / 4), "ok"},
         {"many dimensions", "x.safetensors",
          [] {
              bytes header =
@@ -331,5 +345,58 @@ TEST_CASE("opening a file of another format takes at most four times its header 
         CAPTURE(each.name, each.what, each.file.size(), opened.outcome, opened.most, opened.allowed);
         CHECK((!support::counts_memory || opened.most <= opened.allowed));
         CHECK((each.expected.empty() || opened.outcome == each.expected));
+    }
+}
+
+TEST_CASE("opening a model in many files takes at most four times their headers and indices, and 1 MiB") {
+    using namespace opening_memory;
+    constexpr std::size_t files = 20, tensors = 5000; // in each
+    const support::temp_dir safetensors_folder, gguf_folder;
+    std::uint64_t header_bytes[2] = {};
+    bytes index = "{\"metadata\":{},\"weight_map\":{";
+    const auto write = [&](const std::filesystem::path& path, const bytes& content, std::size_t which) {
+        support::write_file(path, content);
+        header_bytes[which] += content.size();
+    };
+    for (std::size_t i = 0; i < files; ++i) {
+        const bytes number = std::to_string(100001 + i).substr(1);
+        write(safetensors_folder / ("m-" + number + ".safetensors"), safetensors(i * tensors, (i + 1) * tensors), 0);
+        index += repeated(tensors, [&](std::size_t tensor) {
+            return (i + tensor == 0 ? "\"" : ",\"") + std::to_string(i * tensors + tensor) + "\":\"m-" + number +
+                   ".safetensors\"";
+        });
+        const auto key = [](const bytes& name, std::size_t value) {
+            return gguf_text(name) + little_endian(2, 4) + little_endian(value, 2);
+        };
+        const bytes keys = key("split.no", i) + key("split.count", files) + gguf_text("split.tensors.count") +
+                           little_endian(5, 4) + little_endian(files * tensors, 4);
+        write(gguf_folder / ("m-" + number + "-of-00020.gguf"),
+              gguf(tensors, 3,
+                   keys + repeated(tensors,
+                                   [&](std::size_t tensor) {
+                                       return gguf_text(std::to_string(i * tensors + tensor)) + little_endian(1, 4) +
+                                              little_endian(0, 8) + little_endian(24, 4) + little_endian(0, 8);
+                                   })) +
+                  bytes(64, '\0'),
+              1);
+    }
+    write(safetensors_folder / "m.safetensors.index.json", index + "}}", 0);
+    const std::filesystem::path roots[] = {safetensors_folder / "m.safetensors.index.json",
+                                           gguf_folder / "m-00001-of-00020.gguf"};
+    for (std::size_t which = 0; which < 2; ++which) {
+        std::uint64_t index_bytes = 0;
+        std::size_t objects = 0;
+        const std::size_t most = support::measure_memory([&] {
+                                     auto set = ztensor::reader_set::open(roots[which]);
+                                     for (const ztensor::reader& file : set.value().shards()) {
+                                         index_bytes += file.manifest_bytes();
+                                         objects += file.size();
+                                     }
+                                     return set;
+                                 }).most;
+        const std::uint64_t allowed = 4 * (header_bytes[which] + index_bytes) + (std::uint64_t{1} << 20);
+        CAPTURE(roots[which], most, allowed);
+        CHECK(objects == files * tensors);
+        CHECK((most <= allowed || !support::counts_memory));
     }
 }
