@@ -131,6 +131,11 @@ def skipped(file):
     file["kept"].attrs["reference"] = file["kept"].ref
 
 
+def empty(file):
+    """Groups, and nothing in them."""
+    file.create_group("group/inner")
+
+
 def attributes(file):
     file["w"] = np.arange(4, dtype="<f4")
     for of in (file, file.create_group("group/inner"), file["w"]):
@@ -264,8 +269,8 @@ def description(file):
     return {"objects": sorted(objects), "skipped": sorted(left_out), "attributes": of_file}
 
 
-FILES = {"types": types, "storage": storage, "links": links, "skipped": skipped, "attributes": attributes,
-         "keras_2": keras_2, "keras_3.weights": keras_3}
+FILES = {"types": types, "storage": storage, "links": links, "skipped": skipped, "empty": empty,
+         "attributes": attributes, "keras_2": keras_2, "keras_3.weights": keras_3}
 
 
 def write_description(path, content):

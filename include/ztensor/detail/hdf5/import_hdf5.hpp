@@ -125,11 +125,7 @@ public:
         return check_size();
     }
 
-    void skip(const std::string& path, const char* why) {
-        const std::size_t slash = path.rfind('/');
-        const bool is_in_root = slash == std::string::npos;
-        index_.skip(is_in_root ? path : path.substr(slash + 1), is_in_root ? "/" : '/' + path.substr(0, slash), why);
-    }
+    void skip(const std::string& path, const char* why) { index_.skip(path.empty() ? "/" : path, "", why); }
 
 private:
     struct entry {
