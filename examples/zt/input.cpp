@@ -105,6 +105,15 @@ ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view&
     return object.known_format() == ztensor::format::dense ? object.data() : object.component("values");
 }
 
+bool is_sparse(const ztensor::object_view& object) {
+    return object.known_format() == ztensor::format::sparse_csr || object.known_format() == ztensor::format::sparse_coo;
+}
+
+ztensor::result<ztensor::component_view> values_of(const ztensor::object_view& sparse) {
+    auto values = sparse.component("values");
+    return values ? values : sparse.component("data");
+}
+
 bool has_ending(std::string_view path, std::string_view ending) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     return path.size() >= ending.size() &&

@@ -44,6 +44,11 @@ std::uint64_t stored_bytes_of(const ztensor::object_view& object);
 /// The elements of an object that have a place in its shape: those of a dense one, the values of a sparse one.
 ztensor::result<ztensor::component_view> elements_of(const ztensor::object_view& object);
 
+bool is_sparse(const ztensor::object_view& object);
+
+/// The values of a sparse object where they have a component, or all that 0.1 keeps in one.
+ztensor::result<ztensor::component_view> values_of(const ztensor::object_view& sparse);
+
 /// Whether a path ends so, in letters of any case.
 bool has_ending(std::string_view path, std::string_view ending);
 

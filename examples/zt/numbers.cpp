@@ -110,8 +110,7 @@ std::vector<number> sparse_numbers(const ztensor::object_view& object, bool with
 }
 
 std::optional<std::vector<number>> sparse_numbers(const ztensor::object_view& object, bool with_zeros) {
-    const auto named = object.component("values");
-    const auto values = named ? named : object.component("data"); // 0.1 keeps all in one
+    const auto values = values_of(object);
     if (!values || !is_plain(*values) || values->type().substr(0, 7) == "complex") {
         return std::nullopt;
     }
@@ -145,8 +144,7 @@ std::optional<std::vector<number>> sparse_numbers(const ztensor::object_view& ob
 
 /// Of an object whose numbers come from several components.
 std::optional<std::vector<number>> whole_numbers(const ztensor::object_view& object) {
-    const auto format = object.known_format();
-    if (format == ztensor::format::sparse_csr || format == ztensor::format::sparse_coo) {
+    if (is_sparse(object)) {
         return sparse_numbers(object, true);
     }
     const auto weights = dequantized(object);
