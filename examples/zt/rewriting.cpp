@@ -6,9 +6,16 @@
 #include "numbers.hpp"
 #include "terminal.hpp"
 
+#include <ztensor/visit.hpp>
+
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -59,6 +66,20 @@ bool is_unknown_float(const ztensor::component_view& part) {
     return (part.has_unknown_type() || !part.dtype()) && has_name_of_float && !is_floating(part);
 }
 
+template <class To, class From>
+std::vector<To> rounded(ztensor::span<const From> numbers) {
+    std::vector<To> out;
+    out.reserve(numbers.size());
+    for (const From each : numbers) {
+        if constexpr (std::is_same_v<From, To>) {
+            out.push_back(each);
+        } else {
+            out.push_back(static_cast<To>(static_cast<double>(each)));
+        }
+    }
+    return out;
+}
+
 /// Words of which a writer of new data knows all.
 bool can_be_written_anew(const ztensor::object_view& object) {
     for (const ztensor::component_view part : object) {
@@ -66,9 +87,7 @@ bool can_be_written_anew(const ztensor::object_view& object) {
             return false;
         }
     }
-    const bool is_in_one_blob = object.known_format() != ztensor::format::dense && object.component("data");
-    const bool has_word_of_1 = object.known_format() && object.format() == name(*object.known_format());
-    return has_word_of_1 && !is_in_one_blob; // sparse ones of 0.1, which copy() takes apart
+    return true;
 }
 
 class rewriter {
@@ -119,7 +138,7 @@ private:
     }
     /// The same of an object.
     [[nodiscard]] bool converts(const ztensor::object_view& object) const {
-        const auto elements = elements_of(object);
+        const auto elements = is_sparse(object) ? values_of(object) : elements_of(object);
         return elements && object.known_format() && converts(*elements);
     }
 
@@ -157,6 +176,33 @@ private:
         if (object.known_format() == ztensor::format::dense) {
             return rewrite_dense(object);
         }
+        if (is_sparse(object) && to_.version() == ztensor::format_version::v0_1) {
+            return rewrite_in_one_blob(object);
+        }
+        if (!has_other_words()) {
+            return rewrite_parts(object);
+        }
+        const auto alone = in_words_of_new_file(object);
+        rewrite_parts(alone.find(object.name()).value());
+    }
+
+    /// Layouts of several components are called otherwise in the new file, or have other components.
+    [[nodiscard]] bool has_other_words() const {
+        const bool is_of_2 = from_.generation() == ztensor::generation::v2;
+        const bool becomes_2 = to_.version() == ztensor::format_version::v2;
+        return is_of_2 != becomes_2 || from_.generation() == ztensor::generation::v0_1;
+    }
+
+    /// A file in memory with that object alone.
+    [[nodiscard]] ztensor::reader in_words_of_new_file(const ztensor::object_view& object) const {
+        auto memory = ztensor::writer::to_memory(ztensor::write_options().version(to_.version())).value();
+        const auto is_it = [&](const ztensor::object_view& each) { return each.name() == object.name(); };
+        ztensor::copy(from_, memory, ztensor::copy_options().file_attributes(false).select(is_it)).value();
+        memory.finish().value();
+        return ztensor::reader::from_bytes(memory.take_bytes()).value();
+    }
+
+    void rewrite_parts(const ztensor::object_view& object) {
         std::deque<std::vector<std::byte>> memory; // a draft borrows it
         ztensor::object_draft draft(object.format(), object.shape());
         if (object.has_attributes()) {
@@ -183,6 +229,40 @@ private:
             }
             all.insert(all.end(), piece.begin(), piece.end());
         }
+    }
+
+    /// As 0.1 keeps a sparse tensor.
+    void rewrite_in_one_blob(const ztensor::object_view& object) {
+        const ztensor::component_view values = values_of(object).value();
+        ztensor::visit_type(values, [&](auto type) {
+            using From = typename decltype(type)::type;
+            if (!converts(values)) {
+                return write_in_one_blob<From, From>(object);
+            }
+            if constexpr (std::is_constructible_v<double, From>) {
+                *floats_as_ == ztensor::dtype::f16    ? write_in_one_blob<From, ztensor::float16>(object)
+                : *floats_as_ == ztensor::dtype::bf16 ? write_in_one_blob<From, ztensor::bfloat16>(object)
+                                                      : write_in_one_blob<From, float>(object);
+            }
+        }).value();
+    }
+
+    template <class From, class To>
+    void write_in_one_blob(const ztensor::object_view& object) {
+        const std::string name = selected_.name_for(object.name());
+        const ztensor::store store = store_for(values_of(object).value(), how_, to_.version());
+        const ztensor::attributes kept(object.attributes());
+        const auto about = object.has_attributes() ? ztensor::object_attributes(kept) : ztensor::object_attributes();
+        if (object.known_format() == ztensor::format::sparse_csr) {
+            const auto parts = ztensor::csr_view<From>::read(object).value();
+            to_.add_csr(name, object.shape(), rounded<To>(parts.values()), parts.indices(), parts.indptr(), store,
+                        about)
+                .value();
+        } else {
+            const auto parts = ztensor::coo_view<From>::read(object).value();
+            to_.add_coo(name, object.shape(), rounded<To>(parts.values()), parts.coords(), store, about).value();
+        }
+        progress_.show(done_bytes_, total_bytes_, object.name());
     }
 
     void rewrite_dense(const ztensor::object_view& object) {

@@ -368,6 +368,36 @@ class ToolTest(unittest.TestCase):
             self.assertFalse((self.dir / "y.zt").exists())
         run("convert", "--dtype", "f32", "--only", "known", unknown, self.dir / "y.zt")
 
+    def test_convert_refuses_floats_in_a_format_it_does_not_know(self):
+        custom = GOLDEN / "v1.2-custom-format.zt"
+        names = [each["name"] for each in self.description(custom)["objects"] if each["format"] != "dense"]
+        run("convert", "--dtype", "f16", custom, self.dir / "x.zt", code=BAD)
+        self.assertIn("--dtype can't turn lora into f16: what its format, lora_pair, means is not known", run.errors)
+        run("convert", "--dtype", "f16", *[word for name in names for word in ("--exclude", name)], custom,
+            self.dir / "x.zt")
+
+    def test_what_is_asked_for_is_done_to_every_layout_whatever_the_versions(self):
+        versions = ("0.1", "1.2", "2") if self.has_version_2() else ("0.1", "1.2")
+        for name in ("v1.2-sparse-csr", "v0.1-sparse-csr", "v1.2-quantized-group"):
+            for version in versions:
+                if "quantized" in name and version == "0.1":
+                    continue  # which has no place for such
+                for words in (["--digest"], ["--zstd", "--digest"], ["--dtype", "bf16", "--digest"]):
+                    with self.subTest(file=name, version=version, words=words):
+                        path, out = GOLDEN / f"{name}.zt", self.dir / "x.zt"
+                        run("convert", "--exclude", "odd-packing", "--version", version, *words, path, out)
+                        run("verify", "--require-digests", out)
+                        objects = self.description(out)["objects"]
+                        if "--dtype" in words:
+                            part = "values" if "sparse" in name and version != "0.1" else "data"
+                            self.assertEqual({each["components"][part]["dtype"] for each in objects}, {"bf16"})
+                        else:
+                            self.assertEqual(run("diff", "--exclude", "odd-packing", path, out), "")
+        blocks = CORPUS / "foreign" / "gguf" / "blocks.gguf"
+        for version in versions[1:]:
+            run("convert", "--zstd", "--digest", "--version", version, blocks, self.dir / "b.zt")
+            run("verify", "--require-digests", self.dir / "b.zt")
+
     def test_convert_writes_the_version_asked_for(self):
         for version in ("0.1", "1.1", "1.2", "2")[: 4 if self.has_version_2() else 3]:
             for words in ([], ["--zstd"], ["--digest"]):
