@@ -76,7 +76,7 @@ bool dequantizes_any(const ztensor::reader& from, const convert_options& options
 
 /// By way of a .zt file that has floats in place of weights with scales: other formats are written from dense tensors.
 exit_code export_dequantized(const ztensor::reader& from, const convert_options& options) {
-    const std::string between = temporary_file();
+    const std::string between = temporary_file("floats.zt");
     auto to = ztensor::writer::create(between, ztensor::write_options().any_order()).value();
     add_objects(from, to, options.selected, options.how);
     to.finish().value();

@@ -23,7 +23,7 @@ struct edit_options {
 };
 
 exit_code append_files(edit_options& options) {
-    require_one_file(options.path);
+    require_changeable(options.path);
     std::vector<ztensor::reader> files;
     for (const std::string& path : options.words) {
         const std::vector<ztensor::reader> opened = open_inputs(path, options.input);
@@ -41,6 +41,7 @@ exit_code append_files(edit_options& options) {
 }
 
 exit_code remove_objects(const edit_options& options) {
+    require_changeable(options.path);
     std::vector<std::string> names;
     {
         const ztensor::reader file = open_input(options.path);
@@ -71,7 +72,7 @@ exit_code remove_objects(const edit_options& options) {
 }
 
 exit_code rename_objects(const edit_options& options) {
-    require_one_file(options.path);
+    require_changeable(options.path);
     auto file = ztensor::edit(options.path).value();
     for (const std::string& word : options.words) {
         const std::size_t equals = word.find('=');

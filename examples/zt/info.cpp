@@ -99,7 +99,7 @@ exit_code show_info(const info_options& options) {
     }
     for (const ztensor::reader& each : files) {
         if (files.size() != 1) {
-            std::cout << (&each == &files.front() ? "" : "\n") << emphasised(printable(each.path())) << '\n';
+            std::cout << (&each == &files.front() ? "" : "\n") << emphasised(path_of(each)) << '\n';
         }
         if (!options.as_json && options.layout_path.empty()) {
             print_file(each);

@@ -44,6 +44,17 @@ void require_one_file(const std::string& path) {
     }
 }
 
+void require_changeable(const std::string& path) {
+    require_one_file(path);
+    if (is_pipe(path)) {
+        throw content_error("this command changes a file where it is, and " + printable(path) + " is a pipe");
+    }
+}
+
+std::string path_of(const ztensor::reader& file) {
+    return printable(with_paths_of_pipes(file.path()));
+}
+
 ztensor::reader open_input(const std::string& path, const input_options& options) {
     require_one_file(path);
     return ztensor::open_any(file_behind(path), reading(options)).value();
@@ -64,7 +75,7 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
 bool tell_skipped(const std::vector<ztensor::reader>& files) {
     bool tells = false;
     for (const ztensor::reader& file : files) {
-        const std::string start = "zt: " + printable(file.path()) + ": ";
+        const std::string start = "zt: " + path_of(file) + ": ";
         for (const ztensor::skipped_item& each : file.skipped()) {
             const std::string where = each.where.empty() ? "" : " in \"" + printable(each.where) + '"';
             const std::string why =

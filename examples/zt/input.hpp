@@ -25,6 +25,9 @@ struct input_options {
 /// Of a command that is for one file: throws content_error if the path is that of a folder or an index of shards.
 void require_one_file(const std::string& path);
 
+/// Of a command that changes a file where it is: throws content_error if the path is that of a pipe, too.
+void require_changeable(const std::string& path);
+
 /// The one place where files are opened for reading: one of them. Throws content_error and ztensor::exception.
 ztensor::reader open_input(const std::string& path, const input_options& options = {});
 
@@ -34,6 +37,9 @@ std::vector<ztensor::reader> open_inputs(const std::string& path, const input_op
 /// Tells on the standard error what the files hold that is not among their objects: a line each and a count, and which
 /// files of other formats have no objects at all. True if there is anything to tell.
 bool tell_skipped(const std::vector<ztensor::reader>& files);
+
+/// As the file was asked for, printable.
+std::string path_of(const ztensor::reader& file);
 
 /// Objects in files of which each name is in one.
 const ztensor::reader* find_file(const std::vector<ztensor::reader>& files, std::string_view name);

@@ -31,7 +31,7 @@ exit_code lint_all(const std::string& path) {
     const std::vector<ztensor::reader> files = open_inputs(path);
     exit_code worst = good;
     for (const ztensor::reader& each : files) {
-        const exit_code code = lint_file(each, files.size() == 1 ? "" : printable(each.path()) + ": ");
+        const exit_code code = lint_file(each, files.size() == 1 ? "" : path_of(each) + ": ");
         worst = code == good ? worst : code;
     }
     return worst;

@@ -2,6 +2,7 @@
 //
 // zt: looks into tensor files, converts, compares and changes them. Every subcommand is a thin caller of the library.
 #include "command.hpp"
+#include "pipe.hpp"
 #include "terminal.hpp"
 #include "wording.hpp"
 
@@ -71,7 +72,7 @@ exit_code code_for(const ztensor::error& why) {
 }
 
 exit_code complain(const std::string& why, exit_code code) {
-    std::cerr << "zt: " << in_words_of_zt(why) << '\n';
+    std::cerr << "zt: " << with_paths_of_pipes(in_words_of_zt(why)) << '\n';
     return code;
 }
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "pipe.hpp"
 
+#include "texts.hpp"
+
 #include <ztensor/file_path.hpp>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace zt {
@@ -41,7 +45,12 @@ public:
         fs::remove_all(path_, ignored);
     }
 
-    [[nodiscard]] fs::path next() { return path_ / ("file-" + std::to_string(++count_)); }
+    /// Of that name, which may say what is in it.
+    [[nodiscard]] fs::path next(const fs::path& name) {
+        const fs::path folder = path_ / std::to_string(++count_);
+        fs::create_directory(folder);
+        return folder / name;
+    }
 
 private:
     fs::path path_;
@@ -66,26 +75,46 @@ void copy_all(const fs::path& from, const fs::path& to, const std::string& name)
     }
     if (!in.eof() || !out.flush()) {
         throw std::runtime_error(name + ": the pipe can't be kept in a temporary file in " +
-                                 utf8_of(to.parent_path().parent_path()));
+                                 utf8_of(fs::temp_directory_path()));
     }
+}
+
+/// What was read, by the path of the pipe.
+std::map<std::string, std::string>& kept_files() {
+    static std::map<std::string, std::string> kept;
+    return kept;
 }
 
 } // namespace
 
-std::string file_behind(const std::string& path) {
-    std::error_code ignored;
-    const fs::path here = ztensor::file_path(path).native();
-    if (!fs::is_fifo(here, ignored)) {
-        return path;
-    }
-    const std::string kept = temporary_file();
-    copy_all(here, ztensor::file_path(kept).native(), path);
-    return kept;
+bool is_pipe(const std::string& path) {
+    std::error_code unknown;
+    return fs::is_fifo(ztensor::file_path(path).native(), unknown);
 }
 
-std::string temporary_file() {
+std::string file_behind(const std::string& path) {
+    if (const auto known = kept_files().find(path); known != kept_files().end()) {
+        return known->second;
+    }
+    if (!is_pipe(path)) {
+        return path;
+    }
+    const fs::path here = ztensor::file_path(path).native();
+    const std::string kept = temporary_file(utf8_of(here.filename()));
+    copy_all(here, ztensor::file_path(kept).native(), path);
+    return kept_files()[path] = kept;
+}
+
+std::string with_paths_of_pipes(std::string text) {
+    for (const auto& [pipe, kept] : kept_files()) {
+        text = replaced(std::move(text), kept, pipe);
+    }
+    return text;
+}
+
+std::string temporary_file(const std::string& name) {
     static temporary_folder folder;
-    return utf8_of(folder.next());
+    return utf8_of(folder.next(ztensor::file_path(name).native()));
 }
 
 } // namespace zt

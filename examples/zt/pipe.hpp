@@ -8,12 +8,19 @@
 
 namespace zt {
 
-/// The path itself; of a pipe (a FIFO, /dev/stdin behind another program, what a shell makes of <(...)) that of a
-/// temporary file with all that came out of it, which goes with the program. Throws std::runtime_error.
+/// A FIFO, /dev/stdin behind another program, or what a shell makes of <(...).
+bool is_pipe(const std::string& path);
+
+/// The path itself; of a pipe that of a temporary file with all that came out of it, which goes with the program: the
+/// same at every call, for nothing comes out twice. Throws std::runtime_error.
 std::string file_behind(const std::string& path);
 
-/// The name of a file that is not there yet, in a folder that goes with the program. Throws std::runtime_error.
-std::string temporary_file();
+/// The text with the paths of pipes in place of those of their temporary files.
+std::string with_paths_of_pipes(std::string text);
+
+/// The path of a file of that name that is not there yet, in a folder that goes with the program. Throws
+/// std::runtime_error.
+std::string temporary_file(const std::string& name);
 
 } // namespace zt
 

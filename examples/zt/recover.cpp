@@ -27,7 +27,7 @@ const char* sentence(ztensor::recovery outcome) {
 }
 
 exit_code recover_file(const std::string& path) {
-    require_one_file(path);
+    require_changeable(path);
     std::error_code unknown;
     if (std::filesystem::status(path, unknown).type() == std::filesystem::file_type::not_found) {
         throw std::runtime_error(printable(path) + ": there is no such file");

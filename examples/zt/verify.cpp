@@ -25,7 +25,7 @@ void complain_of(const std::string& path, const ztensor::component_view& part, c
 }
 
 ztensor::verification verify_digests(const ztensor::reader& file) {
-    const waiting_line waiting("verifying " + file.path());
+    const waiting_line waiting("verifying " + path_of(file));
     return file.verify().value();
 }
 
@@ -50,7 +50,7 @@ void decode_all(const ztensor::reader& file) {
 }
 
 exit_code verify_file(const ztensor::reader& file, const verify_options& options) {
-    const std::string& path = file.path();
+    const std::string path = path_of(file);
     const ztensor::verification found = verify_digests(file);
     std::set<std::uint64_t> damaged; // blobs, by where they are
     for (const ztensor::component_view& each : found.mismatches) {

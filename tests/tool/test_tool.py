@@ -768,6 +768,48 @@ class ToolTest(unittest.TestCase):
                              capture_output=True).stdout.decode() if len(ZT) == 1 else run("info", MODEL)
         self.assertEqual(out.splitlines()[1:], run("info", MODEL).splitlines()[1:])
 
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no pipes with names")
+    def test_every_command_reads_pipes_or_says_that_it_changes_files(self):
+        pipe, other, out = self.dir / "model.npy", self.dir / "other.zt", self.dir / "out.zt"
+        os.mkfifo(pipe)
+        content = npy([1, 2])
+        same = self.dir / "same"
+        same.mkdir()
+        (same / "model.npy").write_bytes(content)
+        run("convert", MODEL, other)
+        table = [["info", pipe], ["stats", pipe], ["verify", pipe], ["bench", pipe], ["diff", pipe, same / "model.npy"],
+                 ["diff", pipe, pipe], ["convert", pipe, out], ["copy", pipe, out], ["migrate", pipe, out],
+                 ["merge", out, pipe], ["split", pipe, self.dir / "shards"], ["extract", pipe, "model", self.dir / "x.npy"],
+                 ["append", other, pipe], ["lint", pipe], ["id", pipe], ["append", pipe, other], ["remove", pipe, "model"],
+                 ["rename", pipe, "model=x"], ["recover", pipe]]
+        self.assertEqual({words[0] for words in table} | {"completion"}, set(COMMANDS))
+        changes = [["append", pipe, other], ["remove", pipe, "model"], ["rename", pipe, "model=x"], ["recover", pipe]]
+        for words in table:
+            with self.subTest(words=words):
+                if words in changes:
+                    run(*words, code=BAD)
+                    self.assertEqual(run.errors, f"zt: this command changes a file where it is, and {pipe} is a pipe\n")
+                    continue
+                feeder = subprocess.Popen([sys.executable, "-c", "import sys; open(sys.argv[1], 'wb').write("
+                                           "bytes.fromhex(sys.argv[2]))", str(pipe), content.hex()])
+                said = run(*words, code=BAD if words[0] in ("lint", "id") else GOOD) + run.errors
+                feeder.wait()
+                self.assertNotIn(tempfile.gettempdir() + "/zt-", said)
+                if words[0] in ("verify", "lint"):
+                    self.assertIn(str(pipe), said)
+
+    def test_no_message_about_a_damaged_file_speaks_of_cpp(self):
+        files = sorted(path for folder in ("foreign", "rules", "v2", "hdf5") for path in (CORPUS / folder).rglob("*")
+                       if path.is_file() and path.suffix not in (".json", ".tsv", ".py", ".md") and "reject" in path.parts)
+        self.assertGreater(len(files), 100)
+        for path in files[::15]:  # all of them take long in an emulator
+            result = subprocess.run([*ZT, "info", str(path)], capture_output=True, check=False)
+            said = result.stderr.decode()
+            self.assertIn(result.returncode, (GOOD, BAD, REFUSED), path)
+            self.assertNotRegex(said, r"::|\w\(\)|read_options|<ztensor", path)
+            if path.parent.parent.name in ("safetensors", "gguf", "npy", "npz", "pt", "onnx", "hdf5"):
+                self.assertNotIn("manifest", said, path)
+
     def test_what_the_library_says_is_said_in_words_of_the_program(self):
         def without_comments(text):
             text = re.sub(r"static_assert\(.*?\);", "", text, flags=re.DOTALL)
