@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "input.hpp"
+#include "selection.hpp"
 #include "terminal.hpp"
 
 #include <nlohmann/json.hpp>
@@ -25,16 +26,21 @@ struct split_options {
     std::string folder;
     std::string size = "5GB";
     input_options input;
+    selection selected;
 };
 
-/// For each object, in the order of the files, the number of its shard from 0 on; and how many shards there are.
+/// For each object that is selected, in the order of the files, the number of its shard from 0 on; and how many shards
+/// there are.
 std::pair<std::vector<std::size_t>, std::size_t> assign_shards(const std::vector<ztensor::reader>& files,
-                                                               std::uint64_t most_bytes) {
+                                                               const selection& selected, std::uint64_t most_bytes) {
     std::vector<std::size_t> shards;
     std::size_t shard = 0;
     std::uint64_t held = 0;
     for (const ztensor::reader& from : files) {
         for (const ztensor::object_view object : from) {
+            if (!selected.takes(object)) {
+                continue;
+            }
             const std::uint64_t bytes = stored_bytes_of(object);
             if (held != 0 && bytes > most_bytes - std::min(held, most_bytes)) {
                 ++shard;
@@ -54,8 +60,7 @@ std::string stem_of(const std::string& path) {
         return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     }
     const std::filesystem::path stem = std::filesystem::path(path).stem();
-    const bool is_index = std::filesystem::path(path).extension() == ".json";
-    return is_index ? stem.stem().stem().string() : stem.string();
+    return has_ending(path, ".json") ? stem.stem().stem().string() : stem.string();
 }
 
 std::string shard_name(const std::string& stem, std::size_t number, std::size_t count) {
@@ -64,16 +69,17 @@ std::string shard_name(const std::string& stem, std::size_t number, std::size_t 
     return stem + ending;
 }
 
-exit_code split_file(const split_options& options) {
+exit_code split_file(split_options& options) {
     const std::uint64_t most_bytes = parse_size(options.size);
     if (most_bytes == 0) {
         throw usage_error("--size must be more than 0");
     }
     const std::vector<ztensor::reader> files = open_inputs(options.in, options.input);
     tell_skipped(files);
+    options.selected.check(files);
     const std::filesystem::path folder = options.folder;
     const std::string stem = stem_of(options.in);
-    const auto [shards, count] = assign_shards(files, most_bytes);
+    const auto [shards, count] = assign_shards(files, options.selected, most_bytes);
     std::filesystem::create_directories(folder);
 
     nlohmann::ordered_json index = {{"metadata", {{"total_size", 0}}},
@@ -84,9 +90,15 @@ exit_code split_file(const split_options& options) {
         std::size_t position = 0;
         for (const ztensor::reader& from : files) {
             for (const ztensor::object_view object : from) {
+                if (!options.selected.takes(object)) {
+                    continue;
+                }
                 const std::size_t shard = shards[position++];
                 names[shard].emplace_back(object.name());
-                index["weight_map"][std::string(object.name())] = shard_name(stem, shard, count);
+                const std::string name = options.selected.name_for(object.name());
+                if (!index["weight_map"].emplace(name, shard_name(stem, shard, count)).second) {
+                    throw content_error("two objects are to be called \"" + printable(name) + '"');
+                }
                 total += stored_bytes_of(object);
             }
         }
@@ -102,6 +114,7 @@ exit_code split_file(const split_options& options) {
         const auto how =
             ztensor::copy_options()
                 .select([&](const ztensor::object_view& object) { return wanted.count(object.name()) != 0; })
+                .rename([&](std::string_view old_name) { return options.selected.name_for(old_name); })
                 .progress([&](const ztensor::copy_progress& now) {
                     progress.show(done + now.done_bytes, total, now.object);
                     return true;
@@ -137,6 +150,8 @@ void add_split(tool& to) {
         ->required();
     command->add_option("--size", options->size, "Most bytes of tensors in a shard, such as 500MB; 5GB unless given")
         ->type_name("SIZE");
+    options->selected.add_options(*command);
+    options->selected.add_rename_option(*command);
     options->input.add_options(*command);
 }
 

@@ -595,6 +595,43 @@ class ToolTest(unittest.TestCase):
         run("convert", folder, self.dir / "whole.npz", code=USAGE)
         self.assertIn("several files become one .zt file", run.errors)
 
+    def test_endings_count_in_any_case_and_in_folders_too(self):
+        content = self.small().read_bytes()
+        run("convert", self.small(), self.dir / "small.zt")
+        archive = self.dir / "archive"
+        with zipfile.ZipFile(archive, "w") as zipped:
+            zipped.writestr("w.npy", npy([1, 2, 3]))
+        files = {"m-00001-of-00001.SAFETENSORS": content, "m.ZT": (self.dir / "small.zt").read_bytes(), "m.NPY": npy([1]),
+                 "m.Npz": archive.read_bytes(), "m.GGUF": (CORPUS / "foreign" / "gguf" / "kinds.gguf").read_bytes()}
+        for name, each in files.items():
+            with self.subTest(name=name):
+                folder = self.dir / (name + ".d")
+                folder.mkdir()
+                (folder / name).write_bytes(each)
+                self.assertTrue(self.names(folder))
+                run("convert", folder, self.dir / "out.ZT")
+                self.assertEqual(run("diff", "--ignore-attributes", folder, self.dir / "out.ZT"), "")
+        folder = self.dir / "shards"
+        run("split", "--size", "100KB", MODEL, folder)
+        for each in list(folder.iterdir()):
+            each.rename(folder / each.name.replace(".zt", ".ZT").replace(".json", ".JSON"))
+        index = next(folder.glob("*.JSON"))
+        index.write_text(index.read_text().replace(".zt", ".ZT"))
+        for where in (folder, index):
+            self.assertEqual(run("diff", MODEL, where), "")
+        run("split", index, self.dir / "again")
+        self.assertTrue((self.dir / "again" / "silero-vad-16k.zt.index.json").exists())
+
+    def test_a_name_may_be_empty_where_the_format_allows_it(self):
+        path, out = self.file("e.safetensors", safetensors([("", "U8", [1], b"a"), ("b", "U8", [1], b"b")])), self.dir / "x.zt"
+        self.assertEqual(self.names(path), ["", "b"])
+        for command in ("convert", "copy"):
+            run(command, path, out, code=BAD)
+            self.assertIn("name", run.errors)
+            self.assertFalse(out.exists())
+        run("convert", "--rename", "=a", path, out)
+        self.assertEqual(self.names(out), ["a", "b"])
+
     def test_a_set_with_a_part_missing_and_a_folder_of_several_models_are_refused_by_name(self):
         folder, out = self.parts(3), self.dir / "out.zt"
         second = folder / "model-00002-of-00003.safetensors"
@@ -655,6 +692,16 @@ class ToolTest(unittest.TestCase):
         run("merge", self.dir / "y.zt", *sorted(shards.glob("*.zt")))
         for name in ("x.zt", "y.zt"):
             self.assertEqual(run("diff", "--ignore-attributes", MODEL, self.dir / name), "")
+
+    def test_split_selects_and_renames(self):
+        shards = self.dir / "shards"
+        run("split", "--size", "1", "--exclude", "steps", "--rename", "a.*=b.*", self.small(), shards)
+        index = json.loads((shards / "small.zt.index.json").read_text())
+        self.assertEqual(sorted(index["weight_map"]), ["b.bias", "b.weight"])
+        self.assertEqual(len(set(index["weight_map"].values())), 2)
+        self.assertIn("b.bias", run("info", shards))
+        run("split", "--size", "1", "--rename", "a.*=x", self.small(), self.dir / "twins", code=BAD)
+        self.assertIn('two objects are to be called "x"', run.errors)
 
     def test_merge_refuses_a_name_in_two_files(self):
         start = self.small()
