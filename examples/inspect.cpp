@@ -5,6 +5,9 @@
 #include "human.hpp"
 
 #include <ztensor/ztensor.hpp>
+#if defined(INSPECT_HAS_HDF5)
+#include <ztensor/hdf5.hpp>
+#endif
 
 #include <CLI/CLI.hpp>
 
@@ -91,6 +94,15 @@ void print_for_people(const ztensor::reader& file, bool verify) {
     }
 }
 
+/// HDF5 is read where libhdf5 was there to build with.
+ztensor::read_options reading() {
+    ztensor::read_options how;
+#if defined(INSPECT_HAS_HDF5)
+    how.hdf5();
+#endif
+    return how;
+}
+
 /// False if there is anything to tell.
 bool print_findings(const ztensor::reader& file) {
     const std::vector<ztensor::lint_finding> found = ztensor::lint(file).value();
@@ -121,7 +133,7 @@ int main(int argc, char** argv) {
                  "status 1");
     CLI11_PARSE(app, argc, argv);
     try {
-        const auto file = ztensor::open_any(path).value();
+        const auto file = ztensor::open_any(path, reading()).value();
         if (as_json) {
             const std::string description = describe::file(file).dump(1);
             std::cout << description << '\n';
