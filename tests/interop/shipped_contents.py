@@ -195,7 +195,6 @@ def read_hdf5(path: Path) -> Content:
                 content.skipped.add(name.rpartition("/")[2])
             else:
                 content.tensors[name, tensor] += 1
-    content.says_skipped_exactly = False  # attributes are in the list, too
     return content
 
 
