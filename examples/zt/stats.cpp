@@ -14,6 +14,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +36,33 @@ struct number_stats {
     [[nodiscard]] std::uint64_t finite() const { return count - not_numbers - infinite; }
 };
 
+/// The values of a sparse object of 0.1, which lie among its indices.
+std::optional<number_stream> in_one_blob(const ztensor::object_view& object) {
+    return is_sparse(object) && !elements_of(object) ? number_stream::open_stored_values(object) : std::nullopt;
+}
+
+template <class Take>
+ztensor::result<void> for_each_number(number_stream& from, const Take& take) {
+    for (;;) {
+        const std::vector<number>& piece = from.next();
+        if (piece.empty()) {
+            return {};
+        }
+        for (const number& each : piece) {
+            take(each.value);
+        }
+    }
+}
+
 /// Gives every element to `take`, as a double. Weights whose scales are components of their own are read at once.
 template <class Take>
 ztensor::result<void> for_each_number(const ztensor::object_view& object, const Take& take) {
     const auto elements = elements_of(object);
     auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
                            : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
+    if (auto values = in_one_blob(object)) {
+        return for_each_number(*values, take);
+    }
     if (!elements && !pieces) {
         const auto weights = dequantized(object);
         if (!weights) {
@@ -153,7 +175,7 @@ std::string histogram_text(const number_stats& stats) {
 
 std::vector<std::string> stats_row(const ztensor::object_view& object, const number_stats& stats) {
     const bool has_any = stats.finite() != 0;
-    const auto elements = elements_of(object);
+    const auto elements = is_sparse(object) ? values_of(object) : elements_of(object);
     return {printable(object.name()),
             elements ? printable(type_of(*elements)) : printable(object.format()),
             grouped(stats.count),

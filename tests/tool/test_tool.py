@@ -270,6 +270,11 @@ class ToolTest(unittest.TestCase):
         self.assertLess(len(some), len(everything))
         sparse = GOLDEN / "v1.2-sparse-csr.zt"
         self.assertEqual(run("stats", sparse).count("\n|"), len(self.names(sparse)))
+        rows = {}
+        for version in ("0.1", "1.2"):
+            run("convert", "--version", version, sparse, self.dir / "x.zt")
+            rows[version] = [row.split() for row in run("stats", self.dir / "x.zt").splitlines()[1:4]]
+        self.assertEqual(sorted(rows["0.1"]), sorted(rows["1.2"]))
 
     def test_verify_finds_damage(self):
         path = GOLDEN / "v1.2-digests.zt"
