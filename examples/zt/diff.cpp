@@ -370,20 +370,26 @@ private:
     std::uint64_t differences_ = 0;
 };
 
+exit_code diff_files(diff_options& options) {
+    if (options.tolerance && !(*options.tolerance >= 0)) { // NaN is not
+        throw usage_error("--tolerance takes a number from 0 on");
+    }
+    return comparison(options).run(options.selected);
+}
+
 } // namespace
 
 void add_diff(tool& to) {
     const auto options = std::make_shared<diff_options>();
-    CLI::App* const command = add_command(
-        to, "diff", "Compare what two files of any format hold; a difference makes the exit code 1",
-        "diff model.safetensors model.zt", [options] { return comparison(*options).run(options->selected); });
+    CLI::App* const command =
+        add_command(to, "diff", "Compare what two files of any format hold; a difference makes the exit code 1",
+                    "diff model.safetensors model.zt", [options] { return diff_files(*options); });
     command->add_option("A", options->a, "A file, or the folder or index of shards")->required();
     command->add_option("B", options->b, "Another one")->required();
     command
         ->add_option("--tolerance", options->tolerance,
                      "Compare numbers, whatever their type, and let them differ by so much")
-        ->type_name("NUMBER")
-        ->check(CLI::NonNegativeNumber);
+        ->type_name("NUMBER");
     command->add_flag("!--ignore-attributes", options->compares_attributes, "Compare no attributes");
     options->selected.add_options(*command);
 }

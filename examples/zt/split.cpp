@@ -14,7 +14,10 @@
 #include <iostream>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -80,7 +83,11 @@ exit_code split_file(split_options& options) {
     const std::filesystem::path folder = options.folder;
     const std::string stem = stem_of(options.in);
     const auto [shards, count] = assign_shards(files, options.selected, most_bytes);
-    std::filesystem::create_directories(folder);
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    if (failure) {
+        throw std::runtime_error(printable(options.folder) + ": the folder can't be made: " + failure.message());
+    }
 
     nlohmann::ordered_json index = {{"metadata", {{"total_size", 0}}},
                                     {"weight_map", nlohmann::ordered_json::object()}};

@@ -51,6 +51,10 @@ constexpr wording wordings[] = {
     {": open_any() reads these", ""},
     {": open_any() reads it", ""},
     {"not dense: ask for its components", "not dense"},
+    {"place for attributes of the file", "place for attributes of the file, which --drop-attributes leaves out"},
+    {"place for attributes of a tensor", "place for attributes of a tensor, which --drop-attributes leaves out"},
+    {", which is not text", ", which is not text, but which --drop-attributes leaves out"},
+    {"has no attributes of the file", "has no attributes of the file, which zt convert --drop-attributes leaves out"},
 };
 
 } // namespace

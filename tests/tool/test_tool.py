@@ -177,7 +177,8 @@ class ToolTest(unittest.TestCase):
                       ["copy", "--rename", "*x*=y", MODEL, out], ["extract", MODEL, "no such", self.dir / "x.npy"],
                       ["convert", "--zstd", MODEL, self.dir / "x.npz"], ["split", "--size", "many", MODEL, self.dir],
                       ["split", "--size", "0", MODEL, self.dir], ["remove", MODEL, "no such"],
-                      ["rename", MODEL, "no such=x"], ["completion", "tcsh"],
+                      ["rename", MODEL, "no such=x"], ["diff", "--tolerance", "nan", MODEL, MODEL],
+                      ["diff", "--tolerance", "-1", MODEL, MODEL], ["diff", "--tolerance", "x", MODEL, MODEL], ["completion", "tcsh"],
                       ["convert", "--drop-attributes", MODEL, out]]:
             self.assertEqual(run(*words, code=USAGE), "")
             self.assertTrue(run.errors, words)
@@ -191,6 +192,8 @@ class ToolTest(unittest.TestCase):
                       ["convert", MODEL, self.dir / "none" / "out.safetensors"],
                       ["info", "--layout", self.dir / "none" / "x.svg", MODEL], ["append", missing, MODEL]]:
             run(*words, code=REFUSED)
+        run("split", MODEL, self.file("file", b""), code=REFUSED)
+        self.assertRegex(run.errors, r"^zt: .*file: the folder can't be made: ")
         if os.path.exists("/dev/full"):
             with open("/dev/full", "wb") as full:
                 result = subprocess.run([*ZT, "info", str(MODEL)], stdout=full, stderr=subprocess.PIPE, check=False)
@@ -313,6 +316,7 @@ class ToolTest(unittest.TestCase):
             self.assertEqual(run("diff", start, self.dir / name), "")
         run("convert", "--drop-attributes", self.dir / "c.zt", self.dir / "d.npz")
         run("convert", "--version", "0.1", self.dir / "c.zt", self.dir / "old.zt", code=BAD)
+        self.assertIn("has no attributes of the file, which zt convert --drop-attributes leaves out", run.errors)
         run("convert", "--version", "0.1", "--drop-attributes", self.dir / "c.zt", self.dir / "old.zt")
         for name in ("d.npz", "old.zt"):
             self.assertEqual(run("diff", "--ignore-attributes", self.dir / name, start), "")
@@ -504,7 +508,7 @@ class ToolTest(unittest.TestCase):
                 run("convert", GOLDEN / f"{name}.zt", self.dir / out, code=BAD)
                 self.assertRegex(run.errors, r"^zt: .*object \".*\": (safetensors|npz) has no place for an object of the")
         run("convert", self.small(), self.dir / "x.npz", code=BAD)
-        self.assertIn("npz has no place for attributes of the file", run.errors)
+        self.assertIn("npz has no place for attributes of the file, which --drop-attributes leaves out", run.errors)
 
     def test_copy_takes_blobs_as_they_are(self):
         run("copy", "--exclude", "conv*", MODEL, self.dir / "x.zt")
