@@ -31,7 +31,6 @@
 #include <ztensor/detail/read/pieces_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
-#include <ztensor/detail/read/shards_definitions.hpp>
 #include <ztensor/detail/read/sparse_definitions.hpp>
 
 #include <ztensor/detail/copy/copy_definitions.hpp>
