@@ -97,7 +97,7 @@ TEST_CASE("values of a checkpoint may stand in several places, but tensors not i
         const auto content = pickle_machine(support::bytes_of(pickle)).run();
         REQUIRE(support::outcome(content) == "ok");
         counter visitor;
-        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run("", visitor));
+        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run({}, visitor));
         return outcome + " " + std::to_string(visitor.found) + " " + std::to_string(visitor.skipped);
     };
     // 4 steps for each of 1043 items, 8 keys and values and 5 parts of the storage's id, and 4096 more: as many as 8

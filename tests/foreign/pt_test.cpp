@@ -171,6 +171,19 @@ TEST_CASE("quantized tensors of a checkpoint are their integers, with what these
     CHECK(tensor_of(file, "channel").read<std::int8_t>().value() == std::vector<std::int8_t>{0, 2, 4, 13, 17, 21});
 }
 
+TEST_CASE("a module of TorchScript keeps nothing back: its state, and what its code computes with") {
+    for (const char* const name : {"script.pt", "traced.pt", "frozen.pt"}) {
+        CAPTURE(name);
+        const ztensor::reader file = open_checkpoint(name);
+        CHECK(file.skipped().empty());
+    }
+    const ztensor::reader frozen = open_checkpoint("frozen.pt");
+    CHECK(frozen.size() == 2);
+    CHECK(tensor_of(frozen, "CONSTANTS.0").verify().value() == ztensor::digest_state::match);
+    const ztensor::reader traced = open_checkpoint("traced.pt");
+    CHECK(tensor_of(traced, "CONSTANTS.0").read<float>().value() == std::vector<float>{2, 3});
+}
+
 TEST_CASE("files from before archives that are cut off, or of other sizes, are refused") {
     const std::string whole = support::read_file(pt_folder / "legacy.pt");
     const support::temp_dir directory;

@@ -28,6 +28,14 @@ others.pt      what is no tensor: a namespace, an enum, a set, a Counter, an obj
 sparse.pt      sparse tensors of all layouts
 quantized.pt   quantized tensors
 no_crc.pt      an archive whose CRC-32s are all 0 (by hand)
+
+make_pt.py programs makes only these (PyTorch 2.14.1 was used):
+
+traced.pt      a module of TorchScript that was traced, and frozen.pt one that was frozen: what they keep as constants
+exported.pt2   a program of torch.export, packed anew without what pads it; exported_2_8.pt2 and exported_2_4.pt2 the
+               same as PyTorch 2.8 and 2.4 lay it out (by hand: their state is an archive in the archive)
+
+make_pt.py reject makes the files of pt/reject alone.
 """
 
 import argparse
@@ -416,8 +424,76 @@ def numpy_arrays():
     describe(FOLDER / "keys.pt", {name: weight.numpy() for name in names.values()}, {}, ["?"])
 
 
+class Doubled(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) * torch.tensor([2.0, 3.0])
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 2)
+        self.tied = self.inner.weight
+        self.brain = torch.nn.Parameter(torch.ones(2, dtype=torch.bfloat16))
+        self.register_buffer("turned", torch.arange(6.0).reshape(3, 2).t())
+        self.register_buffer("unsaved", torch.tensor([3, 4]), persistent=False)
+        self.scale = torch.tensor([1.0, 2.0])
+
+    def forward(self, x):
+        more = torch.nn.functional.linear(x, self.tied) * self.turned.sum() + self.unsaved
+        return self.inner(x) * self.scale + self.brain + more
+
+
+def saved(value):
+    content = io.BytesIO()
+    torch.save(value, content)
+    return content.getvalue()
+
+
+def programs():
+    torch.manual_seed(2)
+    inputs = (torch.ones(2, 3),)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
+    traced = torch.jit.trace(Doubled(module[0]), inputs)
+    torch.jit.save(traced, FOLDER / "traced.pt")
+    describe(FOLDER / "traced.pt", {**flat(traced.state_dict()), "CONSTANTS.0": numpy.array([2, 3], "f4")})
+    frozen = torch.jit.freeze(torch.jit.script(module))
+    torch.jit.save(frozen, FOLDER / "frozen.pt")
+    assert not frozen.state_dict()
+    constants = frozen.code_with_constants[1].const_mapping
+    assert len(constants) == 2
+    describe(FOLDER / "frozen.pt", {f"CONSTANTS.{name[1:]}": as_array(each) for name, each in constants.items()})
+
+    program = torch.export.export(Scaled(), inputs)
+    content = io.BytesIO()
+    torch.export.save(program, content)
+    with zipfile.ZipFile(content) as source:
+        entries = {each.split("/", 1)[1]: source.read(each) for each in source.namelist()}
+    arrays = flat({**program.state_dict, **program.constants})
+    deflated = ("models/model.json", "data/sample_inputs/model.pt")
+    (FOLDER / "exported.pt2").write_bytes(archive(entries, "exported", deflated))
+    describe(FOLDER / "exported.pt2", arrays)
+    state, constants = saved(dict(program.state_dict)), saved(dict(program.constants))
+    of_2_8 = {"data/weights/model.pt": state, "data/constants/model.pt": constants,
+              "models/model.json": entries["models/model.json"], "archive_format": b"pt2", "archive_version": b"0"}
+    (FOLDER / "exported_2_8.pt2").write_bytes(archive(of_2_8, "exported_2_8", deflated))
+    describe(FOLDER / "exported_2_8.pt2", arrays)
+    of_2_4 = {"serialized_exported_program.json": entries["models/model.json"], "serialized_state_dict.pt": state,
+              "serialized_constants.pt": constants, "serialized_example_inputs.pt": b"", "version": b"5.3"}
+    (FOLDER / "exported_2_4.pt2").write_bytes(archive(of_2_4, "", ("serialized_exported_program.json",)))
+    describe(FOLDER / "exported_2_4.pt2", arrays)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
+    if sys.argv[1:] == ["reject"]:
+        return make_hostile.write("pt", hostile, ".pt")
+    if sys.argv[1:] == ["programs"]:
+        return programs()
     if sys.argv[1:] == ["arrays"]:
         return numpy_arrays()
     if sys.argv[1:] == ["kinds"]:

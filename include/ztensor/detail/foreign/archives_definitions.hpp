@@ -27,7 +27,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
         return directory.error();
     }
     if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
-        return pt_importer(file, *directory, *folder).import(stem_of(path_text(file.path)));
+        return import_pt(file, *directory, *folder, stem_of(path_text(file.path)));
     }
     if (find_keras_weights(*directory) != nullptr) {
         return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);

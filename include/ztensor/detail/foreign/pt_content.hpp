@@ -94,6 +94,12 @@ public:
     [[nodiscard]] virtual result<void> skip(const std::string& name, std::string why) = 0;
 };
 
+/// What the names of a part of the checkpoint start with.
+struct pt_names {
+    std::string of_root; ///< the name of a tensor or an object that stands alone
+    std::string front;   ///< stands in front of all other names, with a dot between; "" for nothing
+};
+
 /// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves: those without
 /// tensors are gone through once, and none within itself. Depth and steps are bounded.
 class pt_walk {
@@ -102,22 +108,22 @@ public:
         : content_(content), most_steps_(4096 + 4 * content.item_count), of_runs_(content.values.size()),
           of_containers_(content.containers.size()) {}
 
-    /// `name_of_root` is that of a tensor or an object that stands alone. Errors: name_invalid, pickle_malformed,
-    /// limit_exceeded; those of the visitor.
-    [[nodiscard]] result<void> run(const std::string& name_of_root, pt_visitor& visitor) {
+    /// Errors: name_invalid, pickle_malformed, limit_exceeded; those of the visitor.
+    [[nodiscard]] result<void> run(const pt_names& names, pt_visitor& visitor) {
         if (is_leaf(content_.root)) {
-            name_ = name_of_root;
+            name_ = names.of_root;
             if (is_attribute(content_.root)) {
                 return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
             }
             return visit(content_.root, company::plain, visitor);
         }
         if (content_.root.kind == pickle_kind::object) {
-            if (result<void> told = skip_object(name_of_root, content_.root, false, visitor); !told) {
+            if (result<void> told = skip_object(names.of_root, content_.root, false, visitor); !told) {
                 return told;
             }
         }
-        enter(content_.root, 0, company::plain);
+        name_ = names.front;
+        enter(content_.root, name_.size(), company::plain);
         while (!levels_.empty()) {
             if (result<void> done = step(visitor); !done) {
                 return std::move(done).error().in_object(name_);

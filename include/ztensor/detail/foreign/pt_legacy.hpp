@@ -72,11 +72,7 @@ public:
         if (result<void> found = place_storages(object->content, from); !found) {
             return std::move(found).error();
         }
-        result<imported> made = pt_tensors(file_, *all_, std::move(object->content), *this, false).import(stem);
-        if (made) {
-            made->source = all_;
-        }
-        return made;
+        return import_pickled(file_, all_, std::move(object->content), *this, stem);
     }
 
 private:

@@ -80,11 +80,7 @@ public:
         if (!content) {
             return std::move(content).error();
         }
-        result<imported> made = pt_tensors(file_, *all_, *std::move(content), *this, false).import(stem);
-        if (made) {
-            made->source = all_;
-        }
-        return made;
+        return import_pickled(file_, all_, *std::move(content), *this, stem);
     }
 
 private:
