@@ -194,6 +194,9 @@ class ToolTest(unittest.TestCase):
             run(*words, code=REFUSED)
         run("split", MODEL, self.file("file", b""), code=REFUSED)
         self.assertRegex(run.errors, r"^zt: .*file: the folder can't be made: ")
+        if os.path.exists("/dev/null"):
+            run("info", "/dev/null", code=REFUSED)
+            self.assertIn("/dev/null: a regular file is needed", run.errors)
         if os.path.exists("/dev/full"):
             with open("/dev/full", "wb") as full:
                 result = subprocess.run([*ZT, "info", str(MODEL)], stdout=full, stderr=subprocess.PIPE, check=False)

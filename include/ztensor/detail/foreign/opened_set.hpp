@@ -11,6 +11,7 @@
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/os/beneath.hpp>
 #include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/object_view.hpp>
@@ -24,6 +25,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -250,7 +252,8 @@ open_named(const std::vector<native_path>& paths, const read_options& options) {
 open_directory(const native_path& path, const read_options& options) {
     const result<directory> opened = directory::open(path, false);
     if (!opened) {
-        return opened.error();
+        const bool is_something_else = opened.error().os_error() == std::errc::not_a_directory; // such as a device
+        return is_something_else ? irregular_file() : opened.error();
     }
     os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
     if (names.failure) {
