@@ -12,11 +12,10 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-class blob_area;
-class blob_output;
 class blob_writer;
 class compared_bytes;
 class file;
+class section_writer;
 class shard_sink;
 
 } // namespace detail
@@ -25,10 +24,9 @@ class shard_sink;
 /// archive or a network store. One thread at a time calls it. After a failure the writer calls nothing but the
 /// destructor, which without a successful finish() must leave no result behind.
 class byte_sink {
-    friend class detail::blob_area;
-    friend class detail::blob_output;
     friend class detail::blob_writer;
     friend class detail::compared_bytes;
+    friend class detail::section_writer;
     friend class detail::shard_sink;
 
 public:
@@ -54,8 +52,8 @@ private:
     [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
     /// Likewise: so many bytes, or a few less, are about to come.
     virtual void expect(std::uint64_t) {}
-    /// Likewise: so many bytes come now, one after the other. Whether another thread writes them meanwhile, if they come
-    /// in pieces of less than 1 MiB.
+    /// Likewise: so many bytes come now, one after the other. Whether another thread writes them meanwhile, if they
+    /// come in pieces of less than 1 MiB.
     [[nodiscard]] virtual bool announce(std::uint64_t) { return false; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }

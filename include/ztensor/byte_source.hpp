@@ -16,8 +16,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-class blob_area;
-class blob_output;
+class section_writer;
 class file;
 struct source_access;
 
@@ -26,8 +25,7 @@ struct source_access;
 /// Bytes at known places: derive from it to read containers out of an archive, a database or a network store.
 /// Every member may be called from many threads at once, and the content must not change while a reader uses it.
 class byte_source {
-    friend class detail::blob_area;
-    friend class detail::blob_output;
+    friend class detail::section_writer;
     friend struct detail::source_access;
 
 public:

@@ -34,7 +34,7 @@ inline namespace ZTENSOR_MODE {
 
 namespace detail {
 
-class blob_area;
+class section_writer;
 class memory_sink;
 class shard_output;
 class writer_core;

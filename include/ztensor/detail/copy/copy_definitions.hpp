@@ -74,7 +74,7 @@ public:
 
 private:
     copied_blobs copied_;
-    blob_area& file_;
+    section_writer& file_;
     copied_blobs* of_outer_copy_; ///< which may call this one, from its progress for one
 };
 

@@ -6,13 +6,13 @@
 
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/codec/digest_2.hpp>
+#include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
-#include <ztensor/detail/write/blob_area.hpp>
+#include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
-#include <ztensor/detail/write/copied_blobs.hpp>
-#include <ztensor/detail/write/shared_blobs.hpp>
+#include <ztensor/detail/write/known_blobs.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/store.hpp>
@@ -69,14 +69,27 @@ private:
     digest_memory memory_;
 };
 
-/// What blob_area does for version 2 alone.
+/// What a file of version 2 says of a raw blob, if it says it.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_xxh3(const stored_component& stored) noexcept {
+    const digest_parts digest = parse_digest_2(stored.digest);
+    if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
+        return std::nullopt;
+    }
+    std::uint64_t value = 0;
+    for (const char digit : digest.digits) {
+        value = value << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return value;
+}
+
+/// What section_writer does for version 2 alone.
 struct blob_sharing {
     /// Null where memory runs out.
     [[nodiscard]] static blob_digester* make_xxh3() { return new (std::nothrow) xxh3_digester; }
 
     /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
     /// compared.
-    [[nodiscard]] ZTENSOR_COLD static result<void> encode_or_share(blob_area& file, const blob_content& content,
+    [[nodiscard]] ZTENSOR_COLD static result<void> encode_or_share(section_writer& file, const blob_content& content,
                                                                    const store& how, component_entry& entry) {
         no_bytes nowhere;
         blob_writer looked_at(nowhere, 0, store(), nullptr, file.xxh3_.get(), true);
@@ -84,13 +97,13 @@ struct blob_sharing {
             return read;
         }
         const blob_identity identity = {xxh3_of(file).value(), content.bytes.size()};
-        const std::optional<blob_position> known = file.written_.find(identity);
-        if (!known || !holds(file, *known, content)) {
+        const auto known = file.written_.find(identity);
+        if (known == file.written_.end() || !holds(file, known->second, content)) {
             blob_digester* const still_to_do = how.digest_ != digest::none ? file.digester_.get() : nullptr;
             result<void> encoded = file.encode_here(content, how, still_to_do, entry);
             if (encoded) {
-                file.written_.add(identity, {entry.offset, entry.shard});
-                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity.xxh3) : entry.own_digest;
+                file.written_.emplace(identity, section_writer::position_of(entry));
+                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
             }
             return encoded;
         }
@@ -100,14 +113,13 @@ struct blob_sharing {
                 return read;
             }
         }
-        entry.offset = known->offset;
-        entry.shard = known->shard;
+        section_writer::set_position(entry, known->second);
         entry.own_digest = file.digester_for(how)->text();
         return {};
     }
 
     /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
-    [[nodiscard]] ZTENSOR_COLD static result<void> copy_or_share(blob_area& file, const stored_component& stored,
+    [[nodiscard]] ZTENSOR_COLD static result<void> copy_or_share(section_writer& file, const stored_component& stored,
                                                                  component_entry& entry) {
         const std::optional<std::uint64_t> stated = stated_xxh3(stored);
         if (!stated) {
@@ -117,31 +129,30 @@ struct blob_sharing {
             }
         }
         const blob_identity identity = {stated.value_or(xxh3_of(file).value()), stored.length};
-        const std::optional<blob_position> known = file.written_.find(identity);
-        if (known) {
-            const result<bool> same = holds(file, *known, stored);
+        const auto known = file.written_.find(identity);
+        if (known != file.written_.end()) {
+            const result<bool> same = holds(file, known->second, stored);
             if (!same) {
                 return same.error();
             }
             if (*same) {
-                entry.offset = known->offset;
-                entry.shard = known->shard;
+                section_writer::set_position(entry, known->second);
                 return {};
             }
         }
         result<void> copied = file.copy_here(stored, entry);
         if (copied) {
-            file.written_.add(identity, {entry.offset, entry.shard});
+            file.written_.emplace(identity, section_writer::position_of(entry));
         }
         return copied;
     }
 
 private:
-    [[nodiscard]] static xxh3_digester& xxh3_of(blob_area& file) noexcept {
+    [[nodiscard]] static xxh3_digester& xxh3_of(section_writer& file) noexcept {
         return static_cast<xxh3_digester&>(*file.xxh3_);
     }
 
-    [[nodiscard]] static bool holds(blob_area& file, const blob_position& position, const blob_content& content) {
+    [[nodiscard]] static bool holds(section_writer& file, const blob_position& position, const blob_content& content) {
         byte_sink& where = file.sink_of(position.shard);
         compared_bytes compared(where, position.offset);
         blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
@@ -149,14 +160,14 @@ private:
     }
 
     /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
-    [[nodiscard]] ZTENSOR_COLD static result<void> look_at(blob_area& file, const stored_component& stored,
+    [[nodiscard]] ZTENSOR_COLD static result<void> look_at(section_writer& file, const stored_component& stored,
                                                            digest algorithm, component_entry& entry) {
         blob_digester* const wanted = algorithm == digest::none ? nullptr : file.digester_.get();
         xxh3_of(file).begin(digest::xxh3);
         if (wanted != nullptr) {
             wanted->begin(algorithm);
         }
-        result<void> read = blob_area::read_pieces(stored, [&](bytes_view piece) {
+        result<void> read = section_writer::read_pieces(stored, [&](bytes_view piece) {
             xxh3_of(file).update(piece);
             if (wanted != nullptr) {
                 wanted->update(piece);
@@ -169,10 +180,10 @@ private:
         return read;
     }
 
-    [[nodiscard]] ZTENSOR_COLD static result<bool> holds(blob_area& file, const blob_position& position,
+    [[nodiscard]] ZTENSOR_COLD static result<bool> holds(section_writer& file, const blob_position& position,
                                                          const stored_component& stored) {
         compared_bytes compared(file.sink_of(position.shard), position.offset);
-        const result<void> read = blob_area::read_pieces(
+        const result<void> read = section_writer::read_pieces(
             stored, [&](bytes_view piece) { return compared.write(piece).has_value() && compared.is_same(); });
         return read ? result<bool>(compared.is_same()) : read.error();
     }

@@ -13,7 +13,7 @@
 #include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>

@@ -10,9 +10,9 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/blob_area.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_end.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/ways_of_2.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -131,7 +131,7 @@ public:
     }
 
     /// With the footer.
-    [[nodiscard]] ZTENSOR_COLD result<void> write(blob_area& file) const {
+    [[nodiscard]] ZTENSOR_COLD result<void> write(section_writer& file) const {
         const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
         const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
         return is_version_2() ? options_.ways_of_2_->write_manifest(file, content) : write_manifest_1(file, content);

@@ -9,7 +9,7 @@
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/blob_area.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -30,7 +30,7 @@ struct manifest_content {
 };
 
 /// 0.1 to 1.2: the manifest follows the last blob.
-[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_1(blob_area& file, const manifest_content& content) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_1(section_writer& file, const manifest_content& content) {
     cbor_encoder text;
     if (content.old_field_count != 0) {
         encode_manifest_start(text, content.old_fields, content.old_field_count, content.of_file,

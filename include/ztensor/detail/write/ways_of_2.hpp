@@ -24,21 +24,21 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-class blob_area;
+class section_writer;
 struct blob_content;
 struct manifest_content;
 
 struct ways_of_2 {
     /// Whose digest every component has; null where memory runs out.
     blob_digester* (*make_xxh3)();
-    result<void> (*encode_or_share)(blob_area& file, const blob_content& content, const store& how,
+    result<void> (*encode_or_share)(section_writer& file, const blob_content& content, const store& how,
                                     component_entry& entry);
-    result<void> (*copy_or_share)(blob_area& file, const stored_component& stored, component_entry& entry);
+    result<void> (*copy_or_share)(section_writer& file, const stored_component& stored, component_entry& entry);
     result<std::unique_ptr<shard_output>> (*make_shards)(const file_path& root, const write_options& options);
     /// Attributes whose values will be enclosed by `depth` arrays and maps, in the one form that they have there.
     result<attributes> (*in_one_form)(const attributes& values, std::size_t depth);
     void (*encode_object)(cbor_encoder& out, const object_entry& object);
-    result<void> (*write_manifest)(blob_area& file, const manifest_content& content);
+    result<void> (*write_manifest)(section_writer& file, const manifest_content& content);
     /// Of a name in canonical form.
     result<void> (*check_form_of_name)(std::string_view name);
 };

@@ -11,13 +11,13 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/blob_area.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/breaking_unless_done.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/value_check.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -206,7 +206,7 @@ public:
         }
     }
 
-    [[nodiscard]] blob_area& file() noexcept { return file_; }
+    [[nodiscard]] section_writer& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     /// Null unless that is written.
     [[nodiscard]] const ways_of_2* ways_to_2() const noexcept { return options_.ways_of_2_; }
@@ -301,8 +301,8 @@ private:
         return written ? file_.finish() : written;
     }
 
-    std::string path_; ///< as it was given; "" where the bytes go elsewhere
-    blob_area file_;   ///< closed once the writer has finished or failed
+    std::string path_;    ///< as it was given; "" where the bytes go elsewhere
+    section_writer file_; ///< closed once the writer has finished or failed
     memory_sink* memory_;
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;

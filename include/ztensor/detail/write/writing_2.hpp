@@ -19,10 +19,10 @@
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write_2.hpp>
-#include <ztensor/detail/write/blob_area.hpp>
 #include <ztensor/detail/write/blob_sharing.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_end.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/detail/write/ways_of_2.hpp>
 #include <ztensor/options.hpp>
@@ -89,7 +89,7 @@ struct root_field {
 }
 
 /// Version 2: the manifest is a blob, which the footer gives both ends and the XXH3 of.
-[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_2(blob_area& file, const manifest_content& content) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_2(section_writer& file, const manifest_content& content) {
     result<void> written = file.end_shards();
     const result<std::uint64_t> offset = written ? file.begin_aligned() : std::move(written).error();
     if (!offset) {

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT
+//
+// The bytes of a file being written, from its start: blobs one after the other, each at its alignment, encoded or
+// copied, in the file's own sink or in those of its shards. SPEC.md section 2.3, section 10.1 and section 13.
+#ifndef ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
+#define ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
+
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/known_blobs.hpp>
+#include <ztensor/detail/write/shard_output.hpp>
+#include <ztensor/detail/write/ways_of_2.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// Places, encodes and copies the blobs of a file, and passes all its bytes to the sink.
+class section_writer {
+public:
+    section_writer(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
+        : sink_(std::move(sink)), is_version_2_(options.version_ == format_version::v2),
+          alignment_bytes_(options.alignment_bytes_.value_or(is_version_2_ ? canonical_alignment_2 : blob_alignment)),
+          threads_(options.threads_), ways_of_2_(options.ways_of_2_) {}
+
+    [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
+    /// Drops the sink: what was not finished is gone.
+    ZTENSOR_COLD void close() noexcept {
+        sink_.reset();
+        shards_.reset();
+    }
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        result<void> finished = shards_ != nullptr ? shards_->finish() : result<void>();
+        return finished ? sink_->finish() : finished;
+    }
+
+    /// From here on, blobs go to shards.
+    ZTENSOR_COLD void shard_into(std::unique_ptr<shard_output> shards) noexcept { shards_ = std::move(shards); }
+    [[nodiscard]] const shard_output* shards() const noexcept { return shards_.get(); }
+    /// After the last blob: what is written next stands in the file itself.
+    [[nodiscard]] ZTENSOR_COLD result<void> end_shards() {
+        if (shard_ == 0) {
+            return {};
+        }
+        const auto footer = encode_footer_2({});
+        result<void> ended = write({footer.data(), footer.size()});
+        shard_ = 0;
+        position_ = std::exchange(position_in_root_, position_);
+        return ended;
+    }
+
+    /// Whatever stands next: magic, blob, manifest.
+    [[nodiscard]] result<void> write(bytes_view bytes) {
+        position_ += bytes.size();
+        return bytes.empty() ? result<void>() : target().write(bytes);
+    }
+
+    /// Pads to where the next blob starts, in the next shard if `bytes` are too many for this one, and returns that.
+    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
+        if (shards_ != nullptr) {
+            if (result<void> ready = make_room_in_shards(bytes); !ready) {
+                return std::move(ready).error();
+            }
+        }
+        return begin_aligned();
+    }
+
+    /// The same in the file that is being written.
+    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
+        const std::optional<std::uint64_t> offset = checked_align(position_, alignment_bytes_);
+        if (!offset) {
+            return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
+        }
+        static std::byte zeros[4096]; // never written; constants would take as much of every object file
+        while (position_ < *offset) {
+            const auto piece = static_cast<std::size_t>((std::min<std::uint64_t>)(*offset - position_, sizeof zeros));
+            if (result<void> written = write({zeros, piece}); !written) {
+                return std::move(written).error();
+            }
+        }
+        return *offset;
+    }
+
+    /// What is written next is to stand at that place of the file.
+    void go_on_at(std::uint64_t position) noexcept { position_ = position; }
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+    /// Whether what is copied from that source would be lost by writing on.
+    [[nodiscard]] ZTENSOR_COLD bool would_destroy(const byte_source& source) const {
+        const file* const in_file = source.as_file();
+        return in_file != nullptr && sink_ != nullptr &&
+               (sink_->would_destroy(*in_file) || (shards_ != nullptr && shards_->would_destroy(*in_file)));
+    }
+
+    /// The sink of what is being written: the file's own, or that of a shard.
+    [[nodiscard]] byte_sink& target() noexcept { return sink_of(shard_); }
+    [[nodiscard]] byte_sink& sink_of(std::uint32_t shard) noexcept {
+        return shard == 0 ? *sink_ : shards_->shard(shard);
+    }
+    /// So many bytes have gone into target() by other ways than write().
+    void has_written(std::uint64_t bytes) noexcept { position_ += bytes; }
+
+    /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
+    [[nodiscard]] result<void> prepare(const store& how) {
+        if (is_version_2_ && xxh3_ == nullptr) {
+            xxh3_.reset(ways_of_2_->make_xxh3());
+            if (xxh3_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a digest");
+            }
+        }
+        const bool is_plain = how.encoding_ == encoding::raw && how.digest_ == digest::none;
+        return is_plain ? result<void>() : prepare_tools(how);
+    }
+
+    /// At the offset where its blob begins. `how` has been prepared for.
+    [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
+        return writer_with(digester_for(how), offset, how);
+    }
+
+    /// What is known of a blob once it is written.
+    void complete(component_entry& entry, std::uint64_t offset, const blob_writer& blob) {
+        set_position(entry, {offset, shard_});
+        entry.length = blob.stored_bytes();
+        entry.encoding = name(blob.encoding());
+        entry.own_digest = blob.digest_text();
+        if (blob.encoding() != encoding::raw) {
+            entry.uncompressed_length = blob.decoded_bytes();
+        }
+        has_written(blob.stored_bytes());
+    }
+
+    /// One component; `entry` then says where and how it is stored.
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
+                                                       component_entry& entry) {
+        return is_version_2_ && how.encoding_ == encoding::raw ? ways_of_2_->encode_or_share(*this, content, how, entry)
+                                                               : encode_here(content, how, digester_for(how), entry);
+    }
+
+    /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
+    /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
+        if (is_version_2_ && stored.is_raw) {
+            return ways_of_2_->copy_or_share(*this, stored, entry);
+        }
+        const blob_place place = place_of(stored);
+        if (stored.new_digest) {
+            if (result<void> digested = digest_anew(stored, *stored.new_digest, entry); !digested) {
+                return digested;
+            }
+        }
+        if (copied_blobs_ == nullptr || stored.length == 0) {
+            return copy_here(stored, entry);
+        }
+        if (const auto known = copied_blobs_->positions.find(place); known != copied_blobs_->positions.end()) {
+            set_position(entry, known->second);
+            return {};
+        }
+        result<void> copied = copy_here(stored, entry);
+        if (copied) {
+            copied_blobs_->positions.emplace(place, position_of(entry));
+        }
+        return copied;
+    }
+
+    /// Whether the blob is what its digest says, of a file that is copied once. Errors: digest_mismatch, and what the
+    /// source says.
+    [[nodiscard]] ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
+        if (stored.check_digest == nullptr) {
+            return {};
+        }
+        if (copied_blobs_ != nullptr) {
+            std::string stated = std::string(stored.encoding).append(1, ' ').append(stored.digest);
+            if (!copied_blobs_->checked.emplace(place_of(stored), std::move(stated)).second) {
+                return {};
+            }
+        }
+        return stored.check_digest(stored);
+    }
+
+    /// A range of bytes as they are, where the last one ended.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
+                                                       std::uint64_t length) {
+        stored_component range;
+        range.source = &source;
+        range.offset = offset;
+        range.length = length;
+        return copy_bytes(range);
+    }
+
+    /// From here on, what is one blob in a file that is copied stays one. Gives what an outer copy had remembered, for
+    /// end_copying().
+    [[nodiscard]] copied_blobs* begin_copying(copied_blobs& of_this_copy) noexcept {
+        return std::exchange(copied_blobs_, &of_this_copy);
+    }
+    void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
+
+private:
+    friend struct blob_sharing;
+
+    static constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20; ///< of a blob that is read and copied
+
+    [[nodiscard]] static blob_place place_of(const stored_component& stored) noexcept {
+        return {address_of(stored.source), stored.offset, stored.length};
+    }
+    [[nodiscard]] static blob_position position_of(const component_entry& entry) noexcept {
+        return {entry.offset, entry.shard};
+    }
+    static void set_position(component_entry& entry, const blob_position& position) noexcept {
+        entry.offset = position.offset;
+        entry.shard = position.shard;
+    }
+
+    [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
+        const bool is_encoded = how.encoding_ != encoding::raw;
+        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2_};
+    }
+
+    [[nodiscard]] blob_digester* digester_for(const store& how) const noexcept {
+        if (how.digest_ != digest::none) {
+            return digester_.get();
+        }
+        return is_version_2_ ? xxh3_.get() : nullptr;
+    }
+
+    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
+                                           component_entry& entry) {
+        const result<std::uint64_t> offset = begin_blob(content.bytes.size());
+        if (!offset) {
+            return offset.error();
+        }
+        target().expect(content.bytes.size());
+        blob_writer blob = writer_with(digester, *offset, how);
+        if (result<void> written = blob.append(content, true); !written) {
+            return written;
+        }
+        complete(entry, *offset, blob);
+        return {};
+    }
+
+    [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
+        const result<std::uint64_t> offset = begin_blob(stored.length);
+        if (!offset) {
+            return offset.error();
+        }
+        set_position(entry, {*offset, shard_});
+        return copy_bytes(stored);
+    }
+
+    [[nodiscard]] result<void> digest_anew(const stored_component& stored, digest algorithm, component_entry& entry) {
+        digester_->begin(algorithm);
+        result<void> read = read_pieces(stored, [&](bytes_view piece) {
+            digester_->update(piece);
+            return true;
+        });
+        entry.own_digest = digester_->text();
+        return read;
+    }
+
+    /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
+    [[nodiscard]] static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at,
+                                                       std::uint64_t most_bytes, byte_buffer& buffer) {
+        if (!buffer.is_allocated() &&
+            !buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_piece_bytes)))) {
+            return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
+        }
+        const auto size = static_cast<std::size_t>((std::min)(stored.length - at, most_bytes));
+        const span<std::byte> piece = buffer.writable_bytes().first(size);
+        if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
+            return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
+        }
+        return bytes_view(piece);
+    }
+
+    /// Calls `take(bytes) -> bool` for all of a blob of another file, until it has enough.
+    template <class Take>
+    [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
+        byte_buffer buffer;
+        for (std::uint64_t at = 0; at < stored.length;) {
+            const result<bytes_view> piece = read_piece(stored, at, most_piece_bytes, buffer);
+            if (!piece || !take(*piece)) {
+                return piece ? result<void>() : piece.error();
+            }
+            at += piece->size();
+        }
+        return {};
+    }
+
+    /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
+    /// pieces that end at whole MiB.
+    [[nodiscard]] result<void> copy_bytes(const stored_component& stored) {
+        const file* const in_file = stored.source->as_file();
+        byte_buffer buffer;
+        for (std::uint64_t at = 0; at < stored.length;) {
+            result<std::uint64_t> moved = in_file != nullptr
+                                              ? target().append_file(*in_file, stored.offset + at, stored.length - at)
+                                              : std::uint64_t{0};
+            if (!moved) {
+                return std::move(moved).error();
+            }
+            has_written(*moved);
+            if (*moved == 0) {
+                moved = copy_piece(stored, at, buffer);
+            }
+            if (!moved) {
+                return std::move(moved).error();
+            }
+            at += *moved;
+        }
+        return {};
+    }
+
+    /// Gives how many bytes that were.
+    [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
+                                                   byte_buffer& buffer) {
+        const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
+        const result<bytes_view> piece = read_piece(stored, at, left_of_piece, buffer);
+        if (!piece) {
+            return piece.error();
+        }
+        if (result<void> written = write(*piece); !written) {
+            return std::move(written).error();
+        }
+        return piece->size();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {
+        if ((how.digest_ != digest::none && how.make_digester_ == nullptr) ||
+            (how.encoding_ != encoding::raw && how.make_encoder_ == nullptr)) {
+            return fail(errc::invalid_argument, "a store is told of encodings and digests by its functions alone");
+        }
+        if (how.digest_ != digest::none && digester_ == nullptr) {
+            digester_.reset(how.make_digester_());
+            if (digester_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a digest");
+            }
+        }
+        if (how.encoding_ == encoding::raw) {
+            return {};
+        }
+        if (encoder_ == nullptr) {
+            encoder_.reset(how.make_encoder_(threads_));
+            if (encoder_ == nullptr) {
+                return fail(errc::out_of_memory, "no memory for a zstd encoder");
+            }
+        }
+        return encoder_->check(how.zstd_level_);
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
+        const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
+        const std::uint64_t most = shards_->most_bytes();
+        // One that was just begun takes whatever comes.
+        const bool has_room = begin <= most && footer_bytes_2 <= most - begin && bytes <= most - begin - footer_bytes_2;
+        if (shard_ != 0 && has_room) {
+            return {};
+        }
+        result<void> ready = end_shards();
+        ready = ready ? shards_->open_next() : std::move(ready);
+        if (!ready) {
+            return ready;
+        }
+        shard_ = shards_->count();
+        position_in_root_ = std::exchange(position_, std::uint64_t{0});
+        return write(as_bytes(magic_2));
+    }
+
+    std::unique_ptr<byte_sink> sink_; ///< null once closed
+    bool is_version_2_;
+    std::uint64_t alignment_bytes_;
+    std::uint64_t position_ = 0;           ///< in what target() writes
+    std::unique_ptr<shard_output> shards_; ///< null: there are to be none
+    std::uint32_t shard_ = 0;              ///< the number of the one that is being written; 0, the file itself
+    std::uint64_t position_in_root_ = 0;   ///< while a shard is being written
+    unsigned threads_;
+    std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
+    std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
+    copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
+    const ways_of_2* ways_of_2_;              ///< null unless that is written
+    std::unique_ptr<blob_digester> xxh3_;     ///< of version 2, once there is a blob
+    shared_blobs written_;                    ///< of version 2: the raw blobs of the file
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
