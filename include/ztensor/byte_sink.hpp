@@ -8,6 +8,9 @@
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <cstddef>
+#include <cstdint>
+
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
@@ -50,11 +53,9 @@ private:
     }
     /// Likewise: whether writing on would destroy that file, from which bytes are to be copied.
     [[nodiscard]] virtual bool would_destroy(const detail::file&) const { return false; }
-    /// Likewise: so many bytes, or a few less, are about to come.
-    virtual void expect(std::uint64_t) {}
-    /// Likewise: so many bytes come now, one after the other. Whether another thread writes them meanwhile, if they
-    /// come in pieces of less than 1 MiB.
-    [[nodiscard]] virtual bool announce(std::uint64_t) { return false; }
+    /// Likewise: so many bytes, or a few less, are about to come. Gives in pieces of how many bytes the sink takes them
+    /// best.
+    virtual std::size_t expect(std::uint64_t) { return std::size_t{1} << 20; }
     /// Likewise: whether these bytes are what was written at `offset`; false where that can't be told any more.
     [[nodiscard]] virtual bool holds(std::uint64_t, bytes_view) { return false; }
 };

@@ -3,7 +3,7 @@
 
 #include "faults/power_cuts.hpp"
 
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <ztensor/detail/edit/editing.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
 #include <ztensor/detail/edit/sweeping.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
 

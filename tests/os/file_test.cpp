@@ -484,7 +484,7 @@ TEST_CASE("sync, close, truncate, seek and permissions report their failure") {
                                   : failing == "truncate" ? target.truncate(0)
                                   : failing == "seek"
                                       ? target.seek(0)
-                                      : target.take_after(old, in, std::filesystem::path(name).native());
+                                      : target.copy_metadata_from(old, in, std::filesystem::path(name).native());
         REQUIRE(!done);
         CHECK(done.error().code() == errc::io_error);
         CHECK(done.error().os_error() == std::errc::io_error);

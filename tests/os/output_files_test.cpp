@@ -12,11 +12,12 @@
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/write/target_file.hpp>
+#include <ztensor/detail/write/atomic_file.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -114,6 +115,11 @@ detail::directory folder_of(const temp_dir& directory, detail::os_calls& os) {
     return detail::directory::open(directory.path().native(), false, os).value();
 }
 
+std::unique_ptr<detail::atomic_file> target_in(const temp_dir& directory, detail::os_calls& os) {
+    const auto path = (directory / "f").native();
+    return detail::find_target(path, publish_mode::replace, sync_level::none, os).value();
+}
+
 } // namespace output_files
 
 } // namespace
@@ -141,7 +147,7 @@ TEST_CASE("a new file is its owner's alone where it can't have the group of the 
         old.owner = each.old_owner;
         old.group = each.old_group;
         old.permissions = 0754;
-        CHECK(made.take_after(old, in, file_name));
+        CHECK(made.copy_metadata_from(old, in, file_name));
         CAPTURE(each.gives_owners, each.gives_groups, each.old_owner, each.old_group);
         CHECK(os.permissions == each.permissions);
         CHECK((os.group == each.old_group || !each.gives_groups));
@@ -160,10 +166,10 @@ TEST_CASE("a file system that knows no permissions keeps none, and other failure
     for (const std::errc unknown : {std::errc::operation_not_permitted, std::errc::not_supported,
                                     std::errc::operation_not_supported, std::errc::function_not_supported}) {
         os.failure = std::make_error_code(unknown);
-        CHECK(made.take_after(old, in, file_name));
+        CHECK(made.copy_metadata_from(old, in, file_name));
     }
     os.failure = std::make_error_code(std::errc::io_error);
-    CHECK(refusal(made.take_after(old, in, file_name)) == errc::io_error);
+    CHECK(refusal(made.copy_metadata_from(old, in, file_name)) == errc::io_error);
 }
 
 TEST_CASE("where a system opens no file that another writes, that is another writer at work") {
@@ -213,13 +219,12 @@ TEST_CASE("a temporary file that a sweep takes, or that others lock, is made aga
     const temp_dir directory;
     odd_os os;
     os.failing_name = "create_unnamed_in";
-    detail::target_file swept(os);
+    const auto swept = target_in(directory, os);
     os.has_lost_names = true;
-    CHECK(refusal(swept.open((directory / "f").native(), publish_mode::replace, sync_level::none)) == errc::io_error);
+    CHECK(refusal(swept->open()) == errc::io_error);
     CHECK(os.count("create_in") == 16);
     os.has_lost_names = false;
-    detail::target_file kept(os);
-    CHECK(kept.open((directory / "f").native(), publish_mode::replace, sync_level::none));
+    CHECK(target_in(directory, os)->open());
 }
 
 TEST_CASE("a lock that another has on every new file keeps them from being used") {
@@ -229,9 +234,8 @@ TEST_CASE("a lock that another has on every new file keeps them from being used"
         support::write_file(directory / "f", "content");
         locked_os os(has_unnamed);
         {
-            detail::target_file target(os);
-            const auto opened = target.open((directory / "f").native(), publish_mode::replace, sync_level::none);
-            CHECK(refusal(opened) == (has_unnamed ? errc::busy : errc::io_error));
+            const auto target = target_in(directory, os);
+            CHECK(refusal(target->open()) == (has_unnamed ? errc::busy : errc::io_error));
         }
         CHECK(os.open_handles == 0);
         CHECK(os.count("create_in") == (has_unnamed ? 0 : 16));

@@ -10,7 +10,7 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/undo_name.hpp>
 #include <ztensor/options.hpp>

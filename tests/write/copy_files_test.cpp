@@ -9,7 +9,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

@@ -11,7 +11,7 @@
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
 #include <ztensor/detail/edit/sweeping.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 

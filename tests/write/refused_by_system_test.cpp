@@ -11,7 +11,7 @@
 
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

@@ -6,7 +6,7 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>

@@ -19,7 +19,7 @@
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/blob_sharing.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

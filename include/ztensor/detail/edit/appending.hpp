@@ -8,9 +8,11 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/atomic_file.hpp>
+#include <ztensor/detail/write/extended_file.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/options_check.hpp>
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -64,9 +66,10 @@ namespace detail {
 /// A sink for what comes instead of the old file; it takes the lock over.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
 make_successor(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
-    auto* const file = new file_sink(path, options, os);
+    auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync_, std::move(old.lock));
+    auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    if (result<void> opened = file->open_successor(std::move(old.place), std::move(old.lock)); !opened) {
+    if (result<void> opened = file->open(std::move(target)); !opened) {
         return std::move(opened).error();
     }
     return sink;
@@ -79,18 +82,10 @@ make_extension(old_file& old, const file_path& path, const write_options& option
     if (!facts) {
         return facts.error();
     }
-    auto* const file = new file_sink(path, options, os);
+    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), *facts, options.sync_);
+    auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    const auto make_way_back = [&](const located_file& place) -> result<std::unique_ptr<way_back>> {
-        result<std::unique_ptr<undo_record>> record = undo_record::create(place, *facts, options.sync_);
-        if (!record) {
-            return std::move(record).error();
-        }
-        return std::unique_ptr<way_back>(*std::move(record));
-    };
-    result<void> opened =
-        file->open_extended(std::move(old.place), std::move(old.lock), facts->old_bytes, make_way_back);
-    if (!opened) {
+    if (result<void> opened = file->open(std::move(target), facts->old_bytes); !opened) {
         return std::move(opened).error();
     }
     return sink;

@@ -174,7 +174,7 @@ public:
         if (result<void> open = out_->check_open(); !open) {
             return open;
         }
-        const breaking_unless_done writing(*out_);
+        const abort_on_failure writing(*out_);
         if (result<void> kept = writing.done(keep_objects()); !kept) {
             return kept;
         }

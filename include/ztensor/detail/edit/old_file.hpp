@@ -14,7 +14,7 @@
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -214,7 +214,7 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
         return held;
     }
     old_file& old = **held;
-    if (result<void> none = undo_record::check_none(old.place); !none) {
+    if (result<void> none = undo_log::check_none(old.place); !none) {
         return std::move(none).error();
     }
     if (result<void> valid = open_container(old.opened); !valid) {

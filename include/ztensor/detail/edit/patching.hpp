@@ -14,7 +14,7 @@
 #include <ztensor/detail/edit/rewrite.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/directory.hpp>
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -205,7 +205,7 @@ private:
             if (!facts) {
                 return facts.error();
             }
-            result<std::unique_ptr<undo_record>> made = undo_record::create(old_.place, *facts, sync_);
+            result<std::unique_ptr<undo_log>> made = undo_log::create(old_.place, *facts, sync_);
             if (!made) {
                 return std::move(made).error();
             }
@@ -262,7 +262,7 @@ private:
     sync_level sync_;
     unsigned threads_;
     std::uint64_t process_;
-    std::unique_ptr<undo_record> record_;    ///< once something is overwritten
+    std::unique_ptr<undo_log> record_;       ///< once something is overwritten
     std::vector<undo_new_piece> new_pieces_; ///< which differ in where they begin
     bool is_open_ = true;
     bool has_failed_ = false; ///< while writing

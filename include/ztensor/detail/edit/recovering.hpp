@@ -12,7 +12,7 @@
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/recovery.hpp>
 #include <ztensor/result.hpp>
@@ -37,7 +37,7 @@ namespace detail {
     return is_unknown ? result<bool>(opened.error()) : result<bool>(opened.has_value());
 }
 
-/// Finds out by the file's content alone whether the record is about it, and in which state it is. See undo_record.hpp.
+/// Finds out by the file's content alone whether the record is about it, and in which state it is. See undo_log.hpp.
 class recovering {
 public:
     recovering(old_file& old, const file& record, const undo_reader& undo) noexcept

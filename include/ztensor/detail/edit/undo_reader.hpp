@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// An undo record, read back: what it says of the old file, and the old pieces that it holds. See undo_record.hpp.
+// An undo record, read back: what it says of the old file, and the old pieces that it holds. See undo_log.hpp.
 #ifndef ZTENSOR_DETAIL_EDIT_UNDO_READER_HPP
 #define ZTENSOR_DETAIL_EDIT_UNDO_READER_HPP
 
@@ -9,7 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/write/undo_record.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

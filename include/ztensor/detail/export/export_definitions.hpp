@@ -16,7 +16,7 @@
 #include <ztensor/detail/export/zip_writer.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>
 

@@ -161,8 +161,8 @@ public:
     /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
     /// replace and which is called `name`. What the process may not give, or the file system does not know, is made up
     /// for by fewer permissions: nobody who could not read the old file reads the new one.
-    [[nodiscard]] ZTENSOR_COLD result<void> take_after(const file_status& old, const directory& in,
-                                                       const native_path& name) {
+    [[nodiscard]] ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in,
+                                                               const native_path& name) {
         const result<file_status> mine = status();
         if (!mine) {
             return mine.error();

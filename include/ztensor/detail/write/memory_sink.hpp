@@ -46,10 +46,11 @@ public:
     }
 
     /// Grows at once by what a large blob may take.
-    void expect(std::uint64_t size_bytes) override {
-        if (size_bytes >= least_expected && size_bytes <= bytes_.max_size() - bytes_.size()) {
+    std::size_t expect(std::uint64_t size_bytes) override {
+        if (size_bytes >= large_bytes && size_bytes <= bytes_.max_size() - bytes_.size()) {
             make_room(static_cast<std::size_t>(size_bytes));
         }
+        return large_bytes;
     }
 
     [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override {
@@ -60,7 +61,7 @@ public:
     [[nodiscard]] std::vector<std::byte> take() noexcept { return std::exchange(bytes_, {}); }
 
 private:
-    static constexpr std::uint64_t least_expected = std::uint64_t{1} << 20;
+    static constexpr std::size_t large_bytes = std::size_t{1} << 20;
     static constexpr std::size_t much_memory = std::size_t{64} << 20;
 
     /// As any vector does, but seldom and into huge pages, for what is not touched costs little and each small page a

@@ -9,7 +9,7 @@
 #include <ztensor/detail/manifest/write_2.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -76,11 +76,11 @@ public:
     [[nodiscard]] std::uint32_t count() const noexcept override { return static_cast<std::uint32_t>(all_.size()); }
     [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept override { return *all_[number - 1]; }
 
-    /// Errors: as file_sink::open().
+    /// Errors: as file_writer::open().
     [[nodiscard]] ZTENSOR_COLD result<void> open_next() override {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
-        std::unique_ptr<file_sink> file(new file_sink(path, options_, os_));
+        std::unique_ptr<file_writer> file(new file_writer(path, options_, os_));
         if (result<void> opened = file->open(); !opened) {
             return opened;
         }
@@ -93,7 +93,7 @@ public:
         return {};
     }
 
-    /// Errors: as file_sink::finish().
+    /// Errors: as file_writer::finish().
     [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             if (result<void> finished = each->finish(); !finished) {

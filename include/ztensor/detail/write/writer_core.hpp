@@ -11,8 +11,8 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/write/abort_on_failure.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/breaking_unless_done.hpp>
 #include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
@@ -86,7 +86,7 @@ public:
         if (valid = check_new(tensor, data); !valid) {
             return valid;
         }
-        const breaking_unless_done writing(*this);
+        const abort_on_failure writing(*this);
         return writing.done(write_dense(tensor, content, data));
     }
 
@@ -131,7 +131,7 @@ public:
         if (!valid) {
             return std::move(valid).error().in_object(name);
         }
-        const breaking_unless_done writing(*this);
+        const abort_on_failure writing(*this);
         result<void> written = write_components(draft, entries, name);
         if (written) {
             keep_it(object);
@@ -188,7 +188,7 @@ public:
         if (result<void> open = check_open(); !open) {
             return open;
         }
-        const breaking_unless_done writing(*this);
+        const abort_on_failure writing(*this);
         result<void> done = writing.done(write_manifest());
         if (done && memory_ != nullptr) {
             bytes_ = memory_->take();

@@ -7,7 +7,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/write/file_sink.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>

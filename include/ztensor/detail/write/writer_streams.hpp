@@ -59,7 +59,7 @@ ZTENSOR_COLD inline result<void> writer_core::begin_stream(std::string_view name
     if (result<void> valid = check_new(said, entry_of(said, bytes)); !valid) {
         return std::move(valid).error();
     }
-    const breaking_unless_done writing(*this);
+    const abort_on_failure writing(*this);
     return writing.done(start_stream(tensor, element_bytes, bytes));
 }
 
@@ -122,7 +122,7 @@ inline result<void> writer_core::append_to_stream(bytes_view piece, std::size_t 
         !valid) {
         return std::move(valid).error().in_object(stream_->name);
     }
-    const breaking_unless_done writing(*this);
+    const abort_on_failure writing(*this);
     return writing.done(in_stream(stream_->blob.append({piece, width}, false)));
 }
 
@@ -157,7 +157,7 @@ ZTENSOR_COLD inline result<void> writer_core::finish_stream() {
                     {stream_->decoded_bytes, stream_->missing_bytes()})
             .in_object(stream_->name);
     }
-    const breaking_unless_done writing(*this);
+    const abort_on_failure writing(*this);
     return writing.done(complete_stream());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What a failure half-way does to a writer. SPEC.md section 10.
-#ifndef ZTENSOR_DETAIL_WRITE_BREAKING_UNLESS_DONE_HPP
-#define ZTENSOR_DETAIL_WRITE_BREAKING_UNLESS_DONE_HPP
+#ifndef ZTENSOR_DETAIL_WRITE_ABORT_ON_FAILURE_HPP
+#define ZTENSOR_DETAIL_WRITE_ABORT_ON_FAILURE_HPP
 
 #include <ztensor/version.hpp>
 
@@ -13,12 +13,12 @@ namespace detail {
 /// Stands around whatever puts bytes into a writer's file: if that fails, the writer breaks off; also if memory runs
 /// out, or if a sink or source of the caller's own throws.
 template <class Writer>
-class breaking_unless_done {
+class abort_on_failure {
 public:
-    explicit breaking_unless_done(Writer& writer) noexcept : writer_(&writer) {}
-    breaking_unless_done(const breaking_unless_done&) = delete;
-    breaking_unless_done& operator=(const breaking_unless_done&) = delete;
-    ~breaking_unless_done() {
+    explicit abort_on_failure(Writer& writer) noexcept : writer_(&writer) {}
+    abort_on_failure(const abort_on_failure&) = delete;
+    abort_on_failure& operator=(const abort_on_failure&) = delete;
+    ~abort_on_failure() {
         if (writer_ != nullptr) {
             writer_->break_off();
         }

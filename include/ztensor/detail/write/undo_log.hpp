@@ -19,8 +19,8 @@
 // The mark is on the disk before anything else of the file changes, and goes when all else is on the disk. So a file
 // with the mark of a record is the one that the record is about, wherever it was copied to; and one without it is
 // complete, whatever it is, and is never written to.
-#ifndef ZTENSOR_DETAIL_WRITE_UNDO_RECORD_HPP
-#define ZTENSOR_DETAIL_WRITE_UNDO_RECORD_HPP
+#ifndef ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
+#define ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/codec/crc32c.hpp>
@@ -31,7 +31,6 @@
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/write/target_file.hpp>
 #include <ztensor/detail/write/undo_name.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -51,6 +50,10 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// What stands in a file while it is changed.
+inline constexpr std::size_t change_mark_bytes = 8;
+using change_mark = std::array<std::byte, change_mark_bytes>;
 
 inline constexpr std::string_view undo_magic = "ZTUNDO02";
 inline constexpr std::string_view undo_magic_1 = "ZTUNDO01"; ///< of earlier releases, which knew a file by its inode
@@ -98,14 +101,14 @@ struct undo_new_piece {
 };
 
 /// Never removes the record by itself: whoever could not undo needs it.
-class undo_record final : public way_back {
+class undo_log {
 public:
     /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<undo_record>>
+    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<undo_log>>
     create(const located_file& target, const undo_facts& facts, sync_level sync) {
         constexpr std::uint32_t only_for_the_owner = 0600;
         // Memory first: a file that was made and that nobody holds would stay.
-        std::unique_ptr<undo_record> record(new undo_record(undo_name(target.name), facts, sync));
+        std::unique_ptr<undo_log> record(new undo_log(undo_name(target.name), facts, sync));
         result<output_file> made = output_file::create(target.in, record->name(), only_for_the_owner);
         if (!made && made.error().os_error() == std::errc::file_exists) {
             return unfinished();
@@ -164,7 +167,7 @@ public:
     }
 
     /// Puts the mark into the file, on the disk: what comes next changes it.
-    [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) override {
+    [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) {
         result<void> put = put_mark(target, facts_.mark);
         return put && sync_ != sync_level::none ? target.sync() : std::move(put);
     }
@@ -177,14 +180,17 @@ public:
     }
 
     /// Puts in place of the mark what belongs there, on the disk: from here on the file is complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) override {
+    [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) {
         result<void> put = put_mark(target, facts_.unmarked);
         return put && sync_ != sync_level::none ? target.sync() : std::move(put);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
-        facts_.unmarked = unmarked(last);
-        return commit(new_bytes, last, {});
+    /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
+    /// completes the new state, in which `unmarked` belongs in place of the mark.
+    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
+                                                   const change_mark& unmarked) {
+        facts_.unmarked = unmarked;
+        return commit(new_bytes, last, span<const undo_new_piece>());
     }
     /// The same where pieces were overwritten.
     [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
@@ -216,7 +222,7 @@ public:
     /// Takes commit() back, which may have failed and be on the disk all the same: only then may old bytes be put back
     /// over new ones, or whoever finds the record after a power cut would take the mixture for the new state. The mark
     /// comes first, should it be gone, because without it the file would pass for complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> rescind(output_file& target) override {
+    [[nodiscard]] ZTENSOR_COLD result<void> rescind(output_file& target) {
         if (!has_commit_) {
             return {};
         }
@@ -227,11 +233,11 @@ public:
         return sync_after(std::move(cut));
     }
 
-    [[nodiscard]] const native_path& name() const noexcept override { return name_; }
-    [[nodiscard]] std::uint64_t old_bytes() const noexcept override { return facts_.old_bytes; }
+    [[nodiscard]] const native_path& name() const noexcept { return name_; }
 
     void close() noexcept { file_.reset(); } // all that counts was synced, or was not to be
-    [[nodiscard]] bool remove(const directory& in) noexcept override {
+    /// False if it is still there.
+    [[nodiscard]] bool remove(const directory& in) noexcept {
         const auto compare = [&] { return is_still_named(*file_, in, name_); };
         const result<bool> named = file_ ? guard_memory(compare) : result<bool>(true);
         close();
@@ -241,7 +247,7 @@ public:
 private:
     static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
-    undo_record(native_path name, const undo_facts& facts, sync_level sync)
+    undo_log(native_path name, const undo_facts& facts, sync_level sync)
         : name_(std::move(name)), facts_(facts), sync_(sync) {}
 
     /// What was written reaches the disk, at every level that waits for it.

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+//
+// A file that is being written, and how it becomes the file of its name: it replaces the old one in one step, or it is
+// written in place. A third way, behind the old end, is in extended_file.hpp. What is not published leaves nothing
+// behind. Knows nothing of what the bytes mean.
+#ifndef ZTENSOR_DETAIL_WRITE_ATOMIC_FILE_HPP
+#define ZTENSOR_DETAIL_WRITE_ATOMIC_FILE_HPP
+
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/write/undo_name.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// What the three ways have in common. Every derived class abandons what was not published when it is destroyed.
+class atomic_file {
+public:
+    virtual ~atomic_file() = default;
+    atomic_file(const atomic_file&) = delete;
+    atomic_file& operator=(const atomic_file&) = delete;
+
+    /// Called once, first.
+    [[nodiscard]] virtual result<void> open() = 0;
+
+    /// Whether there is something that publish() or abandon() would end.
+    [[nodiscard]] bool is_open() const noexcept { return file_.has_value(); }
+    /// False in a child of the process that opened it: there nothing may be written or removed.
+    [[nodiscard]] bool is_ours() const noexcept { return process_ == process_id(); }
+    [[nodiscard]] output_file& file() noexcept { return *file_; }
+
+    /// Called before each write: an old file that is written in place loses its content here.
+    [[nodiscard]] virtual result<void> begin() { return {}; }
+    /// The next bytes of the file.
+    [[nodiscard]] virtual result<void> append(bytes_view bytes) { return file_->append(bytes); }
+    /// Where bytes of that position are written.
+    [[nodiscard]] virtual std::uint64_t place_of(std::uint64_t position) const noexcept { return position; }
+    /// The bytes from `offset` on that were appended and do not stand in the file yet.
+    [[nodiscard]] virtual bytes_view held_from(std::uint64_t) const noexcept { return {}; }
+    /// Whether commit() is to be called before the last bytes are appended, which make the file complete.
+    [[nodiscard]] virtual bool needs_commit() const noexcept { return false; }
+    /// `last`: the bytes that are still to be appended.
+    [[nodiscard]] virtual result<void> commit(std::uint64_t, bytes_view) { return {}; }
+
+    /// Syncs as asked, closes the file, and gives it its name.
+    [[nodiscard]] virtual result<void> publish() = 0;
+
+    /// Called after publish(), when nothing can be taken back any more.
+    [[nodiscard]] ZTENSOR_COLD result<void> sync_name() {
+        file_.reset();
+        const bool must_sync = sync_ == sync_level::durable && is_new_name_;
+        if (const std::error_code failure = must_sync ? place_.in.sync() : std::error_code()) {
+            return fail(errc::not_durable, "the new file is in place, but its directory could not be synced: a power "
+                                           "cut may still undo that")
+                .because(failure);
+        }
+        return stale_record_.empty() ? result<void>() : remove_stale_record();
+    }
+
+    /// Leaves nothing behind of what was not finished. Gives the name of what the system would not have removed, or ""
+    /// if all is tidy.
+    ZTENSOR_COLD native_path abandon() noexcept {
+        if (!is_open()) {
+            return {};
+        }
+        const bool is_tidy = !is_ours() || undo();
+        file_.reset();
+        lock_.reset();
+        return is_tidy ? native_path() : std::exchange(written_, {});
+    }
+
+    /// Where abandon()'s name lies.
+    [[nodiscard]] native_path path_of(const native_path& name) const {
+        return joined_path(place_.in.place().path, name);
+    }
+
+    /// Whether the open file is the one that is read from: writing in place would destroy it.
+    [[nodiscard]] virtual bool would_destroy(const ztensor::detail::file&) const { return false; }
+
+protected:
+    atomic_file(located_file place, sync_level sync) noexcept
+        : place_(std::move(place)), process_(process_id()), sync_(sync) {}
+
+    /// Makes good what was done, and takes no memory. False if something stays.
+    [[nodiscard]] virtual bool undo() noexcept = 0;
+
+    /// Of the file that has the name now. Errors: not_regular_file, io_error.
+    [[nodiscard]] ZTENSOR_COLD result<file_status> status_of_old() const {
+        result<file_status> old = place_.in.status(place_.name);
+        return old && old->kind == file_kind::other ? irregular_file() : std::move(old);
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> sync_content() {
+        return sync_ != sync_level::none ? file_->sync() : result<void>();
+    }
+
+    /// Notes that there is an undo record of a file of this name, and whether recover() would obey it.
+    ZTENSOR_COLD void find_record() {
+        native_path name = undo_name(place_.name);
+        const result<file_status> record = place_.in.status(name);
+        if (!record || record->kind == file_kind::absent) {
+            return;
+        }
+        stale_record_ = std::move(name);
+        const result<file_status> mine = file_->status();
+        obeys_stale_record_ = !mine || is_trusted_record(*record, *mine);
+    }
+
+    /// Called once the old file can't come back: it would need its record.
+    [[nodiscard]] ZTENSOR_COLD result<void> remove_stale_record() {
+        std::error_code unsynced = sync_ == sync_level::atomic ? place_.in.sync() : std::error_code();
+        if (!unsynced && !place_.in.remove(stale_record_)) {
+            if (!obeys_stale_record_) { // a stranger's, in a folder where nobody else may remove it
+                lock_.reset();
+                return {};
+            }
+            return fail(errc::io_error,
+                        "the new file is in place, but the undo record of the old one can't be removed");
+        }
+        unsynced = sync_ == sync_level::durable ? place_.in.sync() : unsynced;
+        lock_.reset();
+        return !unsynced ? result<void>()
+                         : fail(errc::not_durable, "the new file is in place, but a power cut may bring the undo "
+                                                   "record of the old one back")
+                               .because(unsynced);
+    }
+
+    located_file place_;
+    std::optional<output_file> file_;
+    std::optional<output_file> lock_; ///< of the file that is replaced, where others must not replace it meanwhile
+    native_path written_;             ///< the name that the file has so far
+    native_path stale_record_;        ///< the name of an undo record that is to go with the file it was about
+    bool obeys_stale_record_ = true;  ///< whether recover() would
+    std::uint64_t process_;
+    sync_level sync_;
+    bool is_new_name_ = true; ///< false where an existing file is written in place
+};
+
+/// Writes a temporary file, under no name where the system has that, and renames it over the old file.
+class replacing_file final : public atomic_file {
+public:
+    /// `lock`, if there is one, keeps other writers from the file that is replaced.
+    replacing_file(located_file place, sync_level sync, std::optional<output_file> lock = std::nullopt) noexcept
+        : atomic_file(std::move(place), sync) {
+        lock_ = std::move(lock);
+    }
+    ~replacing_file() override { static_cast<void>(abandon()); }
+
+    /// Touches nothing of an old file.
+    [[nodiscard]] ZTENSOR_COLD result<void> open() override {
+        const result<file_status> old = lock_ ? lock_->status() : status_of_old();
+        if (!old) {
+            return old.error();
+        }
+        // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
+        const std::uint32_t permissions =
+            old->kind == file_kind::regular ? old->permissions & 0700u : default_permissions;
+        if (open_unnamed(permissions)) {
+            return file_->lock();
+        }
+        for (int tried = 1;; ++tried) {
+            native_path name = temporary_name();
+            result<output_file> created = output_file::create(place_.in, name, permissions);
+            if (created) {
+                if (is_mine(*created)) {
+                    file_.emplace(*std::move(created));
+                    written_ = std::move(name);
+                    return {};
+                }
+                created = fail(errc::busy, "swept").because(std::make_error_code(std::errc::file_exists));
+            }
+            if (created.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
+                return os_failure("can't create a temporary file beside it", created.error().os_error());
+            }
+        }
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
+        result<void> done = inherit();
+        done = done ? sync_content() : std::move(done);
+        if (!done) {
+            return done;
+        }
+        find_stale_record();
+        if (result<void> linked = is_unnamed_ ? link(*file_) : result<void>(); !linked) {
+            return linked;
+        }
+        // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
+        const result<output_file> holder = file_->duplicate();
+        done = file_->close();
+        return done ? rename_over_target() : done;
+    }
+
+private:
+    static constexpr int most_names_tried = 16;
+
+    [[nodiscard]] bool undo() noexcept override {
+        file_.reset(); // closed first, because Windows removes no open file
+        return written_.empty() || place_.in.remove(written_);
+    }
+
+    /// False where only a name from the start will do. Some systems make files without names and let nobody name them
+    /// (Android, profiles of AppArmor, filters of seccomp): all would be written, and lost in the end. A second file
+    /// shows it, because one that was named once and has lost its name gets no other.
+    [[nodiscard]] ZTENSOR_COLD bool open_unnamed(std::uint32_t permissions) {
+        result<output_file> unnamed = output_file::create_unnamed(place_.in, permissions);
+        result<output_file> probe = unnamed ? output_file::create_unnamed(place_.in, permissions) : std::move(unnamed);
+        if (!probe || !link(*probe)) {
+            return false;
+        }
+        is_unnamed_ = place_.in.remove(written_);
+        if (is_unnamed_) {
+            written_.clear();
+        }
+        file_.emplace(is_unnamed_ ? *std::move(unnamed) : *std::move(probe)); // whose name serves as well
+        return true;
+    }
+
+    /// Locked, and not removed before that: a sweep may have come between.
+    [[nodiscard]] static bool is_mine(output_file& created) {
+        if (!created.lock()) {
+            return false;
+        }
+        const result<file_status> mine = created.status();
+        return !mine || mine->links != 0;
+    }
+
+    /// Keeps what is kept of the file that is replaced, as it is now: its mode may have changed while we wrote.
+    [[nodiscard]] ZTENSOR_COLD result<void> inherit() {
+        const result<file_status> now = status_of_old();
+        if (!now) {
+            return now.error();
+        }
+        return now->kind == file_kind::regular ? file_->copy_metadata_from(*now, place_.in, place_.name)
+                                               : result<void>();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& unnamed) {
+        for (int tried = 1;; ++tried) {
+            native_path name = temporary_name();
+            result<void> linked = unnamed.link(place_.in, name);
+            if (linked) {
+                written_ = std::move(name);
+                return linked;
+            }
+            if (linked.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
+                return linked;
+            }
+        }
+    }
+
+    /// An undo record of the file that is replaced, or that had its name before, leads nowhere once the new file is
+    /// there. A record whose writer is alive stays: that writer has the file locked, and will find out.
+    ZTENSOR_COLD void find_stale_record() {
+        find_record();
+        if (stale_record_.empty()) {
+            return;
+        }
+        result<output_file> old = open_locked(place_.in, place_.name, false);
+        const bool is_stale = old ? old->has_lock() : old.error().code() == errc::file_not_found;
+        if (is_stale && old) {
+            lock_.emplace(*std::move(old));
+        }
+        if (!is_stale) {
+            stale_record_.clear();
+        }
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> rename_over_target() {
+        os_calls& os = place_.in.os();
+        std::error_code failure = os.rename_in(place_.in.place(), written_, place_.name);
+        if (failure && !always_replaces_open_files && lock_) {
+            lock_.reset(); // gives up what kept other writers away, for lack of another way
+            failure = os.rename_in(place_.in.place(), written_, place_.name);
+        }
+        return failure ? result<void>(os_failure("can't rename the finished temporary file over it", failure))
+                       : result<void>();
+    }
+
+    bool is_unnamed_ = false;
+};
+
+/// Writes under the final name. An old file keeps its content until the first byte is written.
+class in_place_file final : public atomic_file {
+public:
+    in_place_file(located_file place, sync_level sync) noexcept : atomic_file(std::move(place), sync) {}
+    ~in_place_file() override { static_cast<void>(abandon()); }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> open() override {
+        if (const result<file_status> old = status_of_old(); !old) {
+            return old.error();
+        }
+        result<output_file> created = output_file::create(place_.in, place_.name, default_permissions);
+        is_new_name_ = created.has_value();
+        if (!created) {
+            if (created.error().os_error() != std::errc::file_exists) {
+                return std::move(created).error();
+            }
+            created = open_locked(place_.in, place_.name, true);
+        } else if (result<void> locked = created->lock(); !locked) {
+            return locked; // another writer was quicker, and has it now
+        }
+        if (!created) {
+            return std::move(created).error();
+        }
+        const result<file_status> now = created->status();
+        if (!now) {
+            if (is_new_name_) {
+                static_cast<void>(place_.in.remove(place_.name));
+            }
+            return now.error();
+        }
+        old_ = *now;
+        file_.emplace(*std::move(created));
+        written_ = place_.name;
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> begin() override {
+        if (has_begun_ || is_new_name_) {
+            return {};
+        }
+        result<void> emptied = file_->truncate(0);
+        has_begun_ = emptied.has_value();
+        return emptied;
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
+        result<void> done = check_still_named(*file_, place_.in, place_.name);
+        done = done ? sync_content() : std::move(done);
+        if (!done) {
+            return done;
+        }
+        if (file_->has_lock()) { // else another writer may need it
+            find_record();
+        }
+        return file_->close();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD bool would_destroy(const ztensor::detail::file& source) const override {
+        if (is_new_name_) {
+            return false;
+        }
+        const os_answer<file_status> read = source.os().status(source.handle());
+        return !read.failure && read.value.is_same_file(old_);
+    }
+
+private:
+    [[nodiscard]] bool undo() noexcept override {
+        if (!is_new_name_) {
+            return !has_begun_ || (file_->is_open() && file_->truncate(0).has_value());
+        }
+        const bool is_gone = was_replaced();
+        file_.reset(); // closed first, because Windows removes no open file
+        return written_.empty() || is_gone || place_.in.remove(written_);
+    }
+
+    /// Whether somebody has put another file in its place, which is not ours to remove.
+    [[nodiscard]] ZTENSOR_COLD bool was_replaced() const noexcept {
+        const auto compare = [&] { return is_still_named(*file_, place_.in, place_.name); };
+        const result<bool> named = file_->is_open() ? guard_memory(compare) : result<bool>(true);
+        return named && !*named;
+    }
+
+    file_status old_; ///< of the file that is written
+    bool has_begun_ = false;
+};
+
+/// The file of that path, to be opened, and made as `publish` says. Errors: as file_writer::open().
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>>
+find_target(const native_path& path, publish_mode publish, sync_level sync, os_calls& os) {
+    result<located_file> place = locate(path, sync == sync_level::durable, os);
+    if (!place) {
+        return std::move(place).error();
+    }
+    if (publish == publish_mode::replace) {
+        return std::unique_ptr<atomic_file>(new replacing_file(*std::move(place), sync));
+    }
+    return std::unique_ptr<atomic_file>(new in_place_file(*std::move(place), sync));
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

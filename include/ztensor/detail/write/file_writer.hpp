@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT
+//
+// A sink that is a file. Bytes in pieces of any size become writes of whole MiB, some by another thread while the
+// caller goes on; room on the disk is reserved ahead, and what is to be synced is begun early. Knows nothing of what
+// the bytes mean.
+#ifndef ZTENSOR_DETAIL_WRITE_FILE_WRITER_HPP
+#define ZTENSOR_DETAIL_WRITE_FILE_WRITER_HPP
+
+#include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/past_cache.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/work_line.hpp>
+#include <ztensor/detail/write/atomic_file.hpp>
+#include <ztensor/detail/write/sink_closed.hpp>
+#include <ztensor/detail/write/write_policy.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A file, made as publish_mode says; options.hpp has what is promised. One thread at a time calls it.
+class file_writer final : public byte_sink {
+public:
+    /// Touches no file; open() does.
+    file_writer(const file_path& path, const write_options& options, os_calls& os)
+        : path_(path_text(path.native())), native_(path.native()), options_(options), os_(os),
+          buffer_bytes_(options.direct_ ? policy::direct_buffer_bytes : policy::unit_bytes),
+          least_behind_(options.threads_ == 1 || options.direct_ ? policy::never : policy::bytes_in_small_files),
+          syncs_early_(options.sync_ != sync_level::none), is_direct_(options.direct_) {}
+    /// What another thread has not written yet is dropped.
+    ~file_writer() override { has_failed_ = true; }
+
+    /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
+    /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
+    /// errc::out_of_memory, or errc::io_error.
+    [[nodiscard]] ZTENSOR_COLD result<void> open() { return abandoned_if_failed(open_target(nullptr, 0)); }
+    /// The same for a target that was made otherwise, and has `old_bytes` that stay.
+    [[nodiscard]] ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes = 0) {
+        return abandoned_if_failed(open_target(std::move(target), old_bytes));
+    }
+
+    /// Fails with errc::io_error (the disk is full, over quota, ...), or errc::writer_closed after finish() or a
+    /// failure, and in another process than the one that opened it. What a thread that wrote meanwhile has to tell, one
+    /// of the next calls tells: within 4 MiB, or finish().
+    [[nodiscard]] result<void> write(bytes_view bytes) override {
+        return is_open() ? abandoned_if_failed(gather(bytes)) : sink_closed().in_file(path_);
+    }
+
+    /// Fails with errc::io_error, and then the target is what it was before (publish_mode::replace). Fails with
+    /// errc::not_durable if all is in place but the directory could not be synced: the new file is what everyone
+    /// reads, and a power cut may still bring the old one back. Fails with errc::writer_closed the second time.
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
+        if (!is_open() || !target_->is_ours()) {
+            return sink_closed().in_file(path_);
+        }
+        if (result<void> published = abandoned_if_failed(publish()); !published) {
+            return published;
+        }
+        result<void> synced = target_->sync_name();
+        return synced ? synced : std::move(synced).error().in_file(path_);
+    }
+
+private:
+    using policy = write_policy;
+
+    /// Memory for what is gathered.
+    struct buffer {
+        byte_buffer memory;
+        std::byte* begin = nullptr; ///< aligned for direct writes
+        bytes_view written;         ///< of it, by another thread
+
+        [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t bytes) noexcept {
+            if (memory.allocate(bytes + policy::direct_alignment)) {
+                const std::uint64_t beyond = address_of(memory.data()) % policy::direct_alignment;
+                begin = memory.data() + (policy::direct_alignment - beyond);
+            }
+            return begin != nullptr;
+        }
+    };
+
+    [[nodiscard]] bool is_open() const noexcept { return target_ != nullptr && target_->is_open(); }
+
+    /// Memory comes first: a file that is open needs it no more.
+    [[nodiscard]] ZTENSOR_COLD result<void> open_target(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes) {
+        if (!filling().allocate(buffer_bytes_)) {
+            return fail(errc::out_of_memory, "no memory for a buffer of {} bytes", {buffer_bytes_});
+        }
+        target_ = std::move(target);
+        if (target_ == nullptr) {
+            result<std::unique_ptr<atomic_file>> found = find_target(native_, options_.publish_, options_.sync_, os_);
+            if (!found) {
+                return std::move(found).error();
+            }
+            target_ = *std::move(found);
+        }
+        if (result<void> opened = target_->open(); !opened) {
+            return opened;
+        }
+        position_ = written_ = begun_sync_ = old_bytes;
+        is_direct_ = is_direct_ && old_bytes == 0 && target_->file().set_direct(true); // an old end is no whole block
+        if (target_->needs_commit()) { // the footer comes after all else
+            least_behind_ = policy::never;
+        }
+        return {};
+    }
+
+    /// See byte_sink.
+    [[nodiscard]] std::size_t expect(std::uint64_t size_bytes) override {
+        made_until_ = position_ + buffered_ + size_bytes + policy::unit_bytes; // with what is put between
+        return position_ >= least_behind_ ? policy::buffered_piece_bytes : policy::unit_bytes;
+    }
+    [[nodiscard]] bool would_destroy(const file& source) const override {
+        return target_ != nullptr && target_->would_destroy(source);
+    }
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> append_file(const file& from, std::uint64_t offset,
+                                                                 std::uint64_t size_bytes) override {
+        if (!is_open()) {
+            return sink_closed().in_file(path_);
+        }
+        result<std::uint64_t> copied = move_from(from, offset, size_bytes);
+        return copied ? copied : std::move(abandoned_if_failed(std::move(copied).error())).error();
+    }
+    [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) override {
+        line_.wait_until_left(0); // should that have failed, one of the next calls tells
+        const std::uint64_t in_file =
+            offset < position_ ? (std::min<std::uint64_t>)(position_ - offset, bytes.size()) : 0;
+        const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
+        const bytes_view waiting = bytes.subspan(flushed.size());
+        const std::byte* const room =
+            waiting.empty() ? nullptr : filling().begin + (offset + flushed.size() - position_);
+        return std::equal(waiting.begin(), waiting.end(), room) && (flushed.empty() || is_written(offset, flushed));
+    }
+
+    // -- what the caller's thread does
+
+    /// Much goes straight from the caller's memory, and what is left behind the last whole MiB through the buffer.
+    [[nodiscard]] ZTENSOR_NOINLINE result<void> gather(bytes_view bytes) {
+        while (!bytes.empty()) {
+            result<void> written;
+            if (buffered_ != 0 && (buffered_ == room_bytes() || goes_before(bytes))) {
+                written = flush();
+            } else if (buffered_ == 0 && bytes.size() >= buffer_bytes_ && goes_straight(bytes)) {
+                const std::size_t whole = bytes.size() - bytes.size() % policy::unit_bytes;
+                const bytes_view piece = bytes.first(is_direct_ ? whole : room_bytes());
+                written = settle_and_write(piece);
+                bytes = bytes.subspan(piece.size());
+            } else {
+                const std::size_t taken = (std::min<std::size_t>)(bytes.size(), room_bytes() - buffered_);
+                copy_through_cache(bytes.first(taken), span<std::byte>(filling().begin + buffered_, taken));
+                buffered_ += taken;
+                bytes = bytes.subspan(taken);
+                // Where a commit is needed, the footer is always left for the end.
+                if (buffered_ == room_bytes() && !target_->needs_commit()) {
+                    const bool goes_on = bytes.size() < policy::unit_bytes || !goes_straight(bytes);
+                    written = goes_on && is_written_behind() ? flush_behind() : flush();
+                }
+            }
+            if (!written) {
+                return written;
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] bool goes_before(bytes_view bytes) const noexcept {
+        return buffered_ <= policy::little_bytes && bytes.size() >= 2 * buffer_bytes_ && position_ != 0 &&
+               !is_direct_ && goes_straight(bytes);
+    }
+
+    /// Whether much that comes next is written from where it lies.
+    [[nodiscard]] bool goes_straight(bytes_view bytes) const noexcept {
+        const std::uint64_t place = address_of(bytes.data());
+        return is_direct_ ? (position_ | place) % policy::direct_alignment == 0
+                          : (place - position_ - buffered_) % policy::copied_at_once == 0 || !is_written_behind();
+    }
+
+    /// Whether another thread may write the buffer that is filled, once it is full. Not among other work: processors
+    /// have enough to do there.
+    [[nodiscard]] bool is_written_behind() const noexcept {
+        return position_ >= least_behind_ && position_ + buffered_ <= made_until_ && !is_at_work();
+    }
+
+    /// Of the buffer, so that the next write after it starts at a whole MiB again.
+    [[nodiscard]] std::size_t room_bytes() const noexcept {
+        return buffer_bytes_ - static_cast<std::size_t>(position_ % policy::unit_bytes);
+    }
+
+    [[nodiscard]] buffer& filling() noexcept { return buffers_[filled_ % policy::buffer_count]; }
+    [[nodiscard]] bytes_view take_buffered() noexcept {
+        return {filling().begin, std::exchange(buffered_, std::size_t{0})};
+    }
+
+    [[nodiscard]] result<void> flush() { return settle_and_write(take_buffered()); }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> settle_and_write(bytes_view bytes) {
+        result<void> written = settle();
+        written = written ? write_out(bytes) : std::move(written);
+        position_ += bytes.size();
+        return written;
+    }
+
+    /// Lets another thread write the full buffer while the next ones are filled.
+    [[nodiscard]] ZTENSOR_COLD result<void> flush_behind() {
+        if (has_failed_) {
+            return flush();
+        }
+        if (!can_have_help() ||
+            (!line_.wait_until_left(policy::buffer_count - 2) && ++times_alone_ % policy::most_times_alone == 0)) {
+            least_behind_ = position_ + policy::bytes_alone;
+            return flush();
+        }
+        filling().written = take_buffered();
+        position_ += filling().written.size();
+        line_.add();
+        ++filled_;
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD bool can_have_help() {
+        buffer& next = buffers_[(filled_ + 1) % policy::buffer_count];
+        const auto write = [](void* self, std::size_t number) {
+            static_cast<file_writer*>(self)->write_buffer(number);
+        };
+        return target_->is_ours() && useful_threads(options_.threads_, 2) != 1 &&
+               (next.begin != nullptr || next.allocate(buffer_bytes_)) &&
+               (line_.has_begun() || line_.begin(write, this));
+    }
+
+    /// What came of what others wrote.
+    [[nodiscard]] result<void> settle() {
+        line_.wait_until_left(0);
+        return std::exchange(outcome_, result<void>());
+    }
+
+    /// Whole MiB of another file, where they would start at a whole MiB of this one, and how many bytes that were: 0
+    /// where the system does not move them by itself.
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> move_from(const file& from, std::uint64_t offset,
+                                                               std::uint64_t size_bytes) {
+        if (buffered_ != 0 || size_bytes < policy::unit_bytes || position_ % policy::unit_bytes != 0) {
+            return std::uint64_t{0};
+        }
+        if (result<void> settled = settle(); !settled) {
+            return std::move(settled).error();
+        }
+        if (is_direct_ || !copies_ || has_read_back_ || position_ != target_->place_of(position_)) {
+            return std::uint64_t{0};
+        }
+        const std::uint64_t wanted = (std::min)(syncs_early_ ? policy::early_sync_bytes : policy::reserved_step,
+                                                size_bytes - size_bytes % policy::unit_bytes);
+        if (result<void> ready = get_ready(wanted); !ready) {
+            return std::move(ready).error();
+        }
+        const std::uint64_t copied = target_->file().append_from(from, offset, wanted);
+        copies_ = copied == wanted;
+        advance(copied);
+        position_ += copied;
+        return copied;
+    }
+
+    /// Writes all that waits, gives back what was reserved in vain, and publishes the file.
+    [[nodiscard]] ZTENSOR_COLD result<void> publish() {
+        result<void> done = target_->needs_commit() ? flush_and_commit() : flush();
+        if (done && reserved_ > written_) {
+            done = target_->file().truncate(written_);
+        }
+        return done ? target_->publish() : done;
+    }
+
+    /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
+    [[nodiscard]] ZTENSOR_COLD result<void> flush_and_commit() {
+        const bytes_view rest = take_buffered();
+        const std::size_t last = (std::min)(rest.size(), policy::most_footer_bytes);
+        const std::size_t first = rest.size() - last;
+        result<void> done = first != 0 ? settle_and_write(rest.first(first)) : result<void>();
+        if (done) {
+            done = target_->commit(position_ + last, rest.subspan(first));
+        }
+        return done ? settle_and_write(rest.subspan(first)) : done;
+    }
+
+    /// After a failure the sink is over; a file that could not be removed is told of.
+    [[nodiscard]] ZTENSOR_COLD result<void> abandoned_if_failed(result<void> outcome) {
+        if (outcome) {
+            return outcome;
+        }
+        error why = std::move(outcome).error();
+        if (const native_path left = target_ != nullptr ? target_->abandon() : native_path(); !left.empty()) {
+            why = fail(why.code(), "{} ({} is left behind)", {why.sentence(), path_text(target_->path_of(left))})
+                      .because(why.os_error());
+        }
+        return std::move(why).in_file(path_);
+    }
+
+    // -- what the caller's thread does, or another one while the line has something to do
+
+    void write_buffer(std::size_t number) noexcept {
+        if (!has_failed_) {
+            outcome_ = guard_memory([&] { return write_out(buffers_[number % policy::buffer_count].written); });
+            has_failed_ = !outcome_;
+        }
+    }
+
+    /// Errors: io_error; writer_closed in another process than the one that opened the target.
+    [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
+        if (result<void> ready = get_ready(bytes.size()); !ready) {
+            return ready;
+        }
+        if (is_direct_ && bytes.size() % policy::direct_alignment != 0) {
+            stop_direct(); // for the end of the file
+        }
+        result<void> written = target_->append(bytes);
+        if (!written && is_direct_ && written.error().os_error() == std::errc::invalid_argument) {
+            stop_direct(); // some file systems say only now that they can't, and may have taken some bytes before
+            written = target_->file().seek(written_);
+            written = written ? target_->file().append(bytes) : std::move(written);
+        }
+        if (written) {
+            advance(bytes.size());
+        }
+        return written;
+    }
+
+    [[nodiscard]] result<void> get_ready(std::uint64_t size_bytes) {
+        result<void> ready = target_->is_ours() ? target_->begin() : result<void>(sink_closed());
+        if (ready && std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
+            ready = target_->file().seek(target_->place_of(written_));
+        }
+        if (ready) {
+            reserve(size_bytes);
+        }
+        return ready;
+    }
+
+    /// Room for the next bytes and many more, unless the file is small: then the system need not look for it each time.
+    void reserve(std::uint64_t size_bytes) {
+        const std::uint64_t end = written_ + size_bytes;
+        if (end <= reserved_ || end < policy::least_reserved || !reserves_) {
+            return;
+        }
+        const std::uint64_t wanted = size_bytes + (std::max)(policy::reserved_step, end / 8);
+        reserves_ = target_->file().reserve(written_, wanted);
+        reserved_ = reserves_ ? written_ + wanted : reserved_;
+    }
+
+    /// What is to be synced in the end had better be on its way.
+    void advance(std::uint64_t size_bytes) {
+        written_ += size_bytes;
+        if (syncs_early_ && !is_direct_ && written_ - begun_sync_ >= policy::early_sync_bytes) {
+            syncs_early_ = target_->file().begin_sync(begun_sync_, written_ - begun_sync_);
+            begun_sync_ = written_;
+        }
+    }
+
+    void stop_direct() {
+        static_cast<void>(target_->file().set_direct(false));
+        is_direct_ = false;
+    }
+
+    /// Whether those bytes were written at `offset`; false where that can't be told.
+    [[nodiscard]] ZTENSOR_COLD bool is_written(std::uint64_t offset, bytes_view bytes) {
+        const bytes_view held = target_->held_from(offset);
+        const std::size_t count = (std::min)(held.size(), bytes.size());
+        if (!std::equal(held.begin(), held.begin() + count, bytes.begin())) {
+            return false;
+        }
+        offset += count;
+        bytes = bytes.subspan(count);
+        const bool was_direct = is_direct_ && target_->file().set_direct(false);
+        byte_buffer piece;
+        bool is_same = piece.allocate((std::min)(bytes.size(), std::size_t{64} << 10));
+        while (is_same && !bytes.empty()) {
+            const span<std::byte> read = piece.writable_bytes().first((std::min)(bytes.size(), piece.size()));
+            is_same = target_->file().read_back(offset, read) && std::equal(read.begin(), read.end(), bytes.begin());
+            offset += read.size();
+            bytes = bytes.subspan(read.size());
+        }
+        if (was_direct) {
+            is_direct_ = target_->file().set_direct(true);
+        }
+        has_read_back_ = true;
+        return is_same;
+    }
+
+    const std::string path_; ///< as it was given, for messages
+    const native_path native_;
+    const write_options options_;
+    os_calls& os_;
+    std::unique_ptr<atomic_file> target_;
+
+    const std::size_t buffer_bytes_;
+    buffer buffers_[policy::buffer_count]; ///< all but the first made when they are needed
+    std::uint64_t position_ = 0;           ///< in the file, of what is buffered
+    std::size_t buffered_ = 0;             ///< bytes in the buffer that is filled
+    std::size_t filled_ = 0;               ///< buffers that another thread wrote
+    std::uint64_t made_until_ = 0;         ///< up to there, what comes was expected; what is copied is not
+    std::uint64_t least_behind_;           ///< from there on, another thread is asked to write
+    unsigned times_alone_ = 0;
+
+    std::uint64_t written_ = 0;  ///< bytes that the file has
+    std::uint64_t reserved_ = 0; ///< the file has room on the disk up to there
+    std::uint64_t begun_sync_ = 0;
+    bool syncs_early_; ///< this and what follows are requests that the system has taken so far
+    bool is_direct_;
+    bool reserves_ = true;
+    bool copies_ = true;
+    bool has_read_back_ = false; ///< since the last write
+
+    std::atomic<bool> has_failed_{false}; ///< what another thread wrote, or nobody wants it any more
+    result<void> outcome_;                ///< of what it wrote
+    work_line line_; ///< has outcome_, the buffers that were filled and the group above while it has something to do
+};
+
+/// A new file at `target`, as `options` say: publish_mode and sync. See file_writer for what is promised, and
+/// file_writer::open() for the errors.
+[[nodiscard]] inline result<std::unique_ptr<byte_sink>>
+create_sink(const file_path& target, const write_options& options, os_calls& os = operating_system()) {
+    auto* const file = new file_writer(target, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    if (result<void> opened = file->open(); !opened) {
+        return std::move(opened).error();
+    }
+    return sink;
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
