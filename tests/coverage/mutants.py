@@ -79,7 +79,7 @@ QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_i
 SLOW = [["sparse_refused", "refused_containers"], ["patterns"]]
 # What can't notice faults in these headers, or takes minutes to: every bit of every file, floats, threads, system calls.
 ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
-             "float_types result threads file byte_sink digest digest_kernels "
+             "float_types result task_group file byte_sink digest digest_kernels "
              "zstd zstd_frames edit_faults").split()
 WINGS = "support core os cbor codec layout manifest read write foreign".split()
 COMPILE = "clang++ -std=c++17 -fPIC -w -DZTENSOR_COMPILED".split()

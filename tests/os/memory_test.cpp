@@ -8,9 +8,9 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/pages_ahead.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/prefault.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -171,7 +171,7 @@ TEST_CASE("a second thread makes the pages of new memory from its end, until it 
     const span<std::byte> filled = memory.bytes().first(first + 7 * huge);
     const span<std::byte> rest = memory.bytes().subspan(filled.size());
     {
-        const ztensor::detail::pages_ahead ahead(memory.bytes(), 0);
+        const ztensor::detail::prefault ahead(memory.bytes(), 0);
         REQUIRE(threads.tasks.size() == 1);
         std::fill(filled.begin(), filled.end(), unwritten);
         CHECK(ztensor::detail::is_untouched(rest.first(huge)));
@@ -191,11 +191,11 @@ TEST_CASE("a thread that comes when the memory is filled makes nothing, and neit
     const bool is_told = ztensor::detail::is_untouched(memory.bytes());
     {
         const support::used_executor used(&prompt);
-        static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 2));
+        static_cast<void>(ztensor::detail::prefault(memory.bytes(), 2));
         CHECK(ztensor::detail::is_untouched(memory.bytes()) == is_told);
     }
     const support::used_executor used(&threads);
-    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 2));
+    static_cast<void>(ztensor::detail::prefault(memory.bytes(), 2));
     CHECK(threads.tasks.size() == (is_told ? 1 : 0));
     threads.run_all();
     CHECK(ztensor::detail::is_untouched(memory.bytes()) == is_told);
@@ -205,19 +205,19 @@ TEST_CASE("no thread is asked for little memory, nor for what was written to, no
     support::late_executor threads;
     const support::used_executor used(&threads);
     const new_memory memory(16 * mebibyte);
-    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 1));
-    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes().first(8 * mebibyte - 1), 0));
-    static_cast<void>(ztensor::detail::pages_ahead({}, 0));
+    static_cast<void>(ztensor::detail::prefault(memory.bytes(), 1));
+    static_cast<void>(ztensor::detail::prefault(memory.bytes().first(8 * mebibyte - 1), 0));
+    static_cast<void>(ztensor::detail::prefault({}, 0));
     {
         const ztensor::detail::at_work here;
-        static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 0));
+        static_cast<void>(ztensor::detail::prefault(memory.bytes(), 0));
     }
     std::fill(memory.bytes().begin(), memory.bytes().end(), unwritten);
-    static_cast<void>(ztensor::detail::pages_ahead(memory.bytes(), 0));
+    static_cast<void>(ztensor::detail::prefault(memory.bytes(), 0));
     CHECK(threads.tasks.empty());
     threads.accepts = false; // or there is none
     const new_memory other(16 * mebibyte);
-    static_cast<void>(ztensor::detail::pages_ahead(other.bytes(), 0));
+    static_cast<void>(ztensor::detail::prefault(other.bytes(), 0));
     CHECK(threads.tasks.empty());
 }
 

@@ -9,7 +9,7 @@
 #include <ztensor/append.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
@@ -17,11 +17,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -266,7 +268,7 @@ TEST_CASE("a child that is forked off inside a call of several threads ends with
         std::atomic<bool>& awaited = is_caller ? has_come : may_go;
         has_come = has_come || !is_caller;
         while (!awaited) {
-            ztensor::detail::pause_thread(1000);
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
         }
         if (is_caller && !child.fork_off()) {
             may_go = true;
@@ -337,7 +339,7 @@ TEST_CASE("threads of the library block all signals but those of faults, and the
     ztensor::detail::join_thread(thread);
     REQUIRE(ztensor::detail::current_executor().submit(&blocked_signals::ask, &of_pool));
     while (!of_pool.is_known) {
-        ztensor::detail::pause_thread(1000);
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
     for (int signal = 1; signal < 32; ++signal) {

@@ -32,7 +32,7 @@ SOUND = {
     "detail/core/checked.hpp": "#include <cstddef>\n",
     "detail/core/error_definitions.hpp": "#include <ztensor/error.hpp>\n#include <charconv>\n",
     "detail/codec/zstd.hpp": "#include <ztensor/detail/core/cast.hpp>\n#include <zstd.h>\n",
-    "detail/os/threads.hpp": "#include <thread>\n",
+    "detail/os/task_group.hpp": "#include <thread>\n",
     "detail/os/windows.hpp": "#include <filesystem>\n#include <windows.h>\n",
     "detail/read/decode.hpp": "#include <ztensor/detail/codec/zstd.hpp>\n",
     "detail/read/reader_definitions.hpp": "#include <ztensor/reader.hpp>\n#include <ztensor/detail/read/decode.hpp>\n",
@@ -130,7 +130,7 @@ class RulesCanFail(unittest.TestCase):
                 {"detail/cast.hpp": ""},
                 {"detail/pantry/cast.hpp": ""},
                 {"detail/core/text.hpp": "#include <ztensor/detail/cbor/cursor.hpp>\n", "detail/cbor/cursor.hpp": ""},
-                {"detail/cbor/cursor.hpp": "#include <ztensor/detail/os/threads.hpp>\n"},
+                {"detail/cbor/cursor.hpp": "#include <ztensor/detail/os/task_group.hpp>\n"},
                 {"detail/write/copy.hpp": "#include <ztensor/detail/read/decode.hpp>\n"},
                 {"detail/manifest/read.hpp": "#include <ztensor/detail/read/decode.hpp>\n"},
                 {"detail/core/text.hpp": "#include <ztensor/digest.hpp>\n", "digest.hpp": ""},
@@ -192,7 +192,7 @@ class RulesCanFail(unittest.TestCase):
                      "#include <sys/mman.h>\n", "#include <stdint.h>\n", '#include "ztensor/error.hpp"\n',
                      "auto x = reinterpret_cast<char*>(p);\n", "ZSTD_decompress();\n", "nlohmann::json x;\n"):
             self.assertTrue(self.problems("foreign", {"reader.hpp": body}), body)
-        self.assertTrue(self.problems("foreign", {"detail/os/threads.hpp": "static thread_local int mine;\n"}))
+        self.assertTrue(self.problems("foreign", {"detail/os/task_group.hpp": "static thread_local int mine;\n"}))
         for room in ("detail/os/posix.hpp", "detail/codec/crc32c.hpp", "detail/core/cast.hpp", "detail/read/zstd.hpp"):
             self.assertTrue(self.problems("foreign", {room: "#include <zstd.h>\n"}), room)
         self.assertTrue(self.problems("foreign", {"detail/codec/zstd.hpp": "#include <immintrin.h>\n"}))

@@ -11,8 +11,6 @@
 #include <new>
 
 #include <pthread.h>
-#include <sched.h>
-#include <time.h>
 #include <unistd.h>
 #if !defined(__wasi__)
 #include <dlfcn.h>
@@ -119,17 +117,6 @@ inline void detach_thread(helper_thread thread) noexcept {
 [[nodiscard]] inline unsigned processor_count() noexcept {
     const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
     return count < 1 ? 1u : static_cast<unsigned>(count);
-}
-
-/// Lets others run, for a thread that waits for one of them; sleeps a little once it has waited for many `rounds`.
-inline void pause_thread(unsigned rounds) noexcept {
-    constexpr unsigned most_yields = 64;
-    if (rounds < most_yields) {
-        ::sched_yield();
-        return;
-    }
-    const ::timespec nap = {0, 50'000};
-    ::nanosleep(&nap, nullptr);
 }
 
 } // namespace detail

@@ -68,12 +68,6 @@ inline void detach_thread(helper_thread thread) noexcept {
     return host.dwNumberOfProcessors < 1 ? 1u : static_cast<unsigned>(host.dwNumberOfProcessors);
 }
 
-/// Lets others run, for a thread that waits for one of them; sleeps a little once it has waited for many `rounds`.
-inline void pause_thread(unsigned rounds) noexcept {
-    constexpr unsigned most_yields = 64;
-    ::Sleep(rounds < most_yields ? 0 : 1);
-}
-
 } // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -11,7 +11,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>

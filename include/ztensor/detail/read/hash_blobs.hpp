@@ -14,7 +14,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -7,7 +7,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/os/sync.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/bulk.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>

@@ -11,7 +11,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
 #include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/os/pages_ahead.hpp>
+#include <ztensor/detail/os/prefault.hpp>
 #include <ztensor/detail/read/bulk.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -233,7 +233,7 @@ private:
 /// As much as is read at once where it is then looked at again: half of a small second-level cache.
 inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 
-/// For pages_ahead: what comes slowly from elsewhere should take memory as it comes.
+/// For prefault: what comes slowly from elsewhere should take memory as it comes.
 [[nodiscard]] inline unsigned threads_for_pages(const opened_file& file) noexcept {
     return source_access::is_file(*file.source) ? file.options.threads_ : 1;
 }
@@ -242,7 +242,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 [[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
                                                std::uint64_t from, span<std::byte> destination, blob_check& check) {
     const bool goes_past_cache = destination.size() >= past_cache_bytes && !is_untouched(destination);
-    const pages_ahead ahead(destination, threads_for_pages(file));
+    const prefault ahead(destination, threads_for_pages(file));
     const std::uint64_t begin = component.offset + from;
     if (!check.is_wanted()) {
         return read_bulk(*file.source, begin, destination);

@@ -9,7 +9,7 @@
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/validate_sparse.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/read/verify_part_2.hpp>

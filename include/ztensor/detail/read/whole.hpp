@@ -7,7 +7,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/os/pages_ahead.hpp>
+#include <ztensor/detail/os/prefault.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -38,7 +38,7 @@ namespace detail {
                                                           const element_request& request, element_memory elements) {
     const auto total = static_cast<std::size_t>(component.length / request.size_bytes);
     const std::size_t piece = (std::max<std::size_t>)(cached_piece_bytes / request.size_bytes, 1);
-    const pages_ahead ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
+    const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
     blob_check check(file, component);
     span<std::byte> memory;
     for (std::size_t done = 0; done < total; done += piece) {

@@ -12,11 +12,11 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/ordered_queue.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/threads.hpp>
-#include <ztensor/detail/os/work_line.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
 #include <ztensor/detail/write/sink_closed.hpp>
 #include <ztensor/detail/write/write_policy.hpp>
@@ -141,7 +141,7 @@ private:
         return copied ? copied : std::move(abandoned_if_failed(std::move(copied).error())).error();
     }
     [[nodiscard]] ZTENSOR_COLD bool holds(std::uint64_t offset, bytes_view bytes) override {
-        line_.wait_until_left(0); // should that have failed, one of the next calls tells
+        queue_.wait_below(1); // should that have failed, one of the next calls tells
         const std::uint64_t in_file =
             offset < position_ ? (std::min<std::uint64_t>)(position_ - offset, bytes.size()) : 0;
         const bytes_view flushed = bytes.first(static_cast<std::size_t>(in_file));
@@ -225,30 +225,30 @@ private:
             return flush();
         }
         if (!can_have_help() ||
-            (!line_.wait_until_left(policy::buffer_count - 2) && ++times_alone_ % policy::most_times_alone == 0)) {
+            (!queue_.wait_below(policy::buffer_count - 1) && ++times_alone_ % policy::most_times_alone == 0)) {
             least_behind_ = position_ + policy::bytes_alone;
             return flush();
         }
         filling().written = take_buffered();
         position_ += filling().written.size();
-        line_.add();
+        queue_.submit();
         ++filled_;
         return {};
     }
 
     [[nodiscard]] ZTENSOR_COLD bool can_have_help() {
         buffer& next = buffers_[(filled_ + 1) % policy::buffer_count];
-        const auto write = [](void* self, std::size_t number) {
+        const auto write = [](void* self, std::size_t number, std::size_t) {
             static_cast<file_writer*>(self)->write_buffer(number);
         };
         return target_->is_ours() && useful_threads(options_.threads_, 2) != 1 &&
                (next.begin != nullptr || next.allocate(buffer_bytes_)) &&
-               (line_.has_begun() || line_.begin(write, this));
+               (queue_.has_begun() || queue_.begin(write, this));
     }
 
     /// What came of what others wrote.
     [[nodiscard]] result<void> settle() {
-        line_.wait_until_left(0);
+        queue_.wait_below(1);
         return std::exchange(outcome_, result<void>());
     }
 
@@ -427,7 +427,8 @@ private:
 
     std::atomic<bool> has_failed_{false}; ///< what another thread wrote, or nobody wants it any more
     result<void> outcome_;                ///< of what it wrote
-    work_line line_; ///< has outcome_, the buffers that were filled and the group above while it has something to do
+    ordered_queue
+        queue_; ///< has outcome_, the buffers that were filled and the group above while it has something to do
 };
 
 /// A new file at `target`, as `options` say: publish_mode and sync. See file_writer for what is promised, and

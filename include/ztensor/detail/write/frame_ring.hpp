@@ -9,8 +9,9 @@
 #include <ztensor/detail/codec/zstd_encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/os/ordered_queue.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/threads.hpp>
+#include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/seek_table.hpp>
 #include <ztensor/result.hpp>
@@ -22,7 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <new>
 #include <utility>
@@ -31,11 +31,10 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A frame that is compressed, until it is handed on.
+/// A compressed frame, until it is handed on.
 struct encoded_frame {
     byte_buffer memory;
-    std::size_t encoded = 0;           ///< its size, or what the encoder says of a failure
-    std::atomic<std::size_t> ready{0}; ///< 1 + the number of the frame that is in it
+    std::size_t encoded = 0; ///< its size, or what the encoder says of a failure
 };
 
 /// How every frame of a blob is compressed.
@@ -48,120 +47,32 @@ struct frame_settings {
     }
 };
 
-/// One run of frames being compressed by several threads. Each works in a lane of its own; that of the caller also
-/// hands on what is ready, so that nobody else's code runs on another thread. Frames wait in a ring, and nobody
-/// compresses one for which the ring has no room.
-class zstd_frame_run {
-public:
-    zstd_frame_run(bytes_view content, std::size_t frame_bytes, frame_settings settings, byte_consumer out,
-                   encoded_frame* ring, std::size_t ring_frames) noexcept
-        : content_(content), frame_bytes_(frame_bytes), settings_(settings), out_(out), ring_(ring),
-          ring_frames_(ring_frames), frames_((content.size() + frame_bytes - 1) / frame_bytes) {}
+/// Frames that several threads compress into a ring of places, each thread with an encoder of its own.
+struct frame_batch {
+    bytes_view content;
+    frame_settings settings;
+    zstd_encoder* encoders;
+    span<encoded_frame> ring;
+    std::atomic<bool> is_cancelled{false}; ///< no frame is wanted any more
 
-    /// Called at once by every lane's thread; returns when there is nothing left for it to do.
-    void work(zstd_encoder& encoder) noexcept {
-        const bool is_caller = thread_mark() == caller_;
-        for (unsigned idle_rounds = 0;; ++idle_rounds) {
-            if (is_caller) {
-                hand_on_guarded();
-            }
-            const std::size_t handed_on = handed_on_.load(std::memory_order_acquire);
-            std::size_t frame = taken_.load(std::memory_order_relaxed);
-            if (is_over_.load(std::memory_order_relaxed) || handed_on == frames_ || (frame == frames_ && !is_caller)) {
-                return;
-            }
-            if (frame < frames_ && frame < handed_on + ring_frames_) {
-                if (taken_.compare_exchange_strong(frame, frame + 1, std::memory_order_relaxed)) {
-                    encode(frame, encoder);
-                }
-                idle_rounds = 0;
-            } else if (process_ != process_id()) {
-                end_forked_call(); // the threads that it waits for are the parent's
-            } else {
-                pause_thread(idle_rounds);
-            }
+    static constexpr std::size_t frame_bytes = std::size_t{1} << 20;
+
+    /// A task of an ordered_queue.
+    static void encode(void* context, std::size_t frame, std::size_t slot) noexcept {
+        auto& mine = *static_cast<frame_batch*>(context);
+        if (!mine.is_cancelled) {
+            const bytes_view rest = mine.content.subspan(frame * frame_bytes);
+            encoded_frame& place = mine.ring[frame % mine.ring.size()];
+            place.encoded = mine.settings.encode(mine.encoders[slot], rest.first((std::min)(frame_bytes, rest.size())),
+                                                 place.memory.writable_bytes());
         }
     }
-
-    /// What came of it. Throws what the consumer has thrown.
-    [[nodiscard]] result<void> outcome() {
-#if ZTENSOR_HAS_EXCEPTIONS
-        if (thrown_) {
-            std::rethrow_exception(thrown_);
-        }
-#endif
-        return std::move(outcome_);
-    }
-
-private:
-    void encode(std::size_t frame, zstd_encoder& encoder) noexcept {
-        const std::size_t begin = frame * frame_bytes_;
-        const std::size_t size = (std::min)(frame_bytes_, content_.size() - begin);
-        encoded_frame& place = ring_[frame % ring_frames_];
-        place.encoded = settings_.encode(encoder, content_.subspan(begin, size), place.memory.writable_bytes());
-        place.ready.store(frame + 1, std::memory_order_release);
-    }
-
-    /// All that is ready and next in order.
-    [[nodiscard]] result<void> hand_on() {
-        for (std::size_t frame = handed_on_; frame < frames_; ++frame) {
-            const encoded_frame& place = ring_[frame % ring_frames_];
-            if (place.ready.load(std::memory_order_acquire) != frame + 1) {
-                break;
-            }
-            if (result<void> encoded = zstd_encoder::failure(place.encoded); !encoded) {
-                return encoded;
-            }
-            if (result<void> taken = out_.take(out_.owner, place.memory.bytes().first(place.encoded)); !taken) {
-                return taken;
-            }
-            handed_on_.store(frame + 1, std::memory_order_release);
-        }
-        return {};
-    }
-
-    /// No thread may be left behind, so what the consumer throws waits until all are done.
-    void hand_on_guarded() noexcept {
-        if (is_over_) {
-            return;
-        }
-#if ZTENSOR_HAS_EXCEPTIONS
-        try {
-            outcome_ = hand_on();
-        } catch (...) {
-            thrown_ = std::current_exception();
-            is_over_ = true;
-        }
-#else
-        outcome_ = hand_on();
-#endif
-        if (!outcome_) {
-            is_over_ = true;
-        }
-    }
-
-    bytes_view content_;
-    std::size_t frame_bytes_;
-    frame_settings settings_;
-    byte_consumer out_;
-    encoded_frame* ring_;
-    std::size_t ring_frames_;
-    std::size_t frames_;
-    const void* caller_ = thread_mark();
-    const std::uint64_t process_ = process_id();
-    std::atomic<std::size_t> taken_{0};
-    std::atomic<std::size_t> handed_on_{0};
-    std::atomic<bool> is_over_{false};
-    result<void> outcome_;
-#if ZTENSOR_HAS_EXCEPTIONS
-    std::exception_ptr thrown_;
-#endif
 };
 
 /// See store::zstd(). Contexts and buffers are made when first needed, and kept.
 class zstd_frames final : public blob_encoder {
 public:
-    static constexpr std::size_t frame_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t frame_bytes = frame_batch::frame_bytes;
 
     /// `threads` as in write_options.
     explicit zstd_frames(unsigned threads) noexcept
@@ -265,8 +176,8 @@ private:
             return out.take(out.owner, content);
         }
         const std::size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
-        return frames > 1 && lanes_ > 1 ? encode_in_parallel(content, (std::min)(lanes_, frames), out)
-                                        : encode_one_by_one(content, out);
+        const std::size_t threads = useful_threads(static_cast<unsigned>(lanes_), frames);
+        return threads > 1 ? encode_in_parallel(content, frames, threads, out) : encode_one_by_one(content, out);
     }
 
     /// Hands on the first frame, unless it turns out that raw is better.
@@ -288,30 +199,51 @@ private:
         }
         do {
             const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
-            const std::size_t encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
-            if (result<void> done = zstd_encoder::failure(encoded); !done) {
+            ring_[0].encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
+            if (result<void> done = hand_on(ring_[0], out); !done) {
                 return done;
-            }
-            if (result<void> taken = out.take(out.owner, ring_[0].memory.bytes().first(encoded)); !taken) {
-                return taken;
             }
             content = content.subspan(frame.size());
         } while (!content.empty());
         return {};
     }
 
-    [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t lanes, byte_consumer out) {
-        const std::size_t ring_frames = 2 * lanes + 2; // while the caller compresses, the others go on for a while
-        if (result<void> ready = make_room(lanes, ring_frames); !ready) {
+    /// Frames are handed on by the caller, so that a sink of the user's is never called by another thread.
+    [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads,
+                                                  byte_consumer out) {
+        const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
+        if (result<void> ready = make_room(threads, places); !ready) {
             return ready;
         }
-        for (std::size_t i = 0; i < ring_frames; ++i) {
-            ring_[i].ready = 0;
+        frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
+        ordered_queue queue; // behind the batch, which it uses until it is gone
+        if (!queue.begin(frame_batch::encode, &batch, threads)) {
+            return no_memory();
         }
-        zstd_frame_run run(content, frame_bytes, settings_, out, ring_.get(), ring_frames);
-        for_each_in_parallel(lanes, static_cast<unsigned>(lanes), [&](std::size_t lane) { run.work(encoders_[lane]); });
-        run.work(encoders_[0]); // for the case that helpers took all lanes and left nothing but handing on
-        return run.outcome();
+        struct cancels_rest {
+            std::atomic<bool>& is_cancelled;
+            ~cancels_rest() { is_cancelled = true; }
+        } const on_failure{batch.is_cancelled};
+        const at_work here;
+        std::size_t submitted = 0;
+        for (std::size_t frame = 0; frame < frames; ++frame) {
+            for (; submitted < (std::min)(frames, frame + places); ++submitted) {
+                queue.submit();
+            }
+            queue.wait_below(submitted - frame);
+            if (!queue.is_ours()) {
+                end_forked_call();
+            }
+            if (result<void> done = hand_on(ring_[frame % places], out); !done) {
+                return done;
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] static result<void> hand_on(const encoded_frame& frame, byte_consumer out) {
+        result<void> encoded = zstd_encoder::failure(frame.encoded);
+        return encoded ? out.take(out.owner, frame.memory.bytes().first(frame.encoded)) : encoded;
     }
 
     /// So many encoders, and buffers for so many frames.
