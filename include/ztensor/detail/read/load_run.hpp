@@ -34,7 +34,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A large zstd blob that several threads decode.
+/// A large zstd blob that several threads decode: one for each of its units.
 struct shared_blob {
     shared_blob(const opened_file& file, const load_target& of, span<std::byte> decoded, std::uint64_t most_frame_bytes)
         : target(of), elements(decoded),
@@ -44,8 +44,7 @@ struct shared_blob {
     const load_target& target;
     span<std::byte> elements; ///< as they are stored: the destination, or its end
     frame_stream frames;
-    std::atomic<unsigned> users{0};
-    std::atomic<bool> is_finished{false};
+    std::atomic<std::size_t> units_left{0}; ///< the last one finishes it
 };
 
 class load_run {
@@ -60,7 +59,11 @@ public:
         choose_threads();
         make_units();
         const zeroed_unless_done bools{*this};
-        run_in_parallel(static_cast<unsigned>(threads_), most_at_once_, [&] { work(); });
+        for_each_in_parallel(units_.size(), static_cast<unsigned>(threads_), [&](std::size_t i) {
+            if (!is_stopped_) {
+                run(units_[i]);
+            }
+        });
         if (!failure_) {
             return std::move(failure_).error();
         }
@@ -81,7 +84,7 @@ private:
         piece,  ///< stored bytes [begin, end) of a raw run that no digest covers
         batch,  ///< small raw tensors, read at once
         single, ///< one tensor, by one thread
-        shared, ///< one tensor, by all that come
+        shared, ///< a part of a shared blob, which one thread takes as long as there are frames
     };
 
     struct unit {
@@ -137,10 +140,6 @@ private:
             }
             add_large(target, i++);
         }
-        most_at_once_ = units_.size();
-        for (const std::unique_ptr<shared_blob>& each : shared_) {
-            most_at_once_ += each->frames.most_turns();
-        }
     }
 
     /// Gives the first target behind it.
@@ -179,8 +178,11 @@ private:
         if (is_large && target.is_whole() && component.decoded_length() && // and not joint, which only version 2 has
             target.decoded_bytes <= destination.size()) {
             const span<std::byte> elements = destination.last(static_cast<std::size_t>(target.decoded_bytes));
-            units_.push_back({unit_kind::shared, shared_.size(), place + 1});
+            const unit part = {unit_kind::shared, shared_.size(), place + 1};
             shared_.push_back(std::make_unique<shared_blob>(file_, target, elements, most_frame_bytes));
+            shared_blob& blob = *shared_.back();
+            blob.units_left = (std::min)(threads_, blob.frames.most_turns());
+            units_.insert(units_.end(), blob.units_left, part);
             return;
         }
         units_.push_back({unit_kind::single, place, place + 1});
@@ -188,31 +190,29 @@ private:
 
     // -- work
 
-    /// Whatever ends a thread's work but the end of all work ends that of the others.
+    /// Stops the others if a unit throws.
     struct stops_others {
         std::atomic<bool>& is_stopped;
         bool is_wanted = true;
         ~stops_others() { is_stopped = is_stopped || is_wanted; }
     };
 
-    void work() {
+    void run(const unit& each) {
         stops_others guard{is_stopped_};
-        for (std::size_t i = next_; !is_stopped_ && i < units_.size(); i = next_) {
-            const bool is_shared = units_[i].kind == unit_kind::shared;
-            if (is_shared) {
-                join(*shared_[units_[i].first]);
-                next_.compare_exchange_strong(i, i + 1);
-            } else if (next_.compare_exchange_strong(i, i + 1)) {
-                run_alone(units_[i]);
-            }
+        switch (each.kind) {
+        case unit_kind::batch:
+            run_batch(each);
+            break;
+        case unit_kind::shared:
+            run_shared(*shared_[each.first]);
+            break;
+        default:
+            run_single(each);
         }
         guard.is_wanted = false;
     }
 
-    void run_alone(const unit& each) {
-        if (each.kind == unit_kind::batch) {
-            return run_batch(each);
-        }
+    void run_single(const unit& each) {
         const load_target& target = targets_[order_[each.first]];
         std::uint64_t read_bytes = 0;
         result<void> done = each.kind == unit_kind::piece ? read_piece(target, each.begin, each.end, read_bytes)
@@ -312,14 +312,13 @@ private:
         return to_host(*target.component, target.wanted->request, destination);
     }
 
-    void join(shared_blob& blob) {
-        ++blob.users;
+    void run_shared(shared_blob& blob) {
         const load_target& target = blob.target;
         for (std::size_t decoded = 0; !is_stopped_ && blob.frames.take_turn(decoded); decoded = 0) {
             advance(target, decoded);
         }
-        if (--blob.users != 0 || is_stopped_ || blob.is_finished.exchange(true)) {
-            return; // the last one ends it
+        if (--blob.units_left != 0 || is_stopped_) {
+            return;
         }
         bytes_read_ += target.component->length;
         result<void> done = blob.frames.finish();
@@ -365,14 +364,12 @@ private:
     const bool* const caller_ = &is_at_work(); ///< stands for the thread
     std::size_t threads_ = 1;
     std::uint64_t staging_bytes_ = 0; ///< of each
-    std::size_t most_at_once_ = 0;
-    std::vector<std::size_t> order_; ///< targets, as they lie in the file
+    std::vector<std::size_t> order_;  ///< targets, as they lie in the file
     std::vector<unit> units_;
     std::vector<std::unique_ptr<shared_blob>> shared_;
     std::uint64_t bytes_total_ = 0;
     bool is_done_ = false;
 
-    std::atomic<std::size_t> next_{0}; ///< unit that nobody has taken, or that all share
     std::atomic<bool> is_stopped_{false};
     std::atomic<std::uint64_t> bytes_read_{0};
     std::atomic<std::uint64_t> bytes_done_{0};
