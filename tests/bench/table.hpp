@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <random>
@@ -86,7 +87,15 @@ inline std::vector<duration> medians(int rounds, const std::vector<work>& all, c
     return taken;
 }
 
+/// For a script, compare.py: medians and least times in seconds, tabs between them.
+inline bool prints_rows() {
+    return std::getenv("ZTENSOR_BENCH_ROWS") != nullptr;
+}
+
 inline void print_head() {
+    if (prints_rows()) {
+        return;
+    }
     std::printf("| operation | ours | rival | | ratio | of the fastest | of processor time | goal | |\n"
                 "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
 }
@@ -106,6 +115,11 @@ inline std::string readable(double time) {
 /// The ratio is that of speeds: of the medians, which decide, of the fastest rounds, and of what processors worked.
 inline void print_row(const char* operation, const char* rival, const duration& ours, const duration& theirs,
                       double goal) {
+    if (prints_rows()) {
+        std::printf("%s\t%.9f\t%.9f\t%.9f\t%.9f\n", operation, ours.median, ours.least, theirs.median, theirs.least);
+        std::fflush(stdout);
+        return;
+    }
     const double ratio = theirs.median / ours.median;
     std::printf("| %s | %s | %s | %s | %.2f | %.2f | %.2f | %.2f | %s |\n", operation, readable(ours.median).c_str(),
                 rival, readable(theirs.median).c_str(), ratio, theirs.least / ours.least,
