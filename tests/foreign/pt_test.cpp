@@ -184,6 +184,36 @@ TEST_CASE("a module of TorchScript keeps nothing back: its state, and what its c
     CHECK(tensor_of(traced, "CONSTANTS.0").read<float>().value() == std::vector<float>{2, 3});
 }
 
+TEST_CASE("a program of torch.export is its weights and constants, as every version lays them out") {
+    for (const char* const name : {"exported.pt2", "exported_2_8.pt2", "exported_2_4.pt2"}) {
+        CAPTURE(name);
+        const ztensor::reader file = open_checkpoint(name);
+        CHECK(file.size() == 7);
+        CHECK(file.skipped().empty());
+        const ztensor::component_view weight = tensor_of(file, "inner.weight");
+        CHECK(tensor_of(file, "tied").offset() == weight.offset());
+        CHECK(weight.digest().substr(0, 6) == "crc32:");
+        CHECK(weight.verify().value() == ztensor::digest_state::match);
+        CHECK(refusal(tensor_of(file, "turned").view<float>()) == errc::not_viewable);
+        CHECK(tensor_of(file, "turned").read<float>().value() == std::vector<float>{0, 2, 4, 1, 3, 5});
+        CHECK(tensor_of(file, "unsaved").read<std::int64_t>().value() == std::vector<std::int64_t>{3, 4});
+    }
+}
+
+TEST_CASE("programs in one archive keep their names apart, and what is no tensor is listed") {
+    const ztensor::reader file = open_checkpoint("programs.pt2");
+    CHECK(tensor_of(file, "one.row").offset() == tensor_of(file, "one.w").offset() + 8);
+    CHECK(tensor_of(file, "two.w").offset() == tensor_of(file, "one.w").offset());
+    CHECK(tensor_of(file, "one.own").read<float>().value() == std::vector<float>{1, 2, 3, 4});
+    CHECK(file.skipped().size() == 5);
+    const auto sentence = [](const char* name) {
+        return ztensor::open_any(pt_folder / "reject" / name).error().sentence();
+    };
+    CHECK(sentence("program_path_outside.pt").find("\"../../models/model.json\"") != std::string::npos);
+    CHECK(sentence("program_inner_deflated.pt").find("take it out, and open it alone") != std::string::npos);
+    CHECK(sentence("program_size_negative.pt").find("a negative number") != std::string::npos);
+}
+
 TEST_CASE("files from before archives that are cut off, or of other sizes, are refused") {
     const std::string whole = support::read_file(pt_folder / "legacy.pt");
     const support::temp_dir directory;

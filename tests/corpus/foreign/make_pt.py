@@ -32,8 +32,9 @@ no_crc.pt      an archive whose CRC-32s are all 0 (by hand)
 make_pt.py programs makes only these (PyTorch 2.14.1 was used):
 
 traced.pt      a module of TorchScript that was traced, and frozen.pt one that was frozen: what they keep as constants
-exported.pt2   a program of torch.export, packed anew without what pads it; exported_2_8.pt2 and exported_2_4.pt2 the
+exported.pt2   a program of torch.export, packed anew without what pads it and its code; exported_2_8.pt2 and exported_2_4.pt2 the
                same as PyTorch 2.8 and 2.4 lay it out (by hand: their state is an archive in the archive)
+programs.pt2   two programs in one archive of a big-endian machine, with tensors of classes of their own (by hand)
 
 make_pt.py reject makes the files of pt/reject alone.
 """
@@ -42,6 +43,7 @@ import argparse
 import collections
 import datetime
 import io
+import json
 import pathlib
 import pickle
 import struct
@@ -196,6 +198,85 @@ def with_value(write):
     return with_pickle(Pickle().dictionary(lambda out: write(out.text("w"))).bytes)
 
 
+def payload(path="weight_0", pickled=False, meta=True, **changes):
+    """What a program says of one tensor."""
+    symbols = lambda values: [{"as_int": each} if isinstance(each, int) else each for each in values]
+    tensor = {"dtype": 7, "sizes": symbols(changes.pop("sizes", (4,))), "requires_grad": True,
+              "device": {"type": "cpu", "index": None}, "strides": symbols(changes.pop("strides", (1,))),
+              "storage_offset": {"as_int": changes.pop("offset", 0)}, "layout": 7, **changes}
+    tensor = {key: each for key, each in tensor.items() if each is not None}
+    return {"path_name": path, "is_param": True, "use_pickle": pickled, "tensor_meta": tensor if meta else None}
+
+
+def program(payloads, more=(), deflated=()):
+    """A program of torch.export, from what it says of each name, or the text of that."""
+    config = payloads if isinstance(payloads, bytes) else json.dumps({"config": payloads}).encode()
+    entries = {"data/weights/weight_0": struct.pack("<4f", 1, 2, 3, 4), "data/weights/model_weights_config.json": config,
+               "models/model.json": b"{}", "archive_format": b"pt2", "byteorder": b"little", **dict(more)}
+    return archive(entries, "program", deflated)
+
+
+def hostile_programs(good):
+    inner = "data/weights/model.pt"
+    checkpoint = with_pickle(good)
+
+    def of(**changes):
+        return program({"w": payload(**changes)})
+
+    yield "program_path_outside", of(path="../../models/model.json"), "schema_missing", "an entry is in the folder"
+    yield "program_path_of_root", of(path="/etc/passwd"), "schema_missing", "likewise"
+    yield "program_path_missing", of(path="weight_1"), "schema_missing", "each tensor has an entry"
+    yield "program_path_empty", of(path=""), "schema_missing", "likewise"
+    yield "program_pickle_missing", of(path="weight_1", pickled=True), "schema_missing", "likewise"
+    yield "program_size_beyond", of(sizes=(5,)), "out_of_bounds", "a tensor lies in its storage"
+    yield "program_offset_beyond", of(offset=1), "out_of_bounds", "likewise"
+    yield "program_offset_2_63", of(offset=2**63), "out_of_bounds", "likewise"
+    yield "program_stride_beyond", of(sizes=(3,), strides=(2,)), "out_of_bounds", "likewise"
+    yield "program_stride_2_63", of(strides=(2**63,)), "out_of_bounds", "likewise"
+    yield "program_size_2_63", of(sizes=(2**63,), strides=(0,)), "shape_overflow", "64 bits count bytes"
+    yield "program_size_2_64", of(sizes=(2**64,)), "schema_type", "a size has 64 bits"
+    yield "program_size_negative", of(sizes=(-1,)), "schema_type", "sizes are not negative"
+    yield "program_size_of_half", of(sizes=({"as_int": 0.5},)), "schema_type", "sizes are whole"
+    yield "program_size_of_symbol", of(sizes=({"as_expr": {"expr_str": "s0"}},)), "schema_missing", "sizes are numbers"
+    yield "program_size_bare", of(sizes=([4],)), "schema_type", "a size is in an object"
+    yield "program_size_twice", program(json.dumps({"config": {"w": payload()}}).replace(
+        '{"as_int": 4}', '{"as_int": 4, "as_int": 4}').encode()), "duplicate_key", "a field stands once"
+    yield "program_offset_negative", of(offset=-1), "schema_type", "offsets are not negative"
+    yield "program_rank_of_strides", of(sizes=(2, 2)), "header_malformed", "as many strides as sizes"
+    yield "program_sixty_five_dimensions", of(sizes=(1,) * 65, strides=(1,) * 65), "limit_exceeded", "ours: 64 dimensions"
+    for number in (0, 14, 36, 2**32 + 7):
+        yield f"program_dtype_{number}", of(dtype=number), "unknown_dtype", "dtypes have known numbers"
+    yield "program_dtype_text", of(dtype="float32"), "schema_type", "likewise"
+    yield "program_dtype_missing", of(dtype=None), "schema_missing", "a tensor has a dtype"
+    yield "program_strides_missing", program(json.dumps({"config": {"w": payload()}}).replace(
+        '"strides"', '"steps"').encode()), "schema_missing", "a tensor has strides"
+    yield "program_layout_sparse", of(layout=1), "pickle_refused", "raw bytes are strided"
+    yield "program_object_alone", program({"o": payload("custom_obj_0", True, False)}), "pickle_refused", \
+        "an object is no tensor"
+    yield "program_name_twice", program(b'{"config":{"w":%b,"w":%b}}' % ((json.dumps(payload()).encode(),) * 2)), \
+        "duplicate_key", "names are distinct"
+    yield "program_name_long", program({"w" * 5000: payload()}), "name_invalid", "ours: at most 4096 bytes"
+    yield "program_without_config", program(b"{}"), "schema_missing", "there is a config"
+    yield "program_of_list", program(b"[]"), "schema_type", "the config is an object"
+    yield "program_of_number", program(b"7"), "schema_type", "likewise"
+    yield "program_config_of_list", program(b'{"config":[]}'), "schema_type", "likewise"
+    yield "program_payload_of_text", program(b'{"config":{"w":"weight_0"}}'), "schema_type", "likewise"
+    yield "program_cut", program(b'{"config":{"w":{'), "json_malformed", "JSON is whole"
+    yield "program_empty_text", program(b""), "json_malformed", "likewise"
+    yield "program_behind_nul", program(b'{"config":{}}\0'), "json_malformed", "likewise"
+    yield "program_deep", program(b'{"config":{"w":{"x":' + b"[" * 5000 + b"}}}"), "json_malformed", "well-formed, however deep"
+    yield "program_inner_deflated", archive({inner: checkpoint}, "program", "all"), "unsupported_encoding", \
+        "ours: an archive in the archive lies as it is"
+    yield "program_inner_cut", archive({inner: checkpoint[:-1]}, "program"), "zip_malformed", "an archive is whole"
+    yield "program_inner_of_text", archive({inner: b"no archive"}, "program"), "zip_malformed", "likewise"
+    yield "program_inner_of_other", archive({inner: archive({"x": b""})}, "program"), "schema_missing", \
+        "a checkpoint is in the archive"
+    yield "program_inner_evil", archive({inner: with_pickle(pickle.dumps({"w": Evil(eval, ("1",))}, protocol=2))}, "program"), \
+        "pickle_refused", "nothing of others is called"
+    yield "program_old_cut", archive({"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": b"PK\3\4"}, ""), \
+        "zip_malformed", "an archive is whole"
+
+
 class Evil:
     def __init__(self, call, arguments):
         self.call, self.arguments = call, arguments
@@ -314,6 +395,7 @@ def hostile():
         "truncated", "all sizes of a tensor are there, on hosts of 32 bits, too"
     yield "program", archive({"archive_format": b"pt2", "models/model.json": b"{}"}), "foreign_file", \
         "no program of torch.export"
+    yield from hostile_programs(good)
     damaged = bytearray(with_pickle(good))
     damaged[damaged.index(b"collections")] ^= 1
     yield "pickle_damaged", bytes(damaged), "digest_mismatch", "an entry has its CRC-32"
@@ -454,15 +536,31 @@ def saved(value):
     return content.getvalue()
 
 
+def unpacked(content):
+    with zipfile.ZipFile(content) as source:
+        return {each.split("/", 1)[1]: source.read(each) for each in source.namelist()}
+
+
+def script(module, folder):
+    """As torch.jit.save writes it, but for what says where the code stands."""
+    content = io.BytesIO()
+    torch.jit.save(module, content)
+    entries = {name: each for name, each in unpacked(content).items() if not name.endswith(".debug_pkl")}
+    packed = archive(entries, folder, [name for name in entries if name.startswith("code/")])
+    again = torch.jit.load(io.BytesIO(packed)).state_dict()
+    assert all(torch.equal(each, again[name]) for name, each in module.state_dict().items())
+    return packed
+
+
 def programs():
     torch.manual_seed(2)
     inputs = (torch.ones(2, 3),)
     module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
     traced = torch.jit.trace(Doubled(module[0]), inputs)
-    torch.jit.save(traced, FOLDER / "traced.pt")
+    (FOLDER / "traced.pt").write_bytes(script(traced, "traced"))
     describe(FOLDER / "traced.pt", {**flat(traced.state_dict()), "CONSTANTS.0": numpy.array([2, 3], "f4")})
     frozen = torch.jit.freeze(torch.jit.script(module))
-    torch.jit.save(frozen, FOLDER / "frozen.pt")
+    (FOLDER / "frozen.pt").write_bytes(script(frozen, "frozen"))
     assert not frozen.state_dict()
     constants = frozen.code_with_constants[1].const_mapping
     assert len(constants) == 2
@@ -471,21 +569,35 @@ def programs():
     program = torch.export.export(Scaled(), inputs)
     content = io.BytesIO()
     torch.export.save(program, content)
-    with zipfile.ZipFile(content) as source:
-        entries = {each.split("/", 1)[1]: source.read(each) for each in source.namelist()}
+    entries = {**unpacked(content), "models/model.json": b"{}"} # which says where the code stands
     arrays = flat({**program.state_dict, **program.constants})
-    deflated = ("models/model.json", "data/sample_inputs/model.pt")
-    (FOLDER / "exported.pt2").write_bytes(archive(entries, "exported", deflated))
+    (FOLDER / "exported.pt2").write_bytes(archive(entries, "exported"))
     describe(FOLDER / "exported.pt2", arrays)
     state, constants = saved(dict(program.state_dict)), saved(dict(program.constants))
     of_2_8 = {"data/weights/model.pt": state, "data/constants/model.pt": constants,
-              "models/model.json": entries["models/model.json"], "archive_format": b"pt2", "archive_version": b"0"}
-    (FOLDER / "exported_2_8.pt2").write_bytes(archive(of_2_8, "exported_2_8", deflated))
+              "models/model.json": b"{}", "archive_format": b"pt2", "archive_version": b"0"}
+    (FOLDER / "exported_2_8.pt2").write_bytes(archive(of_2_8, "exported_2_8"))
     describe(FOLDER / "exported_2_8.pt2", arrays)
-    of_2_4 = {"serialized_exported_program.json": entries["models/model.json"], "serialized_state_dict.pt": state,
+    of_2_4 = {"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": state,
               "serialized_constants.pt": constants, "serialized_example_inputs.pt": b"", "version": b"5.3"}
-    (FOLDER / "exported_2_4.pt2").write_bytes(archive(of_2_4, "", ("serialized_exported_program.json",)))
+    (FOLDER / "exported_2_4.pt2").write_bytes(archive(of_2_4, ""))
     describe(FOLDER / "exported_2_4.pt2", arrays)
+
+    numbers = numpy.arange(1, 5, dtype="f4")
+    pickled = with_pickle(Pickle().tensor().raw(b".").bytes)
+    weights = {"w": payload(), "row": payload(sizes=(2,), offset=2), "own": payload("weight_1", True),
+               "again": payload("weight_1", True), "fake": payload("weight_2"), "sparse": payload(layout=1),
+               "none": payload("weight_2", sizes=(0,))}
+    others = {"object": payload("custom_obj_0", True, False), "opaque": payload("opaque_obj_0", True, False)}
+    entries = {"data/weights/weight_0": numbers.astype(">f4").tobytes(), "data/weights/weight_1": pickled,
+               "data/weights/weight_2": b"", "data/weights/one_weights_config.json": json.dumps({"config": weights}).encode(),
+               "data/weights/two_weights_config.json": json.dumps({"config": {"w": payload()}, "x": [{}]}).encode(),
+               "data/constants/one_constants_config.json": json.dumps({"config": others}).encode(), "byteorder": b"big",
+               "archive_format": b"pt2"}
+    (FOLDER / "programs.pt2").write_bytes(archive(entries, "data", ("data/weights/weight_0",)))
+    describe(FOLDER / "programs.pt2",
+             {"one.w": numbers, "one.row": numbers[2:], "one.own": numbers, "one.none": numbers[:0], "two.w": numbers}, {},
+             ["one.again", "one.fake", "one.object", "one.opaque", "one.sparse"])
 
 
 def main():

@@ -10,6 +10,7 @@
 #include <ztensor/detail/foreign/npy.hpp>
 #include <ztensor/detail/foreign/pt.hpp>
 #include <ztensor/detail/foreign/pt_legacy.hpp>
+#include <ztensor/detail/foreign/pt_program.hpp>
 #include <ztensor/detail/foreign/pt_tar.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/result.hpp>
@@ -28,6 +29,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file
     }
     if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
         return import_pt(file, *directory, *folder, stem_of(path_text(file.path)));
+    }
+    if (const std::optional<std::string_view> folder = find_pt_program(*directory)) {
+        return import_pt_program(file, *directory, *folder);
     }
     if (find_keras_weights(*directory) != nullptr) {
         return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);

@@ -36,6 +36,7 @@ public:
     [[nodiscard]] virtual bool end_array() = 0;
     [[nodiscard]] virtual bool unsigned_integer(std::uint64_t value) = 0;
     [[nodiscard]] virtual bool text(std::string_view value) = 0;
+    [[nodiscard]] virtual bool boolean(bool) { return other("a truth value"); }
     /// A value of any other kind, such as "a negative number".
     [[nodiscard]] virtual bool other(const char* what) = 0;
     [[nodiscard]] virtual bool null() = 0;
@@ -55,7 +56,7 @@ public:
     explicit json_events(json_listener& to) noexcept : to_(to) {}
 
     bool null() { return to_.null(); }
-    bool boolean(bool) { return to_.other("a truth value"); }
+    bool boolean(bool value) { return to_.boolean(value); }
     bool number_integer(std::int64_t) { return to_.other("a negative number"); }
     bool number_unsigned(std::uint64_t value) { return to_.unsigned_integer(value); }
     template <class Text>

@@ -6,11 +6,13 @@
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_REBUILD_HPP
 
 #include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_make.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +36,56 @@ namespace detail {
     value.kind = pickle_kind::tensor;
     value.place = static_cast<std::uint32_t>(made.tensors.size());
     return made.tensors.push_back(tensor, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
+}
+
+/// A tuple of sizes that stand in no pickle.
+[[nodiscard]] inline result<pickle_value> make_sizes(pickled& made, span<const std::uint64_t> sizes,
+                                                     import_budget& budget) {
+    pickle_value tuple;
+    tuple.kind = pickle_kind::tuple;
+    tuple.place = static_cast<std::uint32_t>(made.values.size());
+    pickle_value head;
+    head.place = static_cast<std::uint32_t>(sizes.size());
+    bool has_room = made.values.push_back(head, budget);
+    for (std::size_t i = 0; has_room && i < sizes.size(); ++i) {
+        std::byte bytes[8];
+        store_little(sizes[i], bytes, sizeof bytes);
+        result<pickle_value> size = add_decoded(made, pickle_kind::integer, bytes, budget);
+        if (!size) {
+            return size;
+        }
+        size->place += size->width; // behind the length
+        has_room = made.values.push_back(*size, budget);
+    }
+    return has_room ? result<pickle_value>(tuple) : pickle_takes_too_much();
+}
+
+/// A dense tensor of a storage of its own, that no pickle describes; as many strides as sizes.
+[[nodiscard]] inline result<pickle_value> make_tensor(pickled& made, const pickle_storage& storage,
+                                                      std::uint64_t offset, span<const std::uint64_t> sizes,
+                                                      span<const std::uint64_t> strides, import_budget& budget) {
+    const result<pickle_value> made_sizes = make_sizes(made, sizes, budget);
+    const result<pickle_value> made_strides = made_sizes ? make_sizes(made, strides, budget) : made_sizes;
+    std::byte bytes[8];
+    store_little(offset, bytes, sizeof bytes);
+    result<pickle_value> made_offset =
+        made_strides ? add_decoded(made, pickle_kind::integer, bytes, budget) : made_strides;
+    if (!made_offset) {
+        return made_offset;
+    }
+    made_offset->place += made_offset->width; // behind the length
+    pickle_tensor tensor;
+    tensor.element = storage.element;
+    tensor.storage = static_cast<std::uint32_t>(made.storages.size());
+    tensor.arguments = static_cast<std::uint32_t>(made.values.size());
+    tensor.form = storage.is_meta ? pickle_form::meta : pickle_form::dense;
+    pickle_value head;
+    head.place = 4;
+    bool has_room = made.storages.push_back(storage, budget);
+    for (const pickle_value& each : {head, pickle_value(), *made_offset, *made_sizes, *made_strides}) {
+        has_room = has_room && made.values.push_back(each, budget);
+    }
+    return has_room ? add_tensor(made, tensor, budget) : pickle_takes_too_much();
 }
 
 [[nodiscard]] inline bool is_dtype(const pickle_value& value) noexcept {

@@ -31,6 +31,7 @@ struct pt_entry {
     std::string_view name;                    ///< in the folder
     zip_entry entry;                          ///< its offset counts in the whole file
     std::optional<std::uint64_t> offset = {}; ///< of its content in the assembled source, once somebody needed it
+    bool is_taken = false;                    ///< as an archive in the archive, of which there is one for each name
 };
 
 /// Those in one folder.

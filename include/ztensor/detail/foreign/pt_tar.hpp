@@ -290,53 +290,19 @@ private:
         if (known == nullptr) {
             return fail(errc::pickle_malformed, "the pickle names tensor {}, which is not there", {number});
         }
-        const result<pickle_value> sizes = make_sizes(known->shape, known->rank, made, budget);
-        const result<pickle_value> strides =
-            sizes ? make_sizes(known->shape + known->rank, known->rank, made, budget) : sizes;
-        std::byte numbers[16]; // where the storage lies, which is its key, and the offset in it
-        store_little(known->storage.offset, numbers, 8);
-        store_little(known->offset, numbers + 8, 8);
-        const result<pickle_value> key = strides ? add_decoded(made, pickle_kind::text, {numbers, 8}, budget) : strides;
-        result<pickle_value> offset = key ? add_decoded(made, pickle_kind::integer, {numbers + 8, 8}, budget) : key;
-        if (!offset) {
-            return offset;
+        std::byte place[8]; // where the storage lies is its key
+        store_little(known->storage.offset, place, sizeof place);
+        const result<pickle_value> key = add_decoded(made, pickle_kind::text, place, budget);
+        if (!key) {
+            return key;
         }
-        offset->place += offset->width; // behind the length
         pickle_storage storage;
         storage.key = *key;
         storage.element = static_cast<std::uint16_t>(known->storage.element);
         storage.bytes = known->storage.bytes;
-        pickle_tensor tensor;
-        tensor.element = storage.element;
-        tensor.storage = static_cast<std::uint32_t>(made.storages.size());
-        tensor.arguments = static_cast<std::uint32_t>(made.values.size());
-        pickle_value head;
-        head.place = 4;
-        bool has_room = made.storages.push_back(storage, budget);
-        for (const pickle_value& each : {head, pickle_value(), *offset, *sizes, *strides}) {
-            has_room = has_room && made.values.push_back(each, budget);
-        }
-        return has_room ? add_tensor(made, tensor, budget) : pickle_takes_too_much();
-    }
-    [[nodiscard]] result<pickle_value> make_sizes(std::size_t first, std::size_t count, pickled& made,
-                                                  import_budget& budget) const {
-        pickle_value tuple;
-        tuple.kind = pickle_kind::tuple;
-        tuple.place = static_cast<std::uint32_t>(made.values.size());
-        pickle_value head;
-        head.place = static_cast<std::uint32_t>(count);
-        bool has_room = made.values.push_back(head, budget);
-        for (std::size_t i = 0; has_room && i < count; ++i) {
-            std::byte bytes[8];
-            store_little(shapes_[first + i], bytes, sizeof bytes);
-            result<pickle_value> size = add_decoded(made, pickle_kind::integer, bytes, budget);
-            if (!size) {
-                return size;
-            }
-            size->place += size->width; // behind the length
-            has_room = made.values.push_back(*size, budget);
-        }
-        return has_room ? result<pickle_value>(tuple) : pickle_takes_too_much();
+        const span<const std::uint64_t> shape = span<const std::uint64_t>(shapes_).subspan(known->shape);
+        return detail::make_tensor(made, storage, known->offset, shape.first(known->rank),
+                                   shape.subspan(known->rank, known->rank), budget);
     }
 
     [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {

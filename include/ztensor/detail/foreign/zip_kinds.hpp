@@ -25,8 +25,10 @@ struct zip_kind {
 inline constexpr zip_kind zip_kinds[] = {
     {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
     {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
-    {"*/archive_format", "an archive of torch.export or PyTorch Package (.pt2): save its state dict by torch.save"},
-    {"serialized_exported_program.json", "an archive of torch.export (.pt2): save its state dict by torch.save"},
+    {"*/archive_format",
+     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
+    {"serialized_exported_program.json",
+     "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
     {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},
     {"[Content_Types].xml", "a document of Office Open XML (.docx, .xlsx, .pptx) or a package of NuGet"},
     {"mimetype", "a document of OpenDocument or EPUB"},

@@ -13,6 +13,7 @@
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/detail/foreign/zip_content.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/range_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -30,24 +31,6 @@ namespace detail {
 struct hdf5_place {
     std::shared_ptr<const byte_source> source; ///< of the HDF5 file alone
     std::uint64_t begin = 0;                   ///< of the same bytes in the assembled source
-};
-
-/// A range of another source.
-class range_source final : public byte_source {
-public:
-    range_source(std::shared_ptr<const byte_source> whole, std::uint64_t begin, std::uint64_t size) noexcept
-        : whole_(std::move(whole)), begin_(begin), size_(size) {}
-
-    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> inside = check_range(offset, destination.size(), size_);
-        return inside ? whole_->read_at(begin_ + offset, destination) : inside;
-    }
-
-private:
-    std::shared_ptr<const byte_source> whole_;
-    std::uint64_t begin_;
-    std::uint64_t size_;
 };
 
 /// Content that was inflated.
