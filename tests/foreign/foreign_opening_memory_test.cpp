@@ -140,6 +140,30 @@ bytes legacy_checkpoint(std::size_t tensors) {
            bytes(16, '\0');
 }
 
+/// What JSON says of the weights of a program.
+bytes program_of(const bytes& payloads) {
+    return stored_archive({{"x/data/weights/w", bytes(4, 'x')},
+                           {"x/data/weights/model_weights_config.json", "{\"config\":{" + payloads + "}}"}});
+}
+/// With names of so many digits, and no more than a tensor needs.
+bytes program(std::size_t tensors, std::size_t digits) {
+    return program_of(repeated(tensors, [&](std::size_t i) {
+        return (i == 0 ? "\"" : ",\"") + std::to_string(10000 + i).substr(0, digits + (digits != 0 ? 1 : 0)) +
+               "\":{\"path_name\":\"w\",\"tensor_meta\":{\"dtype\":1,\"sizes\":[{\"as_int\":4}],\"strides\":[{\"as_"
+               "int\":1}]," +
+               "\"storage_offset\":{\"as_int\":0}}}";
+    }));
+}
+bytes program_of_pickles(std::size_t objects) {
+    return program_of(repeated(objects,
+                               [](std::size_t i) {
+                                   return "\"" + std::to_string(i) +
+                                          "\":{\"path_name\":\"opaque_obj_0\",\"use_pickle\":true},";
+                               }) +
+                      "\"w\":{\"path_name\":\"w\",\"tensor_meta\":{\"dtype\":1,\"sizes\":[],\"strides\":[]," +
+                      "\"storage_offset\":{\"as_int\":0}}}");
+}
+
 bytes safetensors(std::size_t begin, std::size_t end) {
     const bytes header = "{" +
                          repeated(end - begin,
@@ -232,6 +256,9 @@ TEST_CASE("opening a file of another format takes at most four times its header 
              {{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(100000) + "."}, {"x/data/0", bytes(16, '\0')}}),
          "ok"},
         {"a state dict of 100,000 tensors, of before 1.6", "x.pt", legacy_checkpoint(100000), "ok"},
+        {"a program of 20,000 tensors", "x.pt", program(20000, 4), "ok"},
+        {"a program of 20,000 tensors that have no name of their own", "x.pt", program(20000, 0), "duplicate_key"},
+        {"a program of 20,000 objects that are pickles", "x.pt", program_of_pickles(20000), "ok"},
         {"texts as attributes", "x.pt",
          small_checkpoint("}(" +
                           repeated(many / 10,

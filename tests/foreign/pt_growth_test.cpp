@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+//
+// What ten times as large a checkpoint costs: hardly more than ten times as much, in bytes that are read and in
+// allocations. Counted, since time tells nothing on a busy machine; foreign_opening_memory_test.cpp bounds the memory.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/counted_memory.hpp"
+#include "support/refusal.hpp"
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/foreign.hpp>
+#include <ztensor/reader.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace {
+
+namespace pt_growth {
+
+using support::bytes;
+using support::little_endian;
+
+bytes text(const bytes& content) {
+    return "X" + little_endian(content.size(), 4) + content;
+}
+bytes number(std::size_t value) {
+    return "J" + little_endian(value, 4);
+}
+
+const bytes start("\x80\x02", 2);
+
+/// Of a file from before PyTorch 1.6, up to its object.
+bytes legacy_start() {
+    return start + "\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19." + start + "M\xe9\x03." + start + "}.";
+}
+
+/// One storage, and a list of so many numbers.
+bytes legacy_values(std::size_t count) {
+    bytes values;
+    for (std::size_t i = 0; i < count; ++i) {
+        values += "K\7";
+    }
+    return legacy_start() + start + "}(" + text("w") + "(" + text("storage") + "ctorch\nByteStorage\n" + text("0") +
+           text("cpu") + bytes("K\0Nt", 4) + "Q" + text("l") + "](" + values + "eu." + start + "](" + text("0") + "e." +
+           little_endian(0, 8);
+}
+
+/// So many storages of one byte each.
+bytes legacy_storages(std::size_t count) {
+    bytes storages, keys, content;
+    for (std::size_t i = 0; i < count; ++i) {
+        const bytes key = text(std::to_string(i));
+        storages += "(" + text("storage") + "ctorch\nByteStorage\n" + key + text("cpu") + "K\1NtQ";
+        keys += key;
+        content += little_endian(1, 8) + "x";
+    }
+    return legacy_start() + start + "](" + storages + "e." + start + "](" + keys + "e." + content;
+}
+
+bytes tar_member(bytes name, const bytes& content) {
+    const char digits[] = "01234567";
+    bytes size(11, '0');
+    std::size_t rest = content.size();
+    for (std::size_t i = size.size(); rest != 0; rest /= 8) {
+        size[--i] = digits[rest % 8];
+    }
+    name.resize(124, '\0');
+    bytes header = name + size + bytes(1, '\0');
+    header.resize(257, '\0');
+    header += "ustar";
+    header.resize(512, '\0');
+    bytes padded = content;
+    padded.resize((content.size() + 511) / 512 * 512, '\0');
+    return header + padded;
+}
+
+/// So many tensors of one element, each on a storage of its own, from before PyTorch 0.2.
+bytes tar_tensors(std::size_t count) {
+    bytes object, tensors = start + number(count) + ".", storages = start + number(count) + ".";
+    for (std::size_t i = 0; i < count; ++i) {
+        const bytes tensor = number(count + i);
+        object += text(std::to_string(i)) + tensor + "Q";
+        tensors += start + "(" + tensor + number(i) + "ctorch\nByteTensor\nt." + little_endian(1, 8) +
+                   little_endian(1, 8) + little_endian(1, 8) + little_endian(0, 8);
+        storages += start + "(" + number(i) + text("cpu") + "ctorch\nByteStorage\nt." + little_endian(1, 8) + "x";
+    }
+    return tar_member("sys_info", start + "}.") + tar_member("pickle", start + "}(" + object + "u.") +
+           tar_member("tensors", tensors) + tar_member("storages", storages + start + "].") + bytes(1024, '\0');
+}
+
+/// Counts what is read, and allocates nothing for it.
+class counted_source final : public ztensor::byte_source {
+public:
+    explicit counted_source(const bytes& content) : content_(content) {}
+    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
+    [[nodiscard]] ztensor::result<void> read_at(std::uint64_t offset, ztensor::span<std::byte> to) const override {
+        bytes_read += to.size();
+        const char* const from = content_.data() + static_cast<std::size_t>(offset);
+        std::transform(from, from + to.size(), to.begin(), [](char each) { return static_cast<std::byte>(each); });
+        return {};
+    }
+
+    mutable std::size_t bytes_read = 0;
+
+private:
+    const bytes& content_;
+};
+
+struct cost {
+    std::size_t bytes_read = 0;
+    std::size_t allocations = 0;
+};
+
+cost cost_of(const bytes& content) {
+    const auto source = std::make_shared<counted_source>(content);
+    const std::size_t before = support::allocation_count;
+    const auto opened = ztensor::open_any(source, "x.pt");
+    const std::size_t allocations = support::allocation_count - before;
+    REQUIRE(support::outcome(opened) == "ok");
+    return {source->bytes_read, allocations};
+}
+
+} // namespace pt_growth
+
+} // namespace
+
+TEST_CASE("a checkpoint of ten times as many values, storages or tensors costs ten times as much to open") {
+    using namespace pt_growth;
+    const struct {
+        const char* what;
+        std::function<bytes(std::size_t)> make;
+        std::size_t count;
+    } cases[] = {{"values", legacy_values, 1000000},
+                 {"storages", legacy_storages, 100000},
+                 {"tensors in a tar", tar_tensors, 20000}};
+    for (const auto& each : cases) {
+        const cost small = cost_of(each.make(each.count / 10)), large = cost_of(each.make(each.count));
+        CAPTURE(each.what, small.bytes_read, large.bytes_read, small.allocations, large.allocations);
+        CHECK(large.bytes_read <= 11 * small.bytes_read);
+        CHECK(large.allocations <= 11 * small.allocations);
+    }
+}
