@@ -427,3 +427,83 @@ TEST_CASE("opening a model in many files takes at most four times their headers 
         CHECK((most <= allowed || !support::counts_memory));
     }
 }
+
+namespace {
+
+namespace opening_memory {
+
+std::size_t allocations_of_opening(const bytes& file, const std::string& name) {
+    const auto source = std::make_shared<const lent_source>(file);
+    const std::size_t before = support::allocation_count;
+    const auto opened = ztensor::open_any(source, name);
+    REQUIRE(support::outcome(opened) == "ok");
+    return support::allocation_count - before;
+}
+
+/// Files of so many tensors without elements.
+bytes many_safetensors(std::size_t count) {
+    return safetensors(100000, 100000 + count);
+}
+bytes many_gguf(std::size_t count) {
+    return gguf(count, 0,
+                repeated(count,
+                         [](std::size_t i) {
+                             return gguf_text(std::to_string(100000 + i)) + little_endian(1, 4) + little_endian(0, 8) +
+                                    little_endian(24, 4) + little_endian(0, 8);
+                         })) +
+           bytes(64, '\0');
+}
+bytes many_npz(std::size_t count) {
+    const bytes header = "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }\n";
+    std::vector<std::pair<bytes, bytes>> arrays;
+    for (std::size_t i = 0; i < count; ++i) {
+        arrays.emplace_back(std::to_string(100000 + i) + ".npy",
+                            "\x93NUMPY\1" + bytes(1, '\0') + little_endian(header.size(), 2) + header);
+    }
+    return stored_archive(arrays);
+}
+bytes many_onnx(std::size_t count) {
+    return "\x08\7" +
+           onnx_field(7, onnx_field(2, "g") + repeated(count, [](std::size_t i) {
+                             return onnx_field(5, bytes("\x08\0\x10\2", 4) + onnx_field(8, std::to_string(100000 + i)) +
+                                                      onnx_field(9, ""));
+                         }));
+}
+bytes many_pt(std::size_t count) {
+    return stored_archive(
+        {{"x/data.pkl", bytes("\x80\x02", 2) + state_dict(count) + "."}, {"x/data/0", bytes(16, '\0')}});
+}
+
+} // namespace opening_memory
+
+} // namespace
+
+TEST_CASE("opening a file of another format allocates no more for each tensor than is recorded") {
+    using namespace opening_memory;
+    const struct {
+        const char* name;
+        bytes (*make)(std::size_t count);
+        std::size_t for_ten; ///< allocations for ten tensors
+    } formats[] = {
+        {"x.safetensors", many_safetensors, 0},
+        {"x.gguf", many_gguf, 1},
+        {"x.npz", many_npz, 10},
+        {"x.onnx", many_onnx, 10},
+        {"x.pt", many_pt, 51},
+    };
+#if defined(__GLIBCXX__) // other standard libraries allocate for short texts, or twice
+    constexpr bool counts = support::counts_memory;
+#else
+    constexpr bool counts = false;
+#endif
+    for (const auto& each : formats) {
+        if (!counts) {
+            break;
+        }
+        constexpr std::size_t few_tensors = 1000, more = 10'000;
+        const std::size_t few = allocations_of_opening(each.make(few_tensors), each.name);
+        const std::size_t many = allocations_of_opening(each.make(few_tensors + more), each.name);
+        CAPTURE(each.name, few, many);
+        CHECK(many - few <= more / 10 * each.for_ten + 32);
+    }
+}
