@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/known_blobs.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/result.hpp>

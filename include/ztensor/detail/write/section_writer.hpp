@@ -14,6 +14,7 @@
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/known_blobs.hpp>
 #include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/detail/write/ways_of_2.hpp>

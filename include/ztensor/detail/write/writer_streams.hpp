@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 
+#include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 
 #include <cstddef>
