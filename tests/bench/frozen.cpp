@@ -66,7 +66,8 @@ std::vector<std::byte> plain_2(std::size_t count) {
 
 std::vector<opened_kind> all_kinds(std::size_t index_bytes) {
     std::vector<opened_kind> all;
-    for (const std::size_t count : {300, 10'000, 100'000, 1'000'000}) {
+    for (const int objects : {300, 10'000, 100'000, 1'000'000}) {
+        const auto count = static_cast<std::size_t>(objects);
         all.push_back({std::to_string(count) + " plain objects", plain(count)});
     }
     all.push_back({"100000 plain objects, the version behind them", plain(100'000, true)});

@@ -46,19 +46,19 @@ bytes pairs(std::size_t count, const std::function<bytes(std::size_t)>& value) {
     return out;
 }
 
-bytes part(std::uint64_t length) {
+bytes part_item(std::uint64_t length) {
     return cbor::map{{"blob", cbor::array({cbor::number(page), cbor::number(length)})}, {"dtype", cbor::text("u8")}};
 }
 
-bytes object(const bytes& parts, const bytes& shape, const bytes& layout = cbor::text("x/1")) {
+bytes object_item(const bytes& parts, const bytes& shape, const bytes& layout = cbor::text("x/1")) {
     return cbor::map{{"parts", parts}, {"shape", shape}, {"layout", layout}};
 }
 
 bytes dense(const bytes& name = cbor::text("data")) {
-    return object(cbor::map().add(name, part(8)).encoded(), cbor::numbers({8}), cbor::text("dense"));
+    return object_item(cbor::map().add(name, part_item(8)).encoded(), cbor::numbers({8}), cbor::text("dense"));
 }
 
-bytes index_of(std::size_t count, const bytes& each) {
+bytes index_of_alike(std::size_t count, const bytes& each) {
     return cbor::map{{"objects", pairs(count, [&](std::size_t) { return each; })}};
 }
 
@@ -74,7 +74,7 @@ support::byte_vector file_of(const bytes& index) {
 }
 
 bytes of_size(std::size_t size, const bytes& each) {
-    return index_of(size / (each.size() + 5), each);
+    return index_of_alike(size / (each.size() + 5), each);
 }
 
 bytes attributes_of(std::size_t count) {
@@ -92,32 +92,33 @@ const hostile_index_2 hostile_indexes_2[] = {
     {"dense objects", 400, [](std::size_t size) { return of_size(size, dense()); }},
     {"objects as short as can be", 400,
      [](std::size_t size) {
-         return of_size(size, object(cbor::map().add(cbor::text("a"), part(8)), cbor::array({}), cbor::text("x")));
+         return of_size(size,
+                        object_item(cbor::map().add(cbor::text("a"), part_item(8)), cbor::array({}), cbor::text("x")));
      }},
     {"objects of 62 parts", 400,
      [](std::size_t size) {
-         return of_size(size, object(pairs(62, [](std::size_t) { return part(8); }), cbor::array({})));
+         return of_size(size, object_item(pairs(62, [](std::size_t) { return part_item(8); }), cbor::array({})));
      }},
     {"objects of 4,096 parts", 400,
      [](std::size_t size) {
-         return of_size(size, object(pairs(4096, [](std::size_t) { return part(8); }), cbor::array({})));
+         return of_size(size, object_item(pairs(4096, [](std::size_t) { return part_item(8); }), cbor::array({})));
      }},
     {"objects of 20 parts of one letter, without elements", 570,
      [](std::size_t size) {
          cbor::map parts;
          for (char role = 'a'; role < 'u'; ++role) {
-             parts.add(cbor::text(bytes(1, role)), part(0));
+             parts.add(cbor::text(bytes(1, role)), part_item(0));
          }
-         return of_size(size, object(parts, cbor::numbers({0})));
+         return of_size(size, object_item(parts, cbor::numbers({0})));
      }},
     {"shapes of 64 ones", 400,
      [](std::size_t size) {
-         return of_size(
-             size, object(cbor::map().add(cbor::text("a"), part(1)), cbor::numbers(std::vector<std::uint64_t>(64, 1))));
+         return of_size(size, object_item(cbor::map().add(cbor::text("a"), part_item(1)),
+                                          cbor::numbers(std::vector<std::uint64_t>(64, 1))));
      }},
     {"objects of many attributes", 400,
      [](std::size_t size) {
-         return of_size(size, cbor::map{{"parts", cbor::map().add(cbor::text("a"), part(8))},
+         return of_size(size, cbor::map{{"parts", cbor::map().add(cbor::text("a"), part_item(8))},
                                         {"shape", cbor::array({})},
                                         {"layout", cbor::text("x/1")},
                                         {"attributes", attributes_of(1000)}});
@@ -138,7 +139,7 @@ const hostile_index_2 hostile_indexes_2[] = {
          for (std::size_t i = 0; i < count; ++i) {
              fields += cbor::text(name_of(i)) + cbor::null;
          }
-         const bytes known = cbor::map{{"parts", cbor::map().add(cbor::text("a"), part(8))},
+         const bytes known = cbor::map{{"parts", cbor::map().add(cbor::text("a"), part_item(8))},
                                        {"shape", cbor::array({})},
                                        {"layout", cbor::text("x/1")}};
          return cbor::map{{"objects", cbor::map{{"w", fields + known.substr(1)}}}}.encoded();
@@ -155,7 +156,7 @@ std::size_t allocations_of_opening(const support::byte_vector& file) {
 /// Objects as each version writes them, of names that rise.
 support::byte_vector file_of_version(ztensor::generation from, std::size_t count) {
     if (from == ztensor::generation::v2) {
-        return file_of(index_of(count, dense()));
+        return file_of(index_of_alike(count, dense()));
     }
     support::sample file(from);
     const bytes one = file.encoded_object();

@@ -340,7 +340,7 @@ void mend_archive(bytes& content) {
         if (begin > content.size() || size > content.size() - begin || load(content, own + 14, 4) == 0) {
             continue;
         }
-        const std::string_view entry(content.data() + begin, static_cast<std::size_t>(size));
+        const std::string_view entry(content.data() + static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
         const bytes crc = little_endian(crc32_of(entry), 4);
         content.replace(own + 14, 4, crc);
         content.replace(at + 16, 4, crc);
