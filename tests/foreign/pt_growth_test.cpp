@@ -27,10 +27,10 @@ namespace pt_growth {
 using support::bytes;
 using support::little_endian;
 
-bytes text(const bytes& content) {
+bytes text_opcode(const bytes& content) {
     return "X" + little_endian(content.size(), 4) + content;
 }
-bytes number(std::size_t value) {
+bytes number_opcode(std::size_t value) {
     return "J" + little_endian(value, 4);
 }
 
@@ -47,17 +47,17 @@ bytes legacy_values(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         values += "K\7";
     }
-    return legacy_start() + start + "}(" + text("w") + "(" + text("storage") + "ctorch\nByteStorage\n" + text("0") +
-           text("cpu") + bytes("K\0Nt", 4) + "Q" + text("l") + "](" + values + "eu." + start + "](" + text("0") + "e." +
-           little_endian(0, 8);
+    return legacy_start() + start + "}(" + text_opcode("w") + "(" + text_opcode("storage") + "ctorch\nByteStorage\n" +
+           text_opcode("0") + text_opcode("cpu") + bytes("K\0Nt", 4) + "Q" + text_opcode("l") + "](" + values + "eu." +
+           start + "](" + text_opcode("0") + "e." + little_endian(0, 8);
 }
 
 /// So many storages of one byte each.
 bytes legacy_storages(std::size_t count) {
     bytes storages, keys, content;
     for (std::size_t i = 0; i < count; ++i) {
-        const bytes key = text(std::to_string(i));
-        storages += "(" + text("storage") + "ctorch\nByteStorage\n" + key + text("cpu") + "K\1NtQ";
+        const bytes key = text_opcode(std::to_string(i));
+        storages += "(" + text_opcode("storage") + "ctorch\nByteStorage\n" + key + text_opcode("cpu") + "K\1NtQ";
         keys += key;
         content += little_endian(1, 8) + "x";
     }
@@ -83,13 +83,14 @@ bytes tar_member(bytes name, const bytes& content) {
 
 /// So many tensors of one element, each on a storage of its own, from before PyTorch 0.2.
 bytes tar_tensors(std::size_t count) {
-    bytes object, tensors = start + number(count) + ".", storages = start + number(count) + ".";
+    bytes object, tensors = start + number_opcode(count) + ".", storages = start + number_opcode(count) + ".";
     for (std::size_t i = 0; i < count; ++i) {
-        const bytes tensor = number(count + i);
-        object += text(std::to_string(i)) + tensor + "Q";
-        tensors += start + "(" + tensor + number(i) + "ctorch\nByteTensor\nt." + little_endian(1, 8) +
+        const bytes tensor = number_opcode(count + i);
+        object += text_opcode(std::to_string(i)) + tensor + "Q";
+        tensors += start + "(" + tensor + number_opcode(i) + "ctorch\nByteTensor\nt." + little_endian(1, 8) +
                    little_endian(1, 8) + little_endian(1, 8) + little_endian(0, 8);
-        storages += start + "(" + number(i) + text("cpu") + "ctorch\nByteStorage\nt." + little_endian(1, 8) + "x";
+        storages +=
+            start + "(" + number_opcode(i) + text_opcode("cpu") + "ctorch\nByteStorage\nt." + little_endian(1, 8) + "x";
     }
     return tar_member("sys_info", start + "}.") + tar_member("pickle", start + "}(" + object + "u.") +
            tar_member("tensors", tensors) + tar_member("storages", storages + start + "].") + bytes(1024, '\0');
