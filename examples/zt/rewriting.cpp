@@ -281,7 +281,7 @@ private:
         write_stream(object, pieces, turns ? *floats_as_ : *data.dtype(), store, attributes);
     }
 
-    /// Of what is computed anew.
+    /// How converted values are stored.
     [[nodiscard]] ztensor::store store_for_floats() const {
         ztensor::store store;
         if (how_.zstd_level) {

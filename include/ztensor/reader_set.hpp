@@ -49,9 +49,9 @@ public:
     /// a directory, or one file. Of a directory the one index in it, or else all files of the endings .zt,
     /// .safetensors, .gguf, .npy, .npz, .onnx and those of PyTorch (.pt, .pth, .ckpt, .bin, .jit, .pt2), in letters of
     /// any case, in the order of their names; where there is none of these, with read_options::hdf5(), those of .h5,
-    /// .hdf5 and .keras. The parts of a GGUF model are one shard, which the
-    /// first opens. What an index says is held against the shards, which lie in its folder or below that. What symbolic
-    /// links among these files may lead to, read_options::follow_links() says. Everything that is wrong with the set is
+    /// .hdf5 and .keras. The parts of a GGUF model are one shard, which the first opens. What an index says is held
+    /// against the shards, which lie in its folder or below that. What symbolic links among these files may lead to,
+    /// read_options::follow_links() says. Everything that is wrong with the set is
     /// one error with a sentence for
     /// each, of the code of the first. Errors: those of open_any() for a shard; file_not_found (a directory without
     /// any, a shard that is missing), duplicate_key (a name in two shards), stale_index (the index names a shard for an

@@ -103,8 +103,8 @@ private:
     std::string first_skipped_;
     std::uint64_t objects_ = 0;
     std::size_t skipped_bytes_ = 0;
-    /// The list of what is skipped takes no more memory than the pickles and this, since one value may stand in it in
-    /// very many places.
+    /// Bounds the memory of the list of skipped values, beside the bytes of the pickles: a value may be shared by very
+    /// many places, each with an item in the list.
     std::size_t most_skipped_bytes_ = std::size_t{256} << 10;
     std::uint64_t more_skipped_ = 0; ///< which are not listed
 };

@@ -262,7 +262,6 @@ private:
     std::string names_;
 };
 
-/// Puts the shards of a root behind it. Errors: as shard_finder::assemble().
 /// Puts the shards of a root, if it has any, behind it. Errors: shard_missing, shard_mismatch, what the system says.
 [[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
     if (opened.index.shards.empty()) {

@@ -96,7 +96,7 @@ protected:
     atomic_file(located_file place, sync_level sync) noexcept
         : place_(std::move(place)), process_(process_id()), sync_(sync) {}
 
-    /// Makes good what was done, and takes no memory. False if something stays.
+    /// Removes what was written, without allocating memory. False if something is left behind.
     [[nodiscard]] virtual bool undo() noexcept = 0;
 
     /// Of the file that has the name now. Errors: not_regular_file, io_error.
@@ -125,7 +125,7 @@ protected:
     [[nodiscard]] ZTENSOR_COLD result<void> remove_stale_record() {
         std::error_code unsynced = sync_ == sync_level::atomic ? place_.in.sync() : std::error_code();
         if (!unsynced && !place_.in.remove(stale_record_)) {
-            if (!obeys_stale_record_) { // a stranger's, in a folder where nobody else may remove it
+            if (!obeys_stale_record_) { // only its owner may remove it, and recover() ignores it
                 lock_.reset();
                 return {};
             }

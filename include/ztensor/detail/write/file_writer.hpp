@@ -311,7 +311,7 @@ private:
         return std::move(why).in_file(path_);
     }
 
-    // -- what the caller's thread does, or another one while the line has something to do
+    // -- what the caller's thread does, or another one while the queue is not empty
 
     void write_buffer(std::size_t number) noexcept {
         if (!has_failed_) {
@@ -425,7 +425,7 @@ private:
     bool copies_ = true;
     bool has_read_back_ = false; ///< since the last write
 
-    std::atomic<bool> has_failed_{false}; ///< what another thread wrote, or nobody wants it any more
+    std::atomic<bool> has_failed_{false}; ///< another thread could not write, or the sink is being destroyed
     result<void> outcome_;                ///< of what it wrote
     ordered_queue
         queue_; ///< has outcome_, the buffers that were filled and the group above while it has something to do
