@@ -43,6 +43,13 @@ namespace detail {
     return true;
 }
 
+/// What may be made of a pickle, or of what says as much as one, of so many bytes. A value of one byte takes eight
+/// here, and so does what is remembered of it: 32 MiB are for a million of them, and for blocks that are begun.
+[[nodiscard]] inline import_budget pickle_budget(std::uint64_t bytes, std::uint64_t more_memory = 0) noexcept {
+    constexpr std::uint64_t slack_bytes = std::uint64_t{32} << 20;
+    return import_budget(3 * bytes + slack_bytes + more_memory);
+}
+
 [[nodiscard]] inline error pickle_takes_too_much() {
     return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
                                       "as much memory as it takes itself, and 32 MiB");

@@ -38,6 +38,17 @@ namespace detail {
     return made.tensors.push_back(tensor, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
 }
 
+/// An integer that stands in no pickle.
+[[nodiscard]] inline result<pickle_value> make_integer(pickled& made, std::uint64_t number, import_budget& budget) {
+    std::byte bytes[8];
+    store_little(number, bytes, sizeof bytes);
+    result<pickle_value> integer = add_decoded(made, pickle_kind::integer, bytes, budget);
+    if (integer) {
+        integer->place += integer->width; // behind the length
+    }
+    return integer;
+}
+
 /// A tuple of sizes that stand in no pickle.
 [[nodiscard]] inline result<pickle_value> make_sizes(pickled& made, span<const std::uint64_t> sizes,
                                                      import_budget& budget) {
@@ -48,13 +59,10 @@ namespace detail {
     head.place = static_cast<std::uint32_t>(sizes.size());
     bool has_room = made.values.push_back(head, budget);
     for (std::size_t i = 0; has_room && i < sizes.size(); ++i) {
-        std::byte bytes[8];
-        store_little(sizes[i], bytes, sizeof bytes);
-        result<pickle_value> size = add_decoded(made, pickle_kind::integer, bytes, budget);
+        const result<pickle_value> size = make_integer(made, sizes[i], budget);
         if (!size) {
             return size;
         }
-        size->place += size->width; // behind the length
         has_room = made.values.push_back(*size, budget);
     }
     return has_room ? result<pickle_value>(tuple) : pickle_takes_too_much();
@@ -66,14 +74,10 @@ namespace detail {
                                                       span<const std::uint64_t> strides, import_budget& budget) {
     const result<pickle_value> made_sizes = make_sizes(made, sizes, budget);
     const result<pickle_value> made_strides = made_sizes ? make_sizes(made, strides, budget) : made_sizes;
-    std::byte bytes[8];
-    store_little(offset, bytes, sizeof bytes);
-    result<pickle_value> made_offset =
-        made_strides ? add_decoded(made, pickle_kind::integer, bytes, budget) : made_strides;
+    const result<pickle_value> made_offset = made_strides ? make_integer(made, offset, budget) : made_strides;
     if (!made_offset) {
         return made_offset;
     }
-    made_offset->place += made_offset->width; // behind the length
     pickle_tensor tensor;
     tensor.element = storage.element;
     tensor.storage = static_cast<std::uint32_t>(made.storages.size());

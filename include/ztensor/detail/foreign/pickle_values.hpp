@@ -36,16 +36,13 @@ public:
 
 protected:
     pickle_values(bytes_view pickle, std::uint64_t more_memory)
-        : from_(pickle), budget_(3 * std::uint64_t{pickle.size()} + slack_bytes + more_memory), stack_(budget_) {
+        : from_(pickle), budget_(pickle_budget(pickle.size(), more_memory)), stack_(budget_) {
         made_.source = pickle;
     }
     ~pickle_values() = default;
 
     // What torch.save needs is far below these.
     static constexpr std::size_t most_values = std::size_t{1} << 24; ///< in tuples, lists and dictionaries
-    /// A value of one byte takes eight here, and so does what is remembered of it: this is for a million of them, and
-    /// for blocks that are begun.
-    static constexpr std::uint64_t slack_bytes = std::uint64_t{32} << 20;
 
     [[nodiscard]] error malformed(const char* what) const {
         return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});

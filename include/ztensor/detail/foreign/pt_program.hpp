@@ -55,7 +55,7 @@ public:
     /// payloads in the folder of the archive; their names in `to` start with `front`.
     pt_payload_values(pt_entries& entries, std::string_view folder, std::uint64_t json_bytes, std::string_view front,
                       pt_objects& to) noexcept
-        : entries_(entries), folder_(folder), front_(front), budget_(3 * json_bytes + slack_bytes), to_(to) {}
+        : entries_(entries), folder_(folder), front_(front), budget_(pickle_budget(json_bytes)), to_(to) {}
 
     /// Before all others. Errors: limit_exceeded.
     [[nodiscard]] result<void> start() {
@@ -106,8 +106,6 @@ public:
     [[nodiscard]] const std::vector<pickled_payload>& pickles() const noexcept { return pickled_; }
 
 private:
-    static constexpr std::uint64_t slack_bytes = std::uint64_t{32} << 20;
-
     [[nodiscard]] result<pickle_value> add_text(std::string_view text) {
         return add_decoded(made_, pickle_kind::text, as_bytes(text), budget_);
     }
