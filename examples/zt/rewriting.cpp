@@ -303,9 +303,9 @@ private:
         const std::vector<float> weights = dequantized(object).value();
         switch (*floats_as_) {
         case ztensor::dtype::f16:
-            return write_dense(object, std::vector<ztensor::float16>(weights.begin(), weights.end()));
+            return write_dense(object, rounded<ztensor::float16>(ztensor::span<const float>(weights)));
         case ztensor::dtype::bf16:
-            return write_dense(object, std::vector<ztensor::bfloat16>(weights.begin(), weights.end()));
+            return write_dense(object, rounded<ztensor::bfloat16>(ztensor::span<const float>(weights)));
         default:
             return write_dense(object, weights);
         }

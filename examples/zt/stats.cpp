@@ -57,12 +57,12 @@ ztensor::result<void> for_each_number(number_stream& from, const Take& take) {
 /// Gives every element to `take`, as a double. Weights whose scales are components of their own are read at once.
 template <class Take>
 ztensor::result<void> for_each_number(const ztensor::object_view& object, const Take& take) {
-    const auto elements = elements_of(object);
-    auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
-                           : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
     if (auto values = in_one_blob(object)) {
         return for_each_number(*values, take);
     }
+    const auto elements = elements_of(object);
+    auto pieces = elements ? ztensor::component_pieces::open_as(*elements, ztensor::dtype::f64)
+                           : ztensor::component_pieces::open_as(object, ztensor::dtype::f64);
     if (!elements && !pieces) {
         const auto weights = dequantized(object);
         if (!weights) {
