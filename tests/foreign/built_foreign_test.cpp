@@ -55,22 +55,11 @@ bytes npy_of(const bytes& type, const bytes& shape, const bytes& data, bool is_f
 
 // -- archives
 
-std::uint32_t crc32_of(const bytes& content) {
-    std::uint32_t crc = 0xffffffff;
-    for (const char each : content) {
-        crc ^= static_cast<unsigned char>(each);
-        for (int i = 0; i < 8; ++i) {
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320 : 0);
-        }
-    }
-    return ~crc;
-}
-
 struct zip_entry {
     bytes name;
     bytes stored;
     std::uint64_t size = stored.size();
-    std::uint32_t crc = crc32_of(stored);
+    std::uint32_t crc = support::crc32_of(stored);
     unsigned method = 0;
     unsigned flags = 0;
     bytes behind = {};
@@ -96,7 +85,7 @@ bytes archive(const std::vector<zip_entry>& entries, std::size_t count_more = 0)
 zip_entry deflated(const bytes& name, const bytes& content) {
     zip_entry made{name, "\1" + little_endian(content.size(), 2) + little_endian(0xffff - content.size(), 2) + content};
     made.size = content.size();
-    made.crc = crc32_of(content);
+    made.crc = support::crc32_of(content);
     made.method = 8;
     return made;
 }

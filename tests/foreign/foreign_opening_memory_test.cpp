@@ -45,21 +45,10 @@ private:
     const bytes& content_;
 };
 
-std::uint32_t checksum_of(const bytes& content) {
-    std::uint32_t crc = ~0U;
-    for (const char c : content) {
-        crc ^= static_cast<unsigned char>(c);
-        for (int i = 0; i < 8; ++i) {
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320 : 0);
-        }
-    }
-    return ~crc;
-}
-
 bytes stored_archive(const std::vector<std::pair<bytes, bytes>>& entries) {
     bytes all, directory;
     for (const auto& [name, content] : entries) {
-        const bytes common = bytes("\x14\0\0\0\0\0\0\0\0\0", 10) + little_endian(checksum_of(content), 4) +
+        const bytes common = bytes("\x14\0\0\0\0\0\0\0\0\0", 10) + little_endian(support::crc32_of(content), 4) +
                              little_endian(content.size(), 4) + little_endian(content.size(), 4) +
                              little_endian(name.size(), 2) + bytes(2, '\0');
         directory += "PK\1\2" + bytes("\x14\0", 2) + common + bytes(10, '\0') + little_endian(all.size(), 4) + name;

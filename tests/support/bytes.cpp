@@ -115,4 +115,15 @@ byte_vector noise(std::size_t count, std::uint32_t seed) {
     return out;
 }
 
+std::uint32_t crc32_of(std::string_view content) {
+    std::uint32_t crc = 0xffffffff;
+    for (const char each : content) {
+        crc ^= static_cast<unsigned char>(each);
+        for (int bit = 0; bit < 8; ++bit) {
+            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320U : 0U);
+        }
+    }
+    return ~crc;
+}
+
 } // namespace support

@@ -50,6 +50,9 @@ constexpr std::uint64_t two_to_63 = std::uint64_t{1} << 63;
 /// Bytes that look random and are the same every time.
 [[nodiscard]] byte_vector noise(std::size_t count, std::uint32_t seed = 1);
 
+/// The CRC-32 of ZIP archives, bit by bit, from its definition.
+[[nodiscard]] std::uint32_t crc32_of(std::string_view content);
+
 /// The bytes of elements as they lie in memory; they compare as elements with NaN do not.
 template <class Elements>
 [[nodiscard]] bytes memory_of(const Elements& elements) {

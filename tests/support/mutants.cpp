@@ -313,17 +313,6 @@ bytes with_changed_index(const bytes& content, index_place place, dice& from, co
     return content.substr(0, place.begin) + index + footer;
 }
 
-std::uint32_t crc32_of(std::string_view content) {
-    std::uint32_t crc = 0xffffffff;
-    for (const char each : content) {
-        crc ^= static_cast<unsigned char>(each);
-        for (int bit = 0; bit < 8; ++bit) {
-            crc = crc >> 1 ^ ((crc & 1) != 0 ? 0xedb88320U : 0U);
-        }
-    }
-    return ~crc;
-}
-
 /// Writes the CRC-32 of each entry that is not compressed into both of its heads.
 void mend_archive(bytes& content) {
     constexpr std::string_view central = "PK\x01\x02";
