@@ -7,24 +7,21 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 processor=${1:-}
+flags=-O1 # the time goes into compiling
 case $processor in
     i686)
         debian_architecture=i386
-        flags=-O2
         programs=(i686-linux-gnu-g++)
         ;;
     s390x)
         debian_architecture=s390x
-        flags=-O1 # the time goes into compiling
         programs=(s390x-linux-gnu-g++ qemu-s390x-static)
         ;;
     aarch64)
         debian_architecture=arm64
-        flags=-O1
         programs=(aarch64-linux-gnu-g++ qemu-aarch64-static)
         ;;
     windows)
-        flags=-O1
         programs=(x86_64-w64-mingw32-g++-posix libz-mingw-w64-dev wine)
         ;;
     *)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# fresh.sh [--as root|user] [--only examples|tests] [--untraced] [RELEASE...]: the README's two commands on a RELEASE of
-# Debian (bookworm unless given; trixie, sid, ...) with nothing on it, or of Ubuntu where debootstrap knows it and its keys
-# are there: as root, and as a user with sudo, umask 077 and a folder whose name has spaces. --untraced lets nothing be
-# traced or mounted there, as in many containers.
+# fresh.sh [--as root|user] [--only examples|tests] [--options WORDS] [--untraced] [RELEASE...]: the README's two commands on
+# a RELEASE of Debian (bookworm unless given; trixie, sid, ...) with nothing on it, or of Ubuntu where debootstrap knows it
+# and its keys are there: as root, and as a user with sudo, umask 077 and a folder whose name has spaces. The second command
+# is given the options, as a shell reads them. --untraced lets nothing be traced or mounted there, as in many containers.
 #
 # The release is in a folder, which debootstrap fills from the mirror that apt uses here, or MIRROR. FRESH_DIR (build/fresh)
 # keeps what was downloaded. Takes root. Status 77 with a line "SKIPPED: why" where this machine can't do that.
@@ -51,7 +51,7 @@ enter() { # FOLDER RELEASE USER UNTRACED COMMAND...: runs the commands in the fo
     fi
     for command in "${@:5}"; do
         printf '\n-- %s\n' "$command"
-        "${as[@]}" bash -c 'if [[ $EUID != 0 ]]; then umask 077; fi; cd "$1" && exec bash "$2"' bash "$place" "$command" </dev/null
+        "${as[@]}" bash -c 'if [[ $EUID != 0 ]]; then umask 077; fi; cd "$1" && eval "exec bash $2"' bash "$place" "$command" </dev/null
     done
 }
 if [[ ${1:-} == --within ]]; then
@@ -108,11 +108,12 @@ try() { # RELEASE USER UNTRACED COMMAND...
     rm -rf --one-file-system "$root"
 }
 
-users=(root user) commands=(examples/run.sh tests/run.sh) untraced=no releases=()
+users=(root user) commands=(examples/run.sh tests/run.sh) options='' untraced=no releases=()
 while (($# > 0)); do
     case $1 in
     --as) users=("$2") && shift ;;
     --only) commands=("$2/run.sh") && shift ;;
+    --options) options=$2 && shift ;;
     --untraced) untraced=yes ;;
     *) releases+=("$1") ;;
     esac
@@ -128,7 +129,7 @@ unshare --mount --propagation private --pid --fork bash -c 'mount -t proc proc "
 for release in "${releases[@]:-bookworm}"; do
     mkdir -p "$fresh/archives/$release/partial"
     for user in "${users[@]}"; do
-        try "$release" "$user" "$untraced" "${commands[@]}"
+        try "$release" "$user" "$untraced" "${commands[@]/%tests\/run.sh/tests/run.sh $options}"
     done
 done
 printf '\n==== fresh: all good (after %d s) ====\n' "$SECONDS"
