@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# language_modes.sh ['COMPILER -std=MODE'...]: all code compiles cleanly in these modes, all that have no test build of
-# their own unless some are given: the tests as users of the compiled library, that library, and header-only what includes
-# everything. By clang++ in C++17 each file of tests compiles by itself; in the others, those of a folder are one.
+# language_modes.sh [--library] ['COMPILER -std=MODE'...]: all code compiles cleanly in these modes, all that have no test build
+# of their own unless some are given: the tests as users of the compiled library, that library, and header-only what includes
+# everything. By clang++ in C++17 each file of tests compiles by itself; in the others, those of a folder are one. --library
+# leaves out the tests and the tool.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +23,11 @@ compile_only() { # COMPILER FLAG...: the files on standard input
 }
 
 bash cmake/install_dependencies.sh clang++
+all=yes
+if [[ ${1:-} == --library ]]; then
+    all=no
+    shift
+fi
 modes=("$@")
 ((${#modes[@]} > 0)) || modes=('g++ -std=c++20' 'g++ -std=c++2b' 'clang++ -std=c++17' 'clang++ -std=c++2b')
 tests=(tests/{support,core,os,cbor,codec,layout,manifest,read,write,foreign,faults}/*.cpp)
@@ -31,7 +37,9 @@ one_of_each_folder "${tests[@]}" >build/modes/tests
 one_of_each_folder examples/zt/*.cpp >build/modes/zt
 for mode in "${modes[@]}"; do
     echo "-- $mode"
-    if [[ $mode == 'clang++ -std=c++17' ]]; then
+    if [[ $all == no ]]; then
+        printf '%s\0' cmake/ztensor.cpp | compile_only $mode -DZTENSOR_COMPILED
+    elif [[ $mode == 'clang++ -std=c++17' ]]; then
         printf '%s\0' cmake/ztensor.cpp "${tests[@]}" | compile_only $mode -DZTENSOR_COMPILED
         printf '%s\0' examples/zt/*.cpp | compile_only $mode
     else
