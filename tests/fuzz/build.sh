@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds all fuzz targets under ASan and UBSan: bash tests/fuzz/build.sh libfuzzer|afl FOLDER. ZTENSOR_FUZZ_OPTIMISE is
-# the optimisation (-O2), less of which is built sooner.
+# Builds fuzz targets under ASan and UBSan, all unless some are named: bash tests/fuzz/build.sh libfuzzer|afl FOLDER
+# [TARGET...]. ZTENSOR_FUZZ_OPTIMISE is the optimisation (-O2), less of which is built sooner.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 engine=$1
@@ -22,6 +22,19 @@ foreign_targets=(foreign_safetensors foreign_npy foreign_npz foreign_gguf foreig
 # What takes microseconds is built header-only, so that there are no more counters to look at after each input than
 # its own code has, and is guided by edges alone: that makes it several times as fast.
 quick_targets=(cbor_cursor fast_path)
+wanted() { # LIST NAME...: leaves in the list what is named, all if nothing is
+    local -n list=$1
+    local each kept=()
+    for each in "${list[@]}"; do
+        if (($# == 1)) || [[ " ${*:2} " == *" $each "* ]]; then
+            kept+=("$each")
+        fi
+    done
+    list=("${kept[@]}")
+}
+for list_name in targets foreign_targets quick_targets; do
+    wanted "$list_name" "${@:3}"
+done
 shared=(fuzz/fuzzing fuzz/cbor_tree fuzz/well_formed fuzz/work_file support/bytes support/cbor support/zstd_frames
         support/zt_builder)
 if [[ $engine == libfuzzer ]]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Fuzzes every target, as many at once as there are cores: bash tests/fuzz/campaign.sh MINUTES [FOLDER] [TARGET...]
+# Fuzzes every target, or those named, as many at once as there are cores: bash tests/fuzz/campaign.sh MINUTES [FOLDER] [TARGET...]
 #
 # FOLDER (build/fuzz) keeps the programs and the corpora, which the next campaign goes on from, and gets summary.md. The
 # minutes are those of the whole campaign; where they are few, a target starts from a part of its seeds. A crash, a hang, a
@@ -14,7 +14,7 @@ out=${2:-build/fuzz}
 targets=("${@:3}")
 jobs=$(nproc)
 
-bash tests/fuzz/build.sh libfuzzer "$out"
+bash tests/fuzz/build.sh libfuzzer "$out" "${targets[@]}"
 # shellcheck disable=SC2086 # several folders
 python3 tests/fuzz/seeds.py "$out/seeds" tests/corpus ${ZTENSOR_FUZZ_SEEDS:-}
 if ((${#targets[@]} == 0)); then
