@@ -5,6 +5,7 @@
 #define ZTENSOR_ATTRIBUTE_VALUE_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
@@ -81,19 +82,13 @@ public:
     /// An array whose values are all of one kind: T is bool, std::string, a floating-point type or an integer type.
     template <class T>
     [[nodiscard]] result<std::vector<T>> array() const {
-        const result<std::vector<attribute_value>> all = items();
-        if (!all) {
-            return all.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::vector<attribute_value> all, items());
         return detail::guard_memory([&]() -> result<std::vector<T>> {
             std::vector<T> values;
-            values.reserve(all->size());
-            for (const attribute_value& each : *all) {
-                result<T> value = each.as<T>();
-                if (!value) {
-                    return std::move(value).error();
-                }
-                values.push_back(*std::move(value));
+            values.reserve(all.size());
+            for (const attribute_value& each : all) {
+                ZTENSOR_TRY_ASSIGN(T value, each.as<T>());
+                values.push_back(std::move(value));
             }
             return values;
         });

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/fwd.hpp>
@@ -136,11 +137,8 @@ public:
     template <class T>
     [[nodiscard]] result<span<const T>> view() const {
         static_assert(!std::is_same_v<T, bool>, "stored bools are bytes of any value: view<std::uint8_t>() them");
-        result<bytes_view> elements = view_elements(detail::element_request_of<T>());
-        if (!elements) {
-            return std::move(elements).error();
-        }
-        return detail::as_elements<T>(*elements);
+        ZTENSOR_TRY_ASSIGN(bytes_view elements, view_elements(detail::element_request_of<T>()));
+        return detail::as_elements<T>(elements);
     }
 
     /// The elements in memory of the caller's own: decoded, verified (unless read_options say no), in the host's byte

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dlpack_types.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
@@ -125,12 +126,9 @@ template <class T, class Owner>
 [[nodiscard]] result<dlpack::handle> pack_for_dlpack(Owner owner, const shape& dimensions, const T* elements,
                                                      std::uint64_t flags) {
     return guard_memory([&]() -> result<dlpack::handle> {
-        result<std::vector<std::int64_t>> numbers = dlpack_dimensions(dimensions);
-        if (!numbers) {
-            return std::move(numbers).error();
-        }
+        ZTENSOR_TRY_ASSIGN(std::vector<std::int64_t> numbers, dlpack_dimensions(dimensions));
         auto package = std::make_unique<dlpack_package<Owner>>(std::move(owner));
-        package->dimensions = *std::move(numbers);
+        package->dimensions = std::move(numbers);
         dlpack::tensor view{};
         // DLPack has no pointer to constant memory: the flag says that it is.
         view.data = dimensions.element_count() == 0 ? nullptr : const_cast<std::remove_const_t<T>*>(elements);
@@ -227,10 +225,7 @@ struct foreign_elements {
         return std::move(possible).error();
     }
     const dlpack::tensor& view = from.dl_tensor;
-    const result<const dlpack_type*> type = find_dlpack_type(view.dtype);
-    if (!type) {
-        return type.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const dlpack_type* type, find_dlpack_type(view.dtype));
     foreign_elements taken;
     for (std::int32_t i = 0; i < view.ndim; ++i) {
         if (view.shape[i] < 0) {
@@ -238,20 +233,17 @@ struct foreign_elements {
         }
         taken.dimensions.push_back(static_cast<std::uint64_t>(view.shape[i]));
     }
-    const std::size_t element_bytes = (*type)->bits / 8;
-    const result<std::size_t> size = foreign_bytes(view, taken.dimensions, element_bytes);
-    if (!size) {
-        return size.error();
-    }
-    taken.elements = {(*type)->storage, (*type)->type, {}};
-    if (*size == 0) {
+    const std::size_t element_bytes = type->bits / 8;
+    ZTENSOR_TRY_ASSIGN(const std::size_t size, foreign_bytes(view, taken.dimensions, element_bytes));
+    taken.elements = {type->storage, type->type, {}};
+    if (size == 0) {
         return taken;
     }
     const std::byte* const first =
         static_cast<const std::byte*>(view.data) + static_cast<std::size_t>(view.byte_offset);
-    taken.elements.bytes = {first, *size};
+    taken.elements.bytes = {first, size};
     if (!is_row_major(view)) {
-        taken.gathered.resize(*size);
+        taken.gathered.resize(size);
         gather_rows(view, first, element_bytes, taken.gathered);
         taken.elements.bytes = taken.gathered; // which stay where they are when the vector moves
     }
@@ -275,12 +267,9 @@ struct foreign_elements {
 [[nodiscard]] inline result<dlpack::handle> read_dlpack(const object_view& object) {
     return visit_type(object, [&](auto of) -> result<dlpack::handle> {
         using element = typename decltype(of)::type;
-        result<array<element>> elements = object.load<element>();
-        if (!elements) {
-            return std::move(elements).error();
-        }
-        const element* const first = elements->data(); // stays where it is when the array moves
-        return detail::pack_for_dlpack(*std::move(elements), object.shape(), first, dlpack::is_copied);
+        ZTENSOR_TRY_ASSIGN(array<element> elements, object.load<element>());
+        const element* const first = elements.data(); // stays where it is when the array moves
+        return detail::pack_for_dlpack(std::move(elements), object.shape(), first, dlpack::is_copied);
     });
 }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/located.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
@@ -105,13 +106,10 @@ template <class Plain>
 /// The same for an object, in its words. Errors: unsupported_format, invalid_argument, too_large_for_host.
 template <class Plain>
 [[nodiscard]] result<eigen_size> eigen_size_of(const object_view& object) {
-    const result<component_view> elements = object.data();
-    if (!elements) {
-        return elements.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
     result<eigen_size> size = eigen_size_of<Plain>(object.shape());
     if (!size) {
-        return located(*elements, std::move(size).error());
+        return located(elements, std::move(size).error());
     }
     return size;
 }
@@ -121,13 +119,10 @@ template <class Plain, class Read>
 [[nodiscard]] result<Plain> filled_eigen(const object_view& object, const Read& read) {
     using element = typename Plain::Scalar;
     return guard_memory([&]() -> result<Plain> {
-        const result<eigen_size> size = eigen_size_of<Plain>(object);
-        if (!size) {
-            return size.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const eigen_size size, eigen_size_of<Plain>(object));
         using rows_first = Eigen::Matrix<element, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
         std::conditional_t<is_in_file_order_v<Plain>, Plain, rows_first> elements;
-        elements.resize(size->rows, size->columns);
+        elements.resize(size.rows, size.columns);
         result<void> done = read(span<element>(elements.data(), static_cast<std::size_t>(elements.size())));
         if (!done) {
             return std::move(done).error();
@@ -164,19 +159,12 @@ template <class Derived>
 /// Errors: invalid_argument for a shape that no such Plain has; unsupported_format; as component_view::view().
 template <class Plain>
 [[nodiscard]] result<eigen_view<Plain>> view_eigen(const object_view& object) {
-    const result<detail::eigen_size> size = detail::eigen_size_of<Plain>(object);
-    if (!size) {
-        return size.error();
-    }
-    const auto elements = object.view<typename Plain::Scalar>();
-    if (!elements) {
-        return elements.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const detail::eigen_size size, detail::eigen_size_of<Plain>(object));
+    ZTENSOR_TRY_ASSIGN(const auto elements, object.view<typename Plain::Scalar>());
     if constexpr (detail::is_in_file_order_v<Plain>) {
-        return eigen_view<Plain>(elements->data(), size->rows, size->columns);
+        return eigen_view<Plain>(elements.data(), size.rows, size.columns);
     } else {
-        return eigen_view<Plain>(elements->data(), size->rows, size->columns,
-                                 detail::rows_as_columns(1, size->columns));
+        return eigen_view<Plain>(elements.data(), size.rows, size.columns, detail::rows_as_columns(1, size.columns));
     }
 }
 

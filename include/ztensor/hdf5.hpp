@@ -10,6 +10,7 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/hdf5/import_hdf5.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
@@ -64,11 +65,8 @@ struct hdf5_importer {
 /// header_malformed where libhdf5 can't read them, such as for want of a filter, and with limit_exceeded.
 [[nodiscard]] inline result<reader> open_hdf5(const file_path& path, const read_options& options = {}) {
     return detail::guard_memory([&]() -> result<reader> {
-        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options);
-        if (!source) {
-            return std::move(source).error();
-        }
-        return detail::hdf5_importer::open({*std::move(source), path.native(), options});
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
+        return detail::hdf5_importer::open({std::move(source), path.native(), options});
     });
 }
 /// The same of a source of the caller's making, which libhdf5 then reads from while hdf5_lock is held. `name` stands

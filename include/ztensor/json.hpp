@@ -15,6 +15,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -114,9 +115,7 @@ template <class Json>
         if (result<void> valid = json_builder_of<Json>(item, budget).build(nullptr); !valid) {
             return in_attribute(key, valid.error());
         }
-        if (result<void> set = out.set_cbor(key, with_shortest_floats(item)); !set) {
-            return std::move(set).error();
-        }
+        ZTENSOR_TRY(out.set_cbor(key, with_shortest_floats(item)));
     }
     return out;
 }

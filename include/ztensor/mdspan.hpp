@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/located.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -85,19 +86,13 @@ template <std::size_t Rank>
 /// component_view::view(). For elements that were read, see extents_of().
 template <class T, std::size_t Rank>
 [[nodiscard]] result<tensor_mdspan<const T, Rank>> view_mdspan(const object_view& object) {
-    const result<component_view> data = object.data();
-    if (!data) {
-        return data.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
     result<tensor_extents<Rank>> extents = extents_of<Rank>(object.shape());
     if (!extents) {
-        return detail::located(*data, std::move(extents).error());
+        return detail::located(data, std::move(extents).error());
     }
-    const result<span<const T>> elements = data->template view<T>();
-    if (!elements) {
-        return elements.error();
-    }
-    return tensor_mdspan<const T, Rank>(elements->data(), *extents);
+    ZTENSOR_TRY_ASSIGN(const span<const T> elements, data.template view<T>());
+    return tensor_mdspan<const T, Rank>(elements.data(), *extents);
 }
 
 namespace detail {

@@ -7,6 +7,7 @@
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/core/position_iterator.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -150,12 +151,9 @@ public:
     /// Errors: out_of_bounds for rows that are not there, and of a scalar; as component_view::read().
     template <class T>
     [[nodiscard]] result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
-        const result<std::uint64_t> rows = check_rows(first, last);
-        if (!rows) {
-            return rows.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
         const result<component_view> elements = data();
-        return elements ? elements->template read_part<T>(first, last, *rows) : elements.error();
+        return elements ? elements->template read_part<T>(first, last, rows) : elements.error();
     }
 
     /// The same into the caller's memory: a span, or a container of the right size. Errors: size_mismatch for another
@@ -163,12 +161,9 @@ public:
     template <class Destination>
     [[nodiscard]] result<void> read_rows_into(std::uint64_t first, std::uint64_t last,
                                               Destination&& destination) const {
-        const result<std::uint64_t> rows = check_rows(first, last);
-        if (!rows) {
-            return rows.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
         const result<component_view> elements = data();
-        return elements ? elements->read_part_into(first, last, *rows, detail::span_of_destination(destination))
+        return elements ? elements->read_part_into(first, last, rows, detail::span_of_destination(destination))
                         : elements.error();
     }
 

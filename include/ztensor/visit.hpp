@@ -8,6 +8,7 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/located.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/object_view.hpp>
@@ -129,11 +130,8 @@ template <class Function>
 template <class Function>
 [[nodiscard]] auto visit_type(const object_view& object, Function&& function)
     -> detail::visited_t<Function&, element_type<float>> {
-    const result<component_view> elements = object.data();
-    if (!elements) {
-        return elements.error();
-    }
-    return visit_type(*elements, function);
+    ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
+    return visit_type(elements, function);
 }
 
 /// Calls `function` with a span of the component's elements where they lie: of const double, float, float16, bfloat16,
@@ -150,11 +148,8 @@ template <class Function>
     -> detail::visited_t<Function&, span<const float>> {
     using answer = detail::visited_t<Function&, span<const float>>;
     return visit_type(component, [&](auto of) -> answer {
-        auto elements = component.view<typename decltype(of)::type>();
-        if (!elements) {
-            return std::move(elements).error();
-        }
-        return detail::call_as_result<answer>(function, *elements);
+        ZTENSOR_TRY_ASSIGN(auto elements, component.view<typename decltype(of)::type>());
+        return detail::call_as_result<answer>(function, elements);
     });
 }
 
@@ -162,11 +157,8 @@ template <class Function>
 template <class Function>
 [[nodiscard]] auto visit(const object_view& object, Function&& function)
     -> detail::visited_t<Function&, span<const float>> {
-    const result<component_view> elements = object.data();
-    if (!elements) {
-        return elements.error();
-    }
-    return visit(*elements, function);
+    ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
+    return visit(elements, function);
 }
 
 } // namespace ZTENSOR_MODE

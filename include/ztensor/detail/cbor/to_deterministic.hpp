@@ -15,6 +15,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -59,17 +60,13 @@ private:
     [[nodiscard]] result<void> run() {
         for (bool is_first = true; is_first || !open_.empty(); is_first = false) {
             if (!open_.empty() && !has_next(open_.back())) {
-                if (result<void> closed = close(); !closed) {
-                    return closed;
-                }
+                ZTENSOR_TRY(close());
                 continue;
             }
             if (!open_.empty()) {
                 starts_.push_back(out_.size());
             }
-            if (result<void> added = add_item(); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(add_item());
         }
         return {};
     }
@@ -110,9 +107,7 @@ private:
         case cbor_major::tag:
             return fail(errc::not_expressible, "version 2 has no CBOR tags in attributes");
         case cbor_major::simple:
-            if (result<void> added = add_simple(head); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(add_simple(head));
         }
         cursor_ = ahead;
         return {};

@@ -8,6 +8,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -75,9 +76,7 @@ struct inflating {
     if (!piece.allocate(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for zlib");
     }
-    if (result<void> begun = state.begin(); !begun) {
-        return begun;
-    }
+    ZTENSOR_TRY(state.begin());
     z_stream& stream = state.stream;
     span<std::byte> wanted = front;
     std::size_t filled = 0; ///< of what is wanted
@@ -85,9 +84,7 @@ struct inflating {
     for (int code = Z_OK; code != Z_STREAM_END;) {
         if (stream.avail_in == 0 && length != 0) {
             const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece.size()));
-            if (result<void> read = source.read_at(offset, piece.writable_bytes().first(size)); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(source.read_at(offset, piece.writable_bytes().first(size)));
             stream.next_in = static_cast<Bytef*>(static_cast<void*>(piece.data()));
             stream.avail_in = static_cast<uInt>(size);
             offset += size;

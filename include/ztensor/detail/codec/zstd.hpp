@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -80,9 +81,7 @@ private:
 /// Errors: decode_failed (bad magic, damaged or cut-off frame, checksum, dictionary), decode_size (too few or too many
 /// bytes), out_of_memory.
 [[nodiscard]] inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
-    if (result<void> frames = check_zstd_frames(stored); !frames) {
-        return frames;
-    }
+    ZTENSOR_TRY(check_zstd_frames(stored));
     const zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.context();
     if (context == nullptr) {
@@ -126,9 +125,7 @@ private:
 /// as decode_zstd; limit_exceeded.
 [[nodiscard]] inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes,
                                                             byte_buffer& decoded) {
-    if (result<void> frames = check_zstd_frames(stored); !frames) {
-        return std::move(frames).error();
-    }
+    ZTENSOR_TRY(check_zstd_frames(stored));
     const zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.context();
     if (context == nullptr) {

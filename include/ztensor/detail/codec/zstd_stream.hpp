@@ -7,6 +7,7 @@
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -62,9 +63,7 @@ public:
                 if (stored.size() < least_stored_bytes) {
                     break;
                 }
-                if (result<void> known = check_magic(stored); !known) {
-                    return std::move(known).error();
-                }
+                ZTENSOR_TRY(check_magic(stored));
             }
             ZSTD_inBuffer taken{stored.data(), stored.size(), 0};
             const std::size_t before = made.pos;

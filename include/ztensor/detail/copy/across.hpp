@@ -9,6 +9,7 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/layout_2.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
@@ -62,27 +63,24 @@ namespace detail {
 [[nodiscard]] ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object,
                                                                            format_version to) {
     const shape dimensions = object.shape();
-    const result<quant_group_layout> layout = read_quant_group(object.attributes(), dimensions);
-    if (!layout) {
-        return layout.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const quant_group_layout layout, read_quant_group(object.attributes(), dimensions));
     const result<component_view> data = object.component("data");
-    const char* const problem = !layout->is_lsb_first ? "the first weight in the highest bits of a word"
-                                : layout->axis + 1 != dimensions.rank() ? "groups along another dimension than the last"
-                                : layout->zero != zero_form::tensor
+    const char* const problem = !layout.is_lsb_first ? "the first weight in the highest bits of a word"
+                                : layout.axis + 1 != dimensions.rank() ? "groups along another dimension than the last"
+                                : layout.zero != zero_form::tensor
                                     ? "quantized weights without a zero point for each group"
-                                : layout->zeros_are_packed                   ? "packed zero points"
-                                : layout->scale == scale_form::e8m0_exponent ? "scales that are exponents"
-                                : !data || !data->dtype()                    ? "words of an unknown type"
-                                                                             : nullptr;
+                                : layout.zeros_are_packed                   ? "packed zero points"
+                                : layout.scale == scale_form::e8m0_exponent ? "scales that are exponents"
+                                : !data || !data->dtype()                   ? "words of an unknown type"
+                                                                            : nullptr;
     if (problem != nullptr) {
         return not_expressible(to, problem);
     }
     std::string packing_name;
-    append_number(packing_name, layout->per_word);
+    append_number(packing_name, layout.per_word);
     packing_name += "_per_";
     packing_name += name(*data->dtype());
-    return quantization{layout->bits, layout->group_size, packing_name};
+    return quantization{layout.bits, layout.group_size, packing_name};
 }
 
 /// Attributes of quantized weights, in the words of the other side.
@@ -90,10 +88,7 @@ namespace detail {
                                                                                  format_version to) {
     attributes words(object.attributes());
     if (to == format_version::v2) {
-        const result<quantization> parameters = read_quantization(object.attributes());
-        if (!parameters) {
-            return parameters.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const quantization parameters, read_quantization(object.attributes()));
         for (const std::string_view key : {"axis", "scale_form", "zero_point"}) {
             if (object.attributes().contains(key)) {
                 return not_expressible(to, sentence("place for an attribute {} of quantized weights: it has a meaning "
@@ -101,17 +96,12 @@ namespace detail {
                                                     {in_quotes(key)}));
             }
         }
-        result<void> set = set_quant_group(*parameters, object.shape(), words);
+        result<void> set = set_quant_group(parameters, object.shape(), words);
         return set ? result<attributes>(std::move(words)) : std::move(set).error();
     }
-    const result<quantization> parameters = quantization_across(object, to);
-    if (!parameters) {
-        return parameters.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const quantization parameters, quantization_across(object, to));
     words.remove("axis").remove("scale_form").remove("zero_point");
-    words.set("bits", parameters->bits)
-        .set("group_size", parameters->group_size)
-        .set("packing", parameters->packing_name);
+    words.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
     return words;
 }
 
@@ -151,22 +141,14 @@ namespace detail {
 
 /// The draft of an object that crosses, without its components. Errors: not_expressible, and those of reading.
 [[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
-    const result<std::string_view> word = format_across(object, to);
-    if (!word) {
-        return word.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::string_view word, format_across(object, to));
     if (to == format_version::v2) {
-        if (result<void> valid = check_sparse_order_2(object); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_sparse_order_2(object));
     }
-    object_draft draft(*word, object.shape());
+    object_draft draft(word, object.shape());
     if (object.known_format() == format::quantized_group) {
-        result<attributes> words = quantized_attributes_across(object, to);
-        if (!words) {
-            return std::move(words).error();
-        }
-        draft.attributes(*std::move(words));
+        ZTENSOR_TRY_ASSIGN(attributes words, quantized_attributes_across(object, to));
+        draft.attributes(std::move(words));
     } else if (object.has_attributes()) {
         draft.attributes(attributes(object.attributes()));
     }

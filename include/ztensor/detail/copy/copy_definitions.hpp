@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
@@ -128,13 +129,8 @@ private:
     for (const std::uint32_t at : copy_order(names, to.version())) {
         const object_view& object = objects[at];
         const std::string& name = names[at];
-        const result<redrafted> draft = redraft(object, to.version(), options.reencode_);
-        if (!draft) {
-            return draft.error();
-        }
-        if (result<void> added = to.add_object(name, draft->draft); !added) {
-            return added;
-        }
+        ZTENSOR_TRY_ASSIGN(const redrafted draft, redraft(object, to.version(), options.reencode_));
+        ZTENSOR_TRY(to.add_object(name, draft.draft));
         progress.object = object.name();
         progress.done_bytes += stored_bytes_of(object);
         if (options.progress_ && !options.progress_(progress)) {
@@ -156,9 +152,7 @@ ZTENSOR_INLINE result<void> copy(const reader& from, writer& to, const copy_opti
             return detail::fail(errc::invalid_argument, "a file can't be written in place while it is copied from");
         }
         if (options.file_attributes_) {
-            if (result<void> added = detail::copy_file_attributes(from, to); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(detail::copy_file_attributes(from, to));
         }
         const detail::blob_memory memory(to);
         return detail::copy_objects(detail::in_blob_order(from, options), to, options);

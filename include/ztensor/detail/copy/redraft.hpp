@@ -10,6 +10,7 @@
 #include <ztensor/detail/copy/across.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
@@ -64,11 +65,8 @@ public:
 
     [[nodiscard]] result<redrafted> run() && {
         if (goes_into_2(generation(), version_) || comes_out_of_2(generation(), version_)) {
-            result<object_draft> draft = draft_across(object_, version_);
-            if (!draft) {
-                return std::move(draft).error();
-            }
-            out_.draft = *std::move(draft);
+            ZTENSOR_TRY_ASSIGN(object_draft draft, draft_across(object_, version_));
+            out_.draft = std::move(draft);
             return std::move(*this).with_components();
         }
         if (object_.has_attributes()) {
@@ -136,9 +134,7 @@ private:
             return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
         });
         for (const component_view& component : components) {
-            if (result<void> added = add_component(component); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(add_component(component));
         }
         return {};
     }
@@ -171,11 +167,8 @@ private:
         }
         std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
         if (!decoded_bytes && component.encoding() && version_ == format_version::v1_2) { // 1.2 states every size
-            const result<std::vector<std::byte>> decoded = component.read<std::byte>();
-            if (!decoded) {
-                return decoded.error();
-            }
-            decoded_bytes = decoded->size();
+            ZTENSOR_TRY_ASSIGN(const std::vector<std::byte> decoded, component.read<std::byte>());
+            decoded_bytes = decoded.size();
         }
         out_.draft.component_stored(role_across(object_, component, version_), component, decoded_bytes);
         return say_across(component, version_, draft_access::last(out_.draft));
@@ -184,12 +177,9 @@ private:
     [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
         const opened_file& file = component_access::file_of(component);
         call_budget budget(file.options);
-        const result<shared_bytes> indices =
-            load_indices(file, component_access::record_of(component), dtype::u64, loading::reads, budget);
-        if (!indices) {
-            return indices.error();
-        }
-        add_little_endian(component.role(), indices->bytes, store_like(component, version_).type({}));
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indices, load_indices(file, component_access::record_of(component),
+                                                                    dtype::u64, loading::reads, budget));
+        add_little_endian(component.role(), indices.bytes, store_like(component, version_).type({}));
         return {};
     }
 
@@ -234,13 +224,10 @@ private:
             return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
         const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
-        result<std::vector<std::byte>> decoded =
-            stays_big_endian ? component.read<std::byte>() : component.read_little_endian();
-        if (!decoded) {
-            return std::move(decoded).error();
-        }
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> decoded,
+                           stays_big_endian ? component.read<std::byte>() : component.read_little_endian());
         const store how = store_like(component, version_).big_endian(stays_big_endian);
-        out_.memory.push_back(*std::move(decoded));
+        out_.memory.push_back(std::move(decoded));
         out_.draft.component_bytes(role_across(object_, component, version_), storage_of(component), out_.memory.back(),
                                    how);
         return {};
@@ -254,17 +241,14 @@ private:
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
     [[nodiscard]] result<void> add_bools(const component_view& component) {
-        result<std::vector<std::uint8_t>> stored = component.read<std::uint8_t>();
-        if (!stored) {
-            return std::move(stored).error();
-        }
-        if (!reencode_ && std::all_of(stored->begin(), stored->end(), [](std::uint8_t byte) { return byte <= 1; })) {
-            out_.draft.component_stored(component.role(), component, stored->size());
+        ZTENSOR_TRY_ASSIGN(std::vector<std::uint8_t> stored, component.read<std::uint8_t>());
+        if (!reencode_ && std::all_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte <= 1; })) {
+            out_.draft.component_stored(component.role(), component, stored.size());
             return say_across(component, version_, draft_access::last(out_.draft));
         }
         std::vector<std::byte> bools;
-        bools.reserve(stored->size());
-        for (const std::uint8_t byte : *stored) {
+        bools.reserve(stored.size());
+        for (const std::uint8_t byte : stored) {
             bools.push_back(std::byte{byte != 0});
         }
         out_.memory.push_back(std::move(bools));
@@ -275,30 +259,21 @@ private:
 
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
     [[nodiscard]] result<void> add_parts() {
-        const result<component_view> blob = object_.component("data");
-        if (!blob) {
-            return blob.error();
-        }
-        if (!blob->dtype()) {
+        ZTENSOR_TRY_ASSIGN(const component_view blob, object_.component("data"));
+        if (!blob.dtype()) {
             return unknown_dtype(object_access::file_of(object_), blob_record());
         }
-        const store how = store_like(*blob, version_);
+        const store how = store_like(blob, version_);
         if (object_.known_format() == format::sparse_csr) {
-            const auto csr = csr_view<std::byte>::read(object_);
-            if (!csr) {
-                return csr.error();
-            }
-            add_values(csr->values(), *blob->dtype(), how);
-            add_little_endian("indices", as_bytes(csr->indices()), how);
-            add_little_endian("indptr", as_bytes(csr->indptr()), how);
+            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
+            add_values(csr.values(), *blob.dtype(), how);
+            add_little_endian("indices", as_bytes(csr.indices()), how);
+            add_little_endian("indptr", as_bytes(csr.indptr()), how);
             return {};
         }
-        const auto coo = coo_view<std::byte>::read(object_);
-        if (!coo) {
-            return coo.error();
-        }
-        add_values(coo->values(), *blob->dtype(), how);
-        add_little_endian("coords", as_bytes(coo->coords()), how);
+        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
+        add_values(coo.values(), *blob.dtype(), how);
+        add_little_endian("coords", as_bytes(coo.coords()), how);
         return {};
     }
 
@@ -321,18 +296,12 @@ private:
     /// The object's indices and values in one blob. Values are bytes of a file already.
     [[nodiscard]] result<std::vector<std::byte>> pack_0_1() const {
         if (object_.known_format() == format::sparse_csr) {
-            const auto csr = csr_view<std::byte>::read(object_);
-            if (!csr) {
-                return csr.error();
-            }
-            return pack_csr_0_1(as_bytes(csr->indptr()), as_bytes(csr->indices()), csr->values(), 1);
+            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
+            return pack_csr_0_1(as_bytes(csr.indptr()), as_bytes(csr.indices()), csr.values(), 1);
         }
-        const auto coo = coo_view<std::byte>::read(object_);
-        if (!coo) {
-            return coo.error();
-        }
-        const std::size_t value_bytes = coo->entry_count() == 0 ? 0 : coo->values().size() / coo->entry_count();
-        return pack_coo_0_1(object_.shape(), as_bytes(coo->coords()), coo->values(), value_bytes, 1);
+        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
+        const std::size_t value_bytes = coo.entry_count() == 0 ? 0 : coo.values().size() / coo.entry_count();
+        return pack_coo_0_1(object_.shape(), as_bytes(coo.coords()), coo.values(), value_bytes, 1);
     }
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
@@ -341,26 +310,21 @@ private:
         if (object_.component("values") && object_.size() != parts) {
             return not_expressible(version_, "place for components beside those that the format needs");
         }
-        const result<component_view> values = object_.component(object_.component("values") ? "values" : "data");
-        if (!values) {
-            return values.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const component_view values,
+                           object_.component(object_.component("values") ? "values" : "data"));
         for (const component_view part : object_) {
-            if (part.encoding() != values->encoding() ||
-                store_like(part, version_).digest_ != store_like(*values, version_).digest_) {
+            if (part.encoding() != values.encoding() ||
+                store_like(part, version_).digest_ != store_like(values, version_).digest_) {
                 return not_expressible(version_, "place for different encodings or digests within one object")
                     .in_component(part.role());
             }
         }
-        if (!values->dtype()) {
-            return values->read<std::uint8_t>().transform([](const auto&) {}); // says why not
+        if (!values.dtype()) {
+            return values.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
-        result<std::vector<std::byte>> blob = pack_0_1();
-        if (!blob) {
-            return std::move(blob).error();
-        }
-        out_.memory.push_back(*std::move(blob));
-        out_.draft.component_bytes("data", storage_of(*values), out_.memory.back(), store_like(*values, version_));
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> blob, pack_0_1());
+        out_.memory.push_back(std::move(blob));
+        out_.draft.component_bytes("data", storage_of(values), out_.memory.back(), store_like(values, version_));
         return {};
     }
 

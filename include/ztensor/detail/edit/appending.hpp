@@ -6,6 +6,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
@@ -55,10 +56,7 @@ namespace detail {
     core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
     const manifest& index = old.opened.index;
     if (index.has_attributes) { // which 0.1 has none of
-        if (result<void> kept = core->set_attributes(attributes(attributes_view(index.from(index.attributes))));
-            !kept) {
-            return std::move(kept).error();
-        }
+        ZTENSOR_TRY(core->set_attributes(attributes(attributes_view(index.from(index.attributes)))));
     }
     return out;
 }
@@ -69,49 +67,34 @@ make_successor(old_file& old, const file_path& path, const write_options& option
     auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync_, std::move(old.lock));
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    if (result<void> opened = file->open(std::move(target)); !opened) {
-        return std::move(opened).error();
-    }
+    ZTENSOR_TRY(file->open(std::move(target)));
     return sink;
 }
 
 /// A sink for what comes behind the old file.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
 make_extension(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
-    const result<undo_facts> facts = undo_facts_of(old, old.source().size());
-    if (!facts) {
-        return facts.error();
-    }
-    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), *facts, options.sync_);
+    ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old, old.source().size()));
+    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync_);
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    if (result<void> opened = file->open(std::move(target), facts->old_bytes); !opened) {
-        return std::move(opened).error();
-    }
+    ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
     return sink;
 }
 
 /// writer::append by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
                                                            os_calls& os) {
-    if (result<void> valid = check_options(options); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_options(options));
     if (options.shard_bytes_ != 0) {
         return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
     }
     const bool in_place = options.publish_ == publish_mode::in_place;
-    result<std::unique_ptr<old_file>> opened = open_old_file(path.native(), options, os);
-    if (!opened) {
-        return std::move(opened).error();
-    }
-    old_file& old = **opened;
-    result<std::unique_ptr<byte_sink>> sink =
-        in_place ? make_extension(old, path, options, os) : make_successor(old, path, options, os);
-    if (!sink) {
-        return std::move(sink).error();
-    }
-    result<writer> out = go_on_with(old, *std::move(sink), options);
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> opened, open_old_file(path.native(), options, os));
+    old_file& old = *opened;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink,
+                       in_place ? make_extension(old, path, options, os) : make_successor(old, path, options, os));
+    result<writer> out = go_on_with(old, std::move(sink), options);
     if (!out) {
         return out;
     }

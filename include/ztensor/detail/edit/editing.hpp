@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_EDIT_EDITING_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/edit/appending.hpp>
 #include <ztensor/detail/edit/editor_core.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
@@ -34,11 +35,8 @@ make_edited(old_file& old, const file_path& path, write_options options, os_call
     options.version(old.version);
     options.alignment_bytes(
         (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
-    result<std::unique_ptr<byte_sink>> sink = make_successor(old, path, options, os);
-    if (!sink) {
-        return std::move(sink).error();
-    }
-    auto core = std::make_unique<writer_core>(*std::move(sink), nullptr, options);
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
+    auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
     const bytes_view fields = old.index.fields.bytes();
     core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
     return core;
@@ -47,33 +45,23 @@ make_edited(old_file& old, const file_path& path, write_options options, os_call
 /// edit() by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<editor_core>>
 edit_by(const file_path& path, const write_options& options, os_calls& os) {
-    if (result<void> valid = check_options(options); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_options(options));
     const bool in_place = options.publish_ == publish_mode::in_place;
-    result<std::unique_ptr<old_file>> old = open_old_file(path.native(), options, os);
-    if (!old) {
-        return std::move(old).error();
-    }
-    if ((**old).version == format_version::v2) {
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));
+    if (old->version == format_version::v2) {
         return fail(errc::not_expressible,
                     "files of version 2 only grow: append() to this one, or copy() what is to stay to another");
     }
     std::unique_ptr<patching> patch;
     std::unique_ptr<writer_core> out;
     if (in_place) {
-        patch = std::make_unique<patching>(**old, options.sync_, options.threads_);
+        patch = std::make_unique<patching>(*old, options.sync_, options.threads_);
     } else {
-        result<std::unique_ptr<writer_core>> made = make_edited(**old, path, options, os);
-        if (!made) {
-            return std::move(made).error();
-        }
-        out = *std::move(made);
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<writer_core> made, make_edited(*old, path, options, os));
+        out = std::move(made);
     }
-    auto core = std::make_unique<editor_core>(*std::move(old), std::move(out), std::move(patch));
-    if (result<void> started = core->start(); !started) {
-        return std::move(started).error();
-    }
+    auto core = std::make_unique<editor_core>(std::move(old), std::move(out), std::move(patch));
+    ZTENSOR_TRY(core->start());
     return core;
 }
 

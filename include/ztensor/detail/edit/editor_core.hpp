@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/edit/patching.hpp>
 #include <ztensor/detail/edit/rewrite.hpp>
@@ -66,10 +67,7 @@ public:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
-        const result<edited_object*> found = find_to_change(from, "another name");
-        if (!found) {
-            return found.error();
-        }
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(from, "another name"));
         result<void> valid = check_name(old_->version, to);
         if (valid && from != to && by_name_.count(std::string(to)) != 0) {
             valid = fail(errc::duplicate_key, "there is an object of this name already");
@@ -77,33 +75,27 @@ public:
         if (!valid) {
             return std::move(valid).error().in_object(to);
         }
-        const std::size_t place = static_cast<std::size_t>(*found - objects_.data());
-        const std::string old_name((*found)->name);
+        const std::size_t place = static_cast<std::size_t>(found - objects_.data());
+        const std::string old_name(found->name);
         std::string name(to);
         if (from != to) {
             by_name_.emplace(name, place);
             by_name_.erase(old_name);
         }
-        (*found)->name = std::move(name);
+        found->name = std::move(name);
         return {};
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> remove(std::string_view name) {
-        const result<edited_object*> found = find_to_change(name, "objects taken out");
-        if (!found) {
-            return found.error();
-        }
-        by_name_.erase((*found)->name);
-        (*found)->is_removed = true;
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "objects taken out"));
+        by_name_.erase(found->name);
+        found->is_removed = true;
         return {};
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
-        const result<edited_object*> found = find(name);
-        if (!found) {
-            return found.error();
-        }
-        edited_object& object = **found;
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
+        edited_object& object = *found;
         if (patch_ != nullptr) {
             return patch_->replace(*object.record, *object.old, draft);
         }
@@ -131,11 +123,8 @@ public:
 
     /// Nothing for none at all.
     [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
-        const result<edited_object*> found = find_to_change(name, "other attributes");
-        if (!found) {
-            return found.error();
-        }
-        edited_object& object = **found;
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "other attributes"));
+        edited_object& object = *found;
         result<void> valid =
             values ? check_attributes(old_->version, *values, depth_around_object_attributes(old_->version))
                    : result<void>();
@@ -152,14 +141,8 @@ public:
 
     [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
     [[nodiscard]] ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
-        if (result<void> open = check_can_change("other attributes"); !open) {
-            return open;
-        }
-        if (result<void> valid =
-                values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>();
-            !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_can_change("other attributes"));
+        ZTENSOR_TRY(values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>());
         if (old_->version == format_version::v0_1) {
             return not_expressible(old_->version, "attributes of the file");
         }
@@ -171,13 +154,9 @@ public:
         if (patch_ != nullptr) {
             return patch_->finish();
         }
-        if (result<void> open = out_->check_open(); !open) {
-            return open;
-        }
+        ZTENSOR_TRY(out_->check_open());
         const abort_on_failure writing(*out_);
-        if (result<void> kept = writing.done(keep_objects()); !kept) {
-            return kept;
-        }
+        ZTENSOR_TRY(writing.done(keep_objects()));
         old_->opened.source.reset(); // not every system replaces a file that is open
         return out_->finish();
     }
@@ -218,9 +197,7 @@ private:
     [[nodiscard]] result<edited_object*> find_to_change(std::string_view name, const char* what) {
         result<edited_object*> found = find(name);
         if (found) {
-            if (result<void> can = check_can_change(what); !can) {
-                return std::move(can).error();
-            }
+            ZTENSOR_TRY(check_can_change(what));
         }
         return found;
     }
@@ -258,19 +235,12 @@ private:
         std::sort(blobs.begin(), blobs.end());
         blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
         for (moved_blob& blob : blobs) {
-            const result<std::uint64_t> offset = out_->file().begin_blob();
-            if (!offset) {
-                return offset.error();
-            }
-            blob.new_offset = *offset;
-            if (result<void> copied = out_->file().copy_range(old_->source(), blob.offset, blob.length); !copied) {
-                return copied;
-            }
+            ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, out_->file().begin_blob());
+            blob.new_offset = offset;
+            ZTENSOR_TRY(out_->file().copy_range(old_->source(), blob.offset, blob.length));
         }
         if (file_attributes_) {
-            if (result<void> set = out_->set_attributes(*file_attributes_); !set) {
-                return set;
-            }
+            ZTENSOR_TRY(out_->set_attributes(*file_attributes_));
         }
         for (const edited_object& object : objects_) {
             if (!object.is_removed) {

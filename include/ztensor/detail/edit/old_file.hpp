@@ -8,6 +8,7 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
@@ -112,23 +113,18 @@ struct old_file {
 };
 
 [[nodiscard]] ZTENSOR_COLD inline result<void> read_old_manifest(old_file& old) {
-    const result<manifest_location> at = find_manifest(old.source(), read_options().max_manifest_bytes_);
-    if (!at) {
-        return at.error();
-    }
-    if (at->is_data_shard) {
+    ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(old.source(), read_options().max_manifest_bytes_));
+    if (at.is_data_shard) {
         return fail(errc::not_expressible,
                     "this is a data shard, which says nothing of what it holds: append to its root");
     }
-    old.index.offset = at->offset;
-    if (!old.index.bytes.allocate(static_cast<std::size_t>(at->length))) {
-        return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at->length});
+    old.index.offset = at.offset;
+    if (!old.index.bytes.allocate(static_cast<std::size_t>(at.length))) {
+        return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
     }
-    if (result<void> read = old.source().read_at(at->offset, old.index.bytes.writable_bytes()); !read) {
-        return read;
-    }
+    ZTENSOR_TRY(old.source().read_at(at.offset, old.index.bytes.writable_bytes()));
     cbor_cursor cursor(old.index.bytes.bytes());
-    if (old.version == format_version::v0_1 && at->length == 0) {
+    if (old.version == format_version::v0_1 && at.length == 0) {
         return {};
     }
     if (old.version == format_version::v0_1) {
@@ -182,17 +178,11 @@ struct old_file {
 /// Errors: file_not_found, not_regular_file, invalid_argument, busy, io_error.
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<old_file>>
 hold_old_file(located_file place, const native_path& path, bool must_write) {
-    result<output_file> lock = open_locked(place.in, place.name, must_write);
-    if (!lock) {
-        return std::move(lock).error();
-    }
-    result<file> content = open_locked_for_reading(place, *lock);
-    if (!content) {
-        return std::move(content).error();
-    }
-    auto old = std::make_unique<old_file>(std::move(place), *std::move(lock));
+    ZTENSOR_TRY_ASSIGN(output_file lock, open_locked(place.in, place.name, must_write));
+    ZTENSOR_TRY_ASSIGN(file content, open_locked_for_reading(place, lock));
+    auto old = std::make_unique<old_file>(std::move(place), std::move(lock));
     const read_options positional = read_options().mode(io_mode::positional);
-    old->opened.source = std::make_shared<file_source>(*std::move(content), positional, path_text(path));
+    old->opened.source = std::make_shared<file_source>(std::move(content), positional, path_text(path));
     old->opened.path = path_text(path);
     old->opened.file_bytes = old->source().size();
     return old;
@@ -205,29 +195,17 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     const bool in_place = options.publish_ == publish_mode::in_place;
     // In place even an atomic change puts the undo record's name on the disk first.
     const bool will_sync = options.sync_ == sync_level::durable || (in_place && options.sync_ == sync_level::atomic);
-    result<located_file> place = locate(path, will_sync, os);
-    if (!place) {
-        return std::move(place).error();
-    }
-    result<std::unique_ptr<old_file>> held = hold_old_file(*std::move(place), path, in_place);
+    ZTENSOR_TRY_ASSIGN(located_file place, locate(path, will_sync, os));
+    result<std::unique_ptr<old_file>> held = hold_old_file(std::move(place), path, in_place);
     if (!held) {
         return held;
     }
     old_file& old = **held;
-    if (result<void> none = undo_log::check_none(old.place); !none) {
-        return std::move(none).error();
-    }
-    if (result<void> valid = open_container(old.opened); !valid) {
-        return std::move(valid).error();
-    }
-    const result<format_version> version = version_to_go_on_with(old.opened.index.generation);
-    if (!version) {
-        return version.error();
-    }
-    old.version = *version;
-    if (result<void> read = read_old_manifest(old); !read) {
-        return std::move(read).error();
-    }
+    ZTENSOR_TRY(undo_log::check_none(old.place));
+    ZTENSOR_TRY(open_container(old.opened));
+    ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.opened.index.generation));
+    old.version = version;
+    ZTENSOR_TRY(read_old_manifest(old));
     return held;
 }
 
@@ -239,9 +217,7 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     facts.mark_offset = mark_offset;
     facts.mark = make_change_mark();
     if (!facts.extends()) {
-        if (result<void> read = old.source().read_at(mark_offset, facts.unmarked); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(old.source().read_at(mark_offset, facts.unmarked));
     }
     if (old.version == format_version::v2) { // whose manifest may lie anywhere: the footer knows its XXH3
         std::byte footer[footer_bytes_2];
@@ -254,9 +230,7 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     std::byte tail[tail_bytes];
     const std::uint64_t end = facts.manifest_offset + old.index.bytes.size();
     const span<std::byte> footer(tail, static_cast<std::size_t>(facts.old_bytes - end));
-    if (result<void> read = old.source().read_at(end, footer); !read) {
-        return std::move(read).error();
-    }
+    ZTENSOR_TRY(old.source().read_at(end, footer));
     facts.manifest_crc = undo_sum(footer, facts.manifest_crc);
     return facts;
 }

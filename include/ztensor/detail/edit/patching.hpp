@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/edit/recovering.hpp>
 #include <ztensor/detail/edit/rewrite.hpp>
@@ -201,18 +202,10 @@ private:
 
     [[nodiscard]] result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
         if (record_ == nullptr) {
-            const result<undo_facts> facts = undo_facts_of(old_, old_.source().size() - change_mark_bytes);
-            if (!facts) {
-                return facts.error();
-            }
-            result<std::unique_ptr<undo_log>> made = undo_log::create(old_.place, *facts, sync_);
-            if (!made) {
-                return std::move(made).error();
-            }
-            record_ = *std::move(made);
-            if (result<void> marked = record_->mark(old_.lock); !marked) {
-                return marked;
-            }
+            ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old_, old_.source().size() - change_mark_bytes));
+            ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(old_.place, facts, sync_));
+            record_ = std::move(made);
+            ZTENSOR_TRY(record_->mark(old_.lock));
         }
         result<void> kept = record_->add(old_.source(), offset, length);
         kept = kept ? record_->count_piece(old_.lock) : std::move(kept);

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_EDIT_RECOVERING_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/edit/old_file.hpp>
 #include <ztensor/detail/edit/undo_reader.hpp>
 #include <ztensor/detail/os/directory.hpp>
@@ -47,11 +48,8 @@ public:
     /// Brings the file into the state that it is to have, on the disk. Where that is in doubt, nothing is written.
     [[nodiscard]] ZTENSOR_COLD result<recovery> run() {
         const bool is_possible = facts_.extends() ? size_ >= facts_.old_bytes : size_ == facts_.old_bytes;
-        result<bool> is_so = is_possible ? has_old_manifest() : result<bool>(false);
+        ZTENSOR_TRY_ASSIGN(bool is_so, is_possible ? has_old_manifest() : result<bool>(false));
         if (!is_so) {
-            return std::move(is_so).error();
-        }
-        if (!*is_so) {
             return is_about_another();
         }
         if (facts_.extends() && size_ == facts_.old_bytes) {
@@ -64,9 +62,7 @@ public:
             return is_about_another();
         }
         change_mark found = {};
-        if (result<void> read = old_.source().read_at(facts_.mark_offset, found); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(old_.source().read_at(facts_.mark_offset, found));
         if (found == unmarked_) {
             return run_complete();
         }
@@ -103,11 +99,8 @@ private:
     /// Of a file that is to be extended no more was written than the mark, if that: what is behind the old end goes,
     /// unless the file is complete with it.
     [[nodiscard]] result<recovery> run_hardly_begun() {
-        const result<bool> is_complete = reads(old_);
-        if (!is_complete) {
-            return is_complete.error();
-        }
-        return *is_complete ? result<recovery>(is_about_another()) : go_back();
+        ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old_));
+        return is_complete ? result<recovery>(is_about_another()) : go_back();
     }
 
     [[nodiscard]] result<recovery> done(recovery outcome) {
@@ -135,11 +128,8 @@ private:
         if (size_ < state.last_offset() || size_ > state.size_bytes) {
             return is_about_another();
         }
-        const result<bool> is_new = holds_new(state, false);
+        ZTENSOR_TRY_ASSIGN(const bool is_new, holds_new(state, false));
         if (!is_new) {
-            return is_new.error();
-        }
-        if (!*is_new) {
             return is_about_another();
         }
         // The mark goes last, so what belongs in its place is left out.
@@ -186,9 +176,7 @@ private:
     [[nodiscard]] result<bool> has_old_manifest() const {
         std::uint32_t sum = 0;
         const auto add = [&](std::uint64_t at, std::vector<std::byte>& bytes) -> result<bool> {
-            if (result<void> read = undo_.overlay(record_, at, bytes); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(undo_.overlay(record_, at, bytes));
             for (std::size_t i = 0; i < change_mark_bytes; ++i) {
                 const std::uint64_t place = facts_.mark_offset + i;
                 if (place >= at && place - at < bytes.size()) {
@@ -206,9 +194,7 @@ private:
         for (const undo_reader::piece& each : undo_.pieces()) {
             const auto compare = [&](std::uint64_t at, const std::vector<std::byte>& bytes) -> result<bool> {
                 std::vector<std::byte> old = bytes;
-                if (result<void> read = undo_.overlay(record_, at, old); !read) {
-                    return std::move(read).error();
-                }
+                ZTENSOR_TRY(undo_.overlay(record_, at, old));
                 return old == bytes;
             };
             result<bool> is_old = all_of(each.offset, each.length, compare);
@@ -264,12 +250,9 @@ private:
 
 /// A record that was not completed: then nothing of the file was changed, and the file reads.
 [[nodiscard]] ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
-    const result<bool> is_complete = reads(old);
-    if (!is_complete) {
-        return is_complete.error();
-    }
-    return *is_complete ? result<recovery>(recovery::not_needed)
-                        : fail(errc::undo_record_refused, "the undo record beside it is damaged, and so is the file");
+    ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old));
+    return is_complete ? result<recovery>(recovery::not_needed)
+                       : fail(errc::undo_record_refused, "the undo record beside it is damaged, and so is the file");
 }
 
 /// The record, read through a handle that is closed before it is removed.
@@ -282,18 +265,10 @@ private:
     if (failure) {
         return os_failure("can't open the undo record", failure);
     }
-    const result<file> record = file::of_handle(handle, os);
-    if (!record) {
-        return record.error();
-    }
-    if (result<void> known = check_owner(old, *record); !known) {
-        return std::move(known).error();
-    }
-    const result<std::optional<undo_reader>> undo = undo_reader::read(*record);
-    if (!undo) {
-        return undo.error();
-    }
-    return *undo ? recovering(old, *record, **undo).run() : after_no_record(old);
+    ZTENSOR_TRY_ASSIGN(const file record, file::of_handle(handle, os));
+    ZTENSOR_TRY(check_owner(old, record));
+    ZTENSOR_TRY_ASSIGN(const std::optional<undo_reader> undo, undo_reader::read(record));
+    return undo ? recovering(old, record, *undo).run() : after_no_record(old);
 }
 
 /// has_undo_record() by these calls.
@@ -306,23 +281,17 @@ private:
 
 /// recover() by these calls.
 [[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls& os) {
-    result<located_file> place = locate(path.native(), false, os);
-    if (!place) {
-        return std::move(place).error();
-    }
-    const native_path record_name = undo_name(place->name);
-    const result<file_status> record = place->in.status(record_name);
+    ZTENSOR_TRY_ASSIGN(located_file place, locate(path.native(), false, os));
+    const native_path record_name = undo_name(place.name);
+    const result<file_status> record = place.in.status(record_name);
     if (!record || record->kind == file_kind::absent) {
         return record ? result<recovery>(recovery::not_needed) : record.error();
     }
-    if (const std::error_code failure = place->in.sync()) { // which could not be done afterwards either
+    if (const std::error_code failure = place.in.sync()) { // which could not be done afterwards either
         return os_failure("can't sync the directory", failure);
     }
-    result<std::unique_ptr<old_file>> held = hold_old_file(*std::move(place), path.native(), true);
-    if (!held) {
-        return std::move(held).error();
-    }
-    old_file& old = **held;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> held, hold_old_file(std::move(place), path.native(), true));
+    old_file& old = *held;
     result<recovery> outcome = recover_by_record(old, record_name);
     if (!outcome) {
         return outcome;

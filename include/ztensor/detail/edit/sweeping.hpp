@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_EDIT_SWEEPING_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -74,11 +75,8 @@ remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds, os_c
     if (!valid) {
         return std::move(valid).error();
     }
-    const result<directory> in = directory::open(native, false, os);
-    if (!in) {
-        return in.error();
-    }
-    const auto [names, failure] = os.list(in->place());
+    ZTENSOR_TRY_ASSIGN(const directory in, directory::open(native, false, os));
+    const auto [names, failure] = os.list(in.place());
     if (failure) {
         return os_failure("can't list the directory", failure);
     }
@@ -86,7 +84,7 @@ remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds, os_c
     std::optional<error> first_failure;
     for (const native_path& name : names) {
         result<bool> removed =
-            is_temporary_name(name) ? remove_if_abandoned(*in, name, least_age_seconds) : result<bool>(false);
+            is_temporary_name(name) ? remove_if_abandoned(in, name, least_age_seconds) : result<bool>(false);
         if (!removed && !first_failure) {
             first_failure = std::move(removed).error();
         }

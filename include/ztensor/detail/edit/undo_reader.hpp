@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
@@ -38,9 +39,7 @@ public:
     [[nodiscard]] ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
         std::byte head[undo_head_bytes] = {};
         const std::size_t there = static_cast<std::size_t>((std::min<std::uint64_t>)(record.size_bytes(), sizeof head));
-        if (result<void> done = record.read_at(0, {head, there}); !done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(record.read_at(0, {head, there}));
         if (as_text({head, undo_magic_1.size()}) == undo_magic_1) {
             return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
                                                    "library: recover() the file by that release");
@@ -64,9 +63,7 @@ public:
         if (!is_possible) {
             return std::optional<undo_reader>();
         }
-        if (result<void> done = reader.read_pieces(record); !done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(reader.read_pieces(record));
         return std::optional<undo_reader>(std::move(reader));
     }
 
@@ -95,9 +92,7 @@ public:
             }
             const span<std::byte> part =
                 bytes.subspan(static_cast<std::size_t>(begin - offset), static_cast<std::size_t>(end - begin));
-            if (result<void> read = record.read_at(each->at + (begin - each->offset), part); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(record.read_at(each->at + (begin - each->offset), part));
         }
         return {};
     }
@@ -129,20 +124,15 @@ private:
         const std::uint64_t size = record.size_bytes();
         for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
             std::byte head[undo_piece_head_bytes];
-            if (result<void> done = record.read_at(at, {head, sizeof head}); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(record.read_at(at, {head, sizeof head}));
             const std::uint64_t offset = load_little(head, 8);
             const std::uint64_t length = load_little(head + 8, 8);
             if (length > size - at - undo_piece_head_bytes - sum_bytes) {
                 return {};
             }
-            const result<bool> whole = is_whole(record, at, undo_sum({head, sizeof head}), length);
-            if (!whole) {
-                return whole.error();
-            }
+            ZTENSOR_TRY_ASSIGN(const bool whole, is_whole(record, at, undo_sum({head, sizeof head}), length));
             const bool is_commit = offset == undo_commit;
-            if (!*whole || (!is_commit && (offset > facts_.old_bytes || length > facts_.old_bytes - offset))) {
+            if (!whole || (!is_commit && (offset > facts_.old_bytes || length > facts_.old_bytes - offset))) {
                 return {};
             }
             if (is_commit) {
@@ -161,9 +151,7 @@ private:
             return {};
         }
         std::vector<std::byte> bytes(static_cast<std::size_t>(length));
-        if (result<void> done = record.read_at(at, bytes); !done) {
-            return done;
-        }
+        ZTENSOR_TRY(record.read_at(at, bytes));
         new_state state;
         state.size_bytes = load_little(bytes.data(), 8);
         std::copy_n(bytes.data() + 8, change_mark_bytes, state.unmarked.begin());
@@ -190,16 +178,12 @@ private:
         std::uint64_t place = at + undo_piece_head_bytes;
         for (std::uint64_t left = length; left != 0; left -= buffer.size()) {
             buffer.resize(static_cast<std::size_t>((std::min)(left, piece_bytes)));
-            if (result<void> done = record.read_at(place, buffer); !done) {
-                return std::move(done).error();
-            }
+            ZTENSOR_TRY(record.read_at(place, buffer));
             sum = undo_sum(buffer, sum);
             place += buffer.size();
         }
         std::byte tail[4];
-        if (result<void> done = record.read_at(place, {tail, sizeof tail}); !done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(record.read_at(place, {tail, sizeof tail}));
         return load_little(tail, 4) == sum;
     }
 

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/export/exported_tensor.hpp>
 #include <ztensor/detail/export/npy_header.hpp>
 #include <ztensor/detail/export/safetensors_header.hpp>
@@ -35,12 +36,9 @@ namespace detail {
 /// A new file at `path` that `write(byte_sink&) -> result<void>` fills.
 template <class Write>
 [[nodiscard]] result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
-    result<std::unique_ptr<byte_sink>> sink = create_sink(path, write_options().sync(options.sync_));
-    if (!sink) {
-        return std::move(sink).error();
-    }
-    result<void> written = write(**sink);
-    return written ? (*sink)->finish() : written;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, create_sink(path, write_options().sync(options.sync_)));
+    result<void> written = write(*sink);
+    return written ? sink->finish() : written;
 }
 
 /// The name of an entry of an archive that leads nowhere else when the archive is unpacked. Errors: not_expressible.
@@ -71,26 +69,18 @@ template <class Write>
 
 /// One entry. Errors: file_changed, where the tensor is not what it was when its checksum was computed.
 [[nodiscard]] inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
-    const result<std::string> header = make_npy_header(tensor);
-    if (!header) {
-        return header.error();
-    }
-    const result<std::uint32_t> expected = crc32_of_entry(*header, tensor);
-    if (!expected) {
-        return expected.error();
-    }
-    if (result<void> begun = zip.begin_entry(tensor.name + ".npy", header->size() + tensor.bytes, *expected); !begun) {
-        return begun;
-    }
-    std::uint32_t sum = crc32_update(crc32_start, as_bytes(*header));
-    result<void> written = zip.write(as_bytes(*header));
+    ZTENSOR_TRY_ASSIGN(const std::string header, make_npy_header(tensor));
+    ZTENSOR_TRY_ASSIGN(const std::uint32_t expected, crc32_of_entry(header, tensor));
+    ZTENSOR_TRY(zip.begin_entry(tensor.name + ".npy", header.size() + tensor.bytes, expected));
+    std::uint32_t sum = crc32_update(crc32_start, as_bytes(header));
+    result<void> written = zip.write(as_bytes(header));
     if (written) {
         written = for_each_piece(tensor, [&](bytes_view piece) {
             sum = crc32_update(sum, piece);
             return zip.write(piece);
         });
     }
-    if (written && ~sum != *expected) {
+    if (written && ~sum != expected) {
         return fail(errc::file_changed, "the tensor was another when it was read again").in_object(tensor.name);
     }
     return written;
@@ -103,9 +93,7 @@ template <class Write>
         return not_in_format("npz", "place for attributes of the file");
     }
     for (const exported_tensor& each : tensors) {
-        if (result<void> named = check_entry_name(each.name); !named) {
-            return named;
-        }
+        ZTENSOR_TRY(check_entry_name(each.name));
         if (const result<std::string> header = make_npy_header(each); !header) {
             return header.error();
         }

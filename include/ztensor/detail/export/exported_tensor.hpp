@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/object_access.hpp>
@@ -76,11 +77,7 @@ struct exported_tensor {
 [[nodiscard]] inline result<exported_tensor> describe_elements(const object_view& object, std::string_view format,
                                                                const export_options& options) {
     if (becomes_floats(object, options)) {
-        const result<weight_blocks> blocks =
-            find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object));
-        if (!blocks) {
-            return blocks.error();
-        }
+        ZTENSOR_TRY(find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object)));
         return exported_tensor{object,
                                object.component("data").value(),
                                std::string(object.name()),
@@ -93,21 +90,18 @@ struct exported_tensor {
     if (object.known_format() != ztensor::format::dense) {
         return not_in_format(format, sentence("place for an object of the format {}", {in_quotes(object.format())}));
     }
-    const result<component_view> data = object.data();
-    if (!data) {
-        return data.error();
+    ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
+    if (!data.dtype()) {
+        return not_in_format(format, sentence("storage type {}", {in_quotes(data.dtype_name())}));
     }
-    if (!data->dtype()) {
-        return not_in_format(format, sentence("storage type {}", {in_quotes(data->dtype_name())}));
+    if (data.has_unknown_type() && find_logical_type(data.type()) != nullptr) { // over another storage type
+        return not_in_format(format, sentence("logical type {}", {in_quotes(data.type())}));
     }
-    if (data->has_unknown_type() && find_logical_type(data->type()) != nullptr) { // over another storage type
-        return not_in_format(format, sentence("logical type {}", {in_quotes(data->type())}));
-    }
-    exported_tensor made{object, *data, std::string(object.name()), object.shape(), *data->dtype(), data->type(), 0};
+    exported_tensor made{object, data, std::string(object.name()), object.shape(), *data.dtype(), data.type(), 0};
     if (made.type == name(made.storage)) {
         made.type = {};
     }
-    if (made.type == name(dtype::boolean) && !data->has_unknown_type()) { // of version 2, where it is a logical type
+    if (made.type == name(dtype::boolean) && !data.has_unknown_type()) { // of version 2, where it is a logical type
         made.storage = dtype::boolean;
         made.type = {};
     }
@@ -185,28 +179,21 @@ struct exported_tensor {
 /// Gives the new file's bytes of a tensor, in their order, to `take(piece) -> result<void>`.
 template <class Take>
 [[nodiscard]] result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
-    result<component_pieces> pieces = tensor.converts ? component_pieces::open_as(tensor.object, tensor.storage)
-                                                      : component_pieces::open(tensor.data);
-    if (!pieces) {
-        return std::move(pieces).error();
-    }
+    ZTENSOR_TRY_ASSIGN(component_pieces pieces, tensor.converts
+                                                    ? component_pieces::open_as(tensor.object, tensor.storage)
+                                                    : component_pieces::open(tensor.data));
     std::uint64_t taken = 0;
     for (;;) {
-        const result<bytes_view> piece = pieces->next();
-        if (!piece) {
-            return piece.error();
-        }
-        taken += piece->size();
-        if (piece->empty() && taken != tensor.bytes) {
+        ZTENSOR_TRY_ASSIGN(const bytes_view piece, pieces.next());
+        taken += piece.size();
+        if (piece.empty() && taken != tensor.bytes) {
             return fail(errc::size_mismatch, "the tensor has {} bytes, but shape and type make {}",
                         {taken, tensor.bytes});
         }
-        if (piece->empty()) {
+        if (piece.empty()) {
             return {};
         }
-        if (result<void> done = take(*piece); !done) {
-            return done;
-        }
+        ZTENSOR_TRY(take(piece));
     }
 }
 

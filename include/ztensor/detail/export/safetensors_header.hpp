@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/export/exported_tensor.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
@@ -174,9 +175,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
     std::string out(length_bytes, '\0');
     out += '{';
     if (attributes != nullptr) {
-        if (result<void> added = append_json_metadata(out, *attributes); !added) {
-            return std::move(added).error();
-        }
+        ZTENSOR_TRY(append_json_metadata(out, *attributes));
     }
     std::uint64_t begin = 0;
     for (const exported_tensor& each : tensors) {

@@ -6,6 +6,7 @@
 
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -74,9 +75,7 @@ public:
     [[nodiscard]] result<void> finish() {
         const std::uint64_t directory_begin = position_;
         for (const zip_entry& each : entries_) {
-            if (result<void> written = write_directory_entry(each); !written) {
-                return written;
-            }
+            ZTENSOR_TRY(write_directory_entry(each));
         }
         return write_end(directory_begin, position_ - directory_begin);
     }

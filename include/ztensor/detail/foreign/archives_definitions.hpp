@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_ARCHIVES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_FOREIGN_ARCHIVES_DEFINITIONS_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/hdf5_signature.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/importers.hpp>
@@ -23,20 +24,17 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_zip(const foreign_file& file) {
-    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
-    if (!directory) {
-        return directory.error();
+    ZTENSOR_TRY_ASSIGN(const zip_directory directory, zip_directory::read(*file.source, file.options));
+    if (const std::optional<std::string_view> folder = find_pt_folder(directory)) {
+        return import_pt(file, directory, *folder, stem_of(path_text(file.path)));
     }
-    if (const std::optional<std::string_view> folder = find_pt_folder(*directory)) {
-        return import_pt(file, *directory, *folder, stem_of(path_text(file.path)));
+    if (const std::optional<std::string_view> folder = find_pt_program(directory)) {
+        return import_pt_program(file, directory, *folder);
     }
-    if (const std::optional<std::string_view> folder = find_pt_program(*directory)) {
-        return import_pt_program(file, *directory, *folder);
-    }
-    if (find_keras_weights(*directory) != nullptr) {
+    if (find_keras_weights(directory) != nullptr) {
         return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(true);
     }
-    return import_npz(file, *directory);
+    return import_npz(file, directory);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_pt_legacy(const foreign_file& file) {

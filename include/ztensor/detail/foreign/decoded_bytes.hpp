@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_DECODED_BYTES_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -27,9 +28,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
     [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        if (result<void> inside = check_range(offset, destination.size(), bytes_.size()); !inside) {
-            return inside;
-        }
+        ZTENSOR_TRY(check_range(offset, destination.size(), bytes_.size()));
         std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
         return {};
     }

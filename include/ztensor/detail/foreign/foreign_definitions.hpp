@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_FOREIGN_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/gguf.hpp>
 #include <ztensor/detail/foreign/hdf5_signature.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
@@ -59,18 +60,13 @@ namespace detail {
     std::byte head[head_bytes];
     const std::uint64_t size = file.source->size();
     const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
-    if (result<void> read = file.source->read_at(0, start); !read) {
-        return std::move(read).error();
-    }
+    ZTENSOR_TRY(file.source->read_at(0, start));
     const foreign_kind_id kind = sniff(start, size, path_text(file.path));
     if (kind != foreign_kind_id::none || is_zt(start)) {
         return kind;
     }
-    const result<bool> is_hdf5 = has_hdf5_signature(*file.source);
-    if (!is_hdf5) {
-        return is_hdf5.error();
-    }
-    return *is_hdf5 ? foreign_kind_id::hdf5 : kind;
+    ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
+    return is_hdf5 ? foreign_kind_id::hdf5 : kind;
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
@@ -82,11 +78,8 @@ namespace detail {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> open_any(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader> {
-        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options);
-        if (!source) {
-            return std::move(source).error();
-        }
-        return detail::open_any({*std::move(source), path.native(), options});
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
+        return detail::open_any({std::move(source), path.native(), options});
     });
 }
 

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/gguf_header.hpp>
 #include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
@@ -62,26 +63,17 @@ public:
         made.kind = container_kind::gguf;
         made.source = file_.source;
         const std::uint64_t size = file_.source->size();
-        const result<gguf_header> first =
-            gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes_, &index_).read();
-        if (!first) {
-            return first.error();
-        }
-        if (result<void> added = add_objects(*first, size); !added) {
-            return std::move(added).error();
-        }
-        if (first->part.count > 1 || first->part.number != 0) {
+        ZTENSOR_TRY_ASSIGN(
+            const gguf_header first,
+            gguf_header_reader(*file_.source, 0, size, file_.options.max_manifest_bytes_, &index_).read());
+        ZTENSOR_TRY(add_objects(first, size));
+        if (first.part.count > 1 || first.part.number != 0) {
             auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
-            if (result<void> added = add_other_parts(first->part, *all); !added) {
-                return std::move(added).error();
-            }
+            ZTENSOR_TRY(add_other_parts(first.part, *all));
             made.source = std::move(all);
         }
-        result<byte_buffer> index = index_.finish(file_.options.max_manifest_bytes_);
-        if (!index) {
-            return std::move(index).error();
-        }
-        made.index = *std::move(index);
+        ZTENSOR_TRY_ASSIGN(byte_buffer index, index_.finish(file_.options.max_manifest_bytes_));
+        made.index = std::move(index);
         return made;
     }
 
@@ -90,13 +82,11 @@ private:
 
     /// The file is the first part. Key-values are those of the first, as in ggml's own loader.
     [[nodiscard]] result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
-        const result<gguf_part_name> names = name_gguf_parts(first, path_text(native_path(file_name_of(file_.path))));
-        if (!names) {
-            return names.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const gguf_part_name names,
+                           name_gguf_parts(first, path_text(native_path(file_name_of(file_.path)))));
         sibling_files siblings(file_, all);
         for (std::uint64_t number = 2; number <= first.count; ++number) {
-            const std::string name = names->name_of(number);
+            const std::string name = names.name_of(number);
             if (result<void> added = add_part(number, first.count, siblings.find(name), all); !added) {
                 const error why = std::move(added).error();
                 const bool is_missing = why.code() == errc::file_not_found;
@@ -121,22 +111,18 @@ private:
         const std::uint64_t end = file->begin + file->size;
         std::byte magic[gguf_header_reader::magic_bytes] = {};
         const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof magic, file->size));
-        if (result<void> read = all.read_at(file->begin, span<std::byte>(magic).first(size)); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(all.read_at(file->begin, span<std::byte>(magic).first(size)));
         if (as_text(bytes_view(magic)) != "GGUF") {
             return fail(errc::shard_mismatch, "it is no GGUF file");
         }
-        const result<gguf_header> header =
-            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes_, nullptr).read();
-        if (!header) {
-            return header.error();
-        }
-        if (header->part.number + 1 != number || header->part.count != count) {
+        ZTENSOR_TRY_ASSIGN(
+            const gguf_header header,
+            gguf_header_reader(all, file->begin, end, file_.options.max_manifest_bytes_, nullptr).read());
+        if (header.part.number + 1 != number || header.part.count != count) {
             return fail(errc::shard_mismatch, "it says that it is part {} of {}",
-                        {header->part.number + 1, header->part.count});
+                        {header.part.number + 1, header.part.count});
         }
-        return add_objects(*header, end);
+        return add_objects(header, end);
     }
 
     /// `end` is that of the file in the source.
@@ -167,14 +153,11 @@ private:
     [[nodiscard]] result<void> add_dense(const gguf_header& from, const tensor& what, const ggml_plain_type& type,
                                          std::uint64_t end) {
         const span<const std::uint64_t> dimensions = from.tensors.shape_of(what);
-        const result<std::uint64_t> length = count_bytes(what, dimensions, 1, type.bytes, end);
-        if (!length) {
-            return length.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t length, count_bytes(what, dimensions, 1, type.bytes, end));
         foreign_component data;
         data.dtype = type.dtype;
         data.offset = what.offset;
-        data.length = *length;
+        data.length = length;
         data.is_big_endian = from.is_big_endian && type.bytes > 1;
         index_.add(from.tensors.name_of(what), dimensions, data);
         return {};
@@ -188,14 +171,11 @@ private:
             return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
                         {shape_text(dimensions), type.elements});
         }
-        const result<std::uint64_t> length = count_bytes(what, dimensions, type.elements, type.bytes, end);
-        if (!length) {
-            return length.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t length, count_bytes(what, dimensions, type.elements, type.bytes, end));
         attributes of_object;
         of_object.set("block_bytes", type.bytes);
         of_object.set("elems_per_block", type.elements);
-        add_bytes(from, what, type.name, *length, &of_object);
+        add_bytes(from, what, type.name, length, &of_object);
         return {};
     }
 

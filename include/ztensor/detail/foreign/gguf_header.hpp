@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/gguf_values.hpp>
 #include <ztensor/detail/foreign/header_stream.hpp>
@@ -75,9 +76,7 @@ public:
     [[nodiscard]] result<gguf_header> read() {
         std::uint64_t tensors = 0;
         std::uint64_t key_values = 0;
-        if (result<void> read = read_version(); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(read_version());
         if (!take(8, tensors) || !take(8, key_values)) {
             return header_.failure();
         }
@@ -87,18 +86,12 @@ public:
                         {tensors, key_values});
         }
         for (std::uint64_t i = 0; i < key_values; ++i) {
-            if (result<void> read = read_key_value(); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(read_key_value());
         }
         for (std::uint64_t i = 0; i < tensors; ++i) {
-            if (result<void> read = read_tensor(); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(read_tensor());
         }
-        if (result<void> placed = place_tensors(); !placed) {
-            return std::move(placed).error();
-        }
+        ZTENSOR_TRY(place_tensors());
         return std::move(found_);
     }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/foreign/header_stream.hpp>
 #include <ztensor/result.hpp>
@@ -32,13 +33,9 @@ public:
     /// The kind of a value and the value.
     [[nodiscard]] result<void> read() {
         gguf_kind kind = gguf_kind::u8;
-        if (result<void> known = take_kind(kind); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(take_kind(kind));
         while (true) {
-            if (result<void> read = kind == gguf_kind::array ? begin_array() : read_single(kind); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(kind == gguf_kind::array ? begin_array() : read_single(kind));
             while (depth_ != 0 && arrays_[depth_ - 1].left == 0) {
                 --depth_;
             }
@@ -53,9 +50,7 @@ public:
     /// A value that must be a u32, which is also given to the caller.
     [[nodiscard]] result<void> read_u32(std::uint64_t& value) {
         gguf_kind kind = gguf_kind::u8;
-        if (result<void> known = take_kind(kind); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(take_kind(kind));
         if (kind != gguf_kind::u32) {
             return fail(errc::header_malformed, "general.alignment is of kind {}, expected a u32 ({})",
                         {static_cast<unsigned>(kind), static_cast<unsigned>(gguf_kind::u32)});
@@ -70,9 +65,7 @@ public:
     /// A value that must be an integer of 0 or more, of any width, which is also given to the caller.
     [[nodiscard]] result<void> read_count(std::string_view key, std::uint64_t& value) {
         gguf_kind kind = gguf_kind::u8;
-        if (result<void> known = take_kind(kind); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(take_kind(kind));
         const bool is_signed =
             kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
         const bool is_unsigned =
@@ -127,9 +120,7 @@ private:
     [[nodiscard]] result<void> begin_array() {
         gguf_kind kind = gguf_kind::u8;
         std::uint64_t count = 0;
-        if (result<void> known = take_kind(kind); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(take_kind(kind));
         if (!take(8, count)) {
             return header_.failure();
         }

@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/zip.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -28,9 +29,7 @@ inline constexpr std::string_view hdf5_signature = "\x89HDF\r\n\x1a\n";
     std::byte found[hdf5_signature.size()];
     const std::uint64_t size = source.size();
     for (std::uint64_t at = 0; size >= sizeof found && at <= size - sizeof found;) {
-        if (result<void> read = source.read_at(at, span<std::byte>(found)); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(source.read_at(at, span<std::byte>(found)));
         if (as_text(bytes_view(found)) == hdf5_signature) {
             return true;
         }

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -59,9 +60,7 @@ struct imported {
     if (!fits_address_space(size) || !bytes.allocate(static_cast<std::size_t>(size))) {
         return fail(errc::out_of_memory, "no memory for a header of {} bytes", {size});
     }
-    if (result<void> read = source.read_at(offset, bytes.writable_bytes()); !read) {
-        return std::move(read).error();
-    }
+    ZTENSOR_TRY(source.read_at(offset, bytes.writable_bytes()));
     return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/npy_header.hpp>
@@ -41,14 +42,9 @@ template <class ReadStart>
                                                  const ReadStart& read) {
     std::array<std::byte, npy_preamble_bytes> start = {};
     const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
-    if (result<void> done = read(there); !done) {
-        return std::move(done).error();
-    }
-    const result<npy_preamble> preamble = read_npy_preamble(there);
-    if (!preamble) {
-        return preamble.error();
-    }
-    const std::uint64_t data_begin = preamble->header_begin + preamble->header_bytes;
+    ZTENSOR_TRY(read(there));
+    ZTENSOR_TRY_ASSIGN(const npy_preamble preamble, read_npy_preamble(there));
+    const std::uint64_t data_begin = preamble.header_begin + preamble.header_bytes;
     if (data_begin > size) {
         return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
                     {data_begin, size});
@@ -57,10 +53,8 @@ template <class ReadStart>
     if (!head.allocate(static_cast<std::size_t>(data_begin))) {
         return fail(errc::out_of_memory, "no memory for a header of {} bytes", {data_begin});
     }
-    if (result<void> done = read(head.writable_bytes()); !done) {
-        return std::move(done).error();
-    }
-    const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble->header_begin));
+    ZTENSOR_TRY(read(head.writable_bytes()));
+    const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble.header_begin));
     result<npy_header> header = npy_header_parser(text, array).parse();
     if (!header) {
         return header;
@@ -94,13 +88,11 @@ template <class ReadStart>
     data.is_big_endian = header.element.is_big_endian;
     if (header.is_transposed()) {
         const auto width = static_cast<std::size_t>(header.element_bytes());
-        const result<std::uint64_t> made =
+        ZTENSOR_TRY_ASSIGN(
+            const std::uint64_t made,
             all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width, all.max_made_bytes()),
-                    data.length);
-        if (!made) {
-            return made.error();
-        }
-        data.offset = *made;
+                    data.length));
+        data.offset = made;
     }
     if (type != nullptr) {
         index.add(name, header.dimensions, data);
@@ -122,14 +114,11 @@ template <class ReadStart>
 [[nodiscard]] ZTENSOR_COLD inline result<imported> finish_npy(const foreign_file& file, container_kind kind,
                                                               const foreign_index& index,
                                                               std::shared_ptr<const byte_source> all) {
-    result<byte_buffer> encoded = index.finish(file.options.max_manifest_bytes_);
-    if (!encoded) {
-        return std::move(encoded).error();
-    }
+    ZTENSOR_TRY_ASSIGN(byte_buffer encoded, index.finish(file.options.max_manifest_bytes_));
     imported made;
     made.kind = kind;
     made.source = std::move(all);
-    made.index = *std::move(encoded);
+    made.index = std::move(encoded);
     return made;
 }
 
@@ -180,15 +169,12 @@ template <class ReadStart>
 /// Bytes that are no array.
 [[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index,
                                                                 assembled_source& all) {
-    const result<std::uint64_t> content = place_content(all, entry);
-    if (!content) {
-        return content.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
     const std::string digest = digest_text_of(entry);
     const std::uint64_t dimensions[] = {entry.size};
     foreign_component bytes;
     bytes.dtype = "u8";
-    bytes.offset = *content;
+    bytes.offset = content;
     bytes.length = entry.size;
     bytes.digest = digest;
     index.add(entry.name, dimensions, bytes);
@@ -210,23 +196,14 @@ template <class ReadStart>
         index.skip(name, "", std::string((header ? header->why_not() : header.error()).sentence()));
         return {};
     }
-    const result<std::uint64_t> content = place_content(all, entry);
-    if (!content) {
-        return content.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
     const auto front_bytes = static_cast<std::size_t>(header->data_begin);
-    const result<std::uint64_t> elements = header->is_transposed() // which is never looked at where it lies
-                                               ? make_content(all, entry, front_bytes)
-                                               : place_content(all, entry, front_bytes);
-    if (!elements) {
-        return elements.error();
-    }
+    // A transposed array is never looked at where it lies.
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, header->is_transposed() ? make_content(all, entry, front_bytes)
+                                                                             : place_content(all, entry, front_bytes));
     const std::string digest = digest_text_of(entry);
-    const result<foreign_component> data = enter_npy(index, all, name, *header, *elements, digest);
-    if (!data) {
-        return data.error();
-    }
-    covers.push_back({data->offset, data->length, *content, entry.size});
+    ZTENSOR_TRY_ASSIGN(const foreign_component data, enter_npy(index, all, name, *header, elements, digest));
+    covers.push_back({data.offset, data.length, content, entry.size});
     return {};
 }
 

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/npy_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -100,9 +101,7 @@ public:
             return malformed("a brace");
         }
         while (!take('}')) {
-            if (result<void> read = parse_pair(); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(parse_pair());
             if (!take(',') && !is_next('}')) {
                 return malformed("a comma or a brace");
             }
@@ -198,9 +197,7 @@ private:
             found_.element = find_npy_field(field, text);
         } else {
             rest_ = all;
-            if (result<void> skipped = skip_literal(); !skipped) {
-                return skipped;
-            }
+            ZTENSOR_TRY(skip_literal());
         }
         constexpr std::size_t most_told = 64;
         found_.descr = all.substr(0, (std::min)(all.size() - rest_.size(), most_told));
@@ -253,9 +250,7 @@ private:
         }
         while (!take(')')) {
             std::uint64_t dimension = 0;
-            if (result<void> read = parse_number(dimension); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(parse_number(dimension));
             if (found_.dimensions.rank() == max_rank) {
                 return fail(errc::limit_exceeded, "the shape has more than 64 dimensions");
             }

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_NUMBERED_FILES_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -107,9 +108,7 @@ public:
                         {models_.size(), names()});
         }
         for (const auto& each : models_) {
-            if (result<void> whole = check_model(each.first, each.second); !whole) {
-                return whole;
-            }
+            ZTENSOR_TRY(check_model(each.first, each.second));
         }
         return {};
     }

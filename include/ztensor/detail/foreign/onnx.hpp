@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_ONNX_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/foreign/header_stream.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
@@ -31,19 +32,14 @@ public:
           objects_(file, from_, index_), graphs_(from_, objects_) {}
 
     [[nodiscard]] result<imported> import() {
-        if (result<void> read = read_model(); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(read_model());
         objects_.finish();
-        result<byte_buffer> index = index_.finish(file_.options.max_manifest_bytes_);
-        if (!index) {
-            return std::move(index).error();
-        }
+        ZTENSOR_TRY_ASSIGN(byte_buffer index, index_.finish(file_.options.max_manifest_bytes_));
         imported made;
         made.kind = container_kind::onnx;
         made.source = objects_.source();
         made.skipped = index_.take_skipped();
-        made.index = *std::move(index);
+        made.index = std::move(index);
         made.blobs_may_overlap = true; // external data is ranges that the model chose
         return made;
     }
@@ -116,15 +112,12 @@ private:
     }
 
     [[nodiscard]] result<void> read_property(std::uint64_t end) {
-        const result<std::pair<std::string, std::string>> entry = read_onnx_entry(from_, end);
-        if (!entry) {
-            return entry.error();
-        }
-        cbor_encoder& value = index_.attribute(entry->first);
-        if (is_utf8(entry->second)) {
-            value.text(entry->second);
+        ZTENSOR_TRY_ASSIGN(const auto entry, read_onnx_entry(from_, end));
+        cbor_encoder& value = index_.attribute(entry.first);
+        if (is_utf8(entry.second)) {
+            value.text(entry.second);
         } else {
-            value.byte_string(as_bytes(entry->second));
+            value.byte_string(as_bytes(entry.second));
         }
         return objects_.check_index_size();
     }

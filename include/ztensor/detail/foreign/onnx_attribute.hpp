@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_ONNX_ATTRIBUTE_HPP
 #define ZTENSOR_DETAIL_FOREIGN_ONNX_ATTRIBUTE_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/onnx_tensor.hpp>
 #include <ztensor/detail/foreign/protobuf.hpp>
 #include <ztensor/result.hpp>
@@ -65,11 +66,8 @@ struct onnx_attribute {
 
 /// Reads text into `text`, if the field is that.
 [[nodiscard]] inline result<void> take_onnx_text(proto_reader& from, const proto_field& field, std::string& text) {
-    result<std::string> read = from.text(field);
-    if (!read) {
-        return std::move(read).error();
-    }
-    text = *std::move(read);
+    ZTENSOR_TRY_ASSIGN(std::string read, from.text(field));
+    text = std::move(read);
     return {};
 }
 

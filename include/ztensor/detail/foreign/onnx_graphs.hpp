@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_ONNX_GRAPHS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/onnx_attribute.hpp>
 #include <ztensor/detail/foreign/onnx_nesting.hpp>
 #include <ztensor/detail/foreign/onnx_objects.hpp>
@@ -34,21 +35,14 @@ public:
     [[nodiscard]] result<void> read(std::uint64_t end, onnx_root root) {
         const bool is_function = root.is_function;
         around_.start(std::move(root));
-        if (result<void> entered = enter({from_.position(), end - from_.position()}, is_function); !entered) {
-            return entered;
-        }
+        ZTENSOR_TRY(enter({from_.position(), end - from_.position()}, is_function));
         while (!around_.empty()) {
-            const result<std::optional<file_range>> next = around_.next_graph();
+            ZTENSOR_TRY_ASSIGN(const std::optional<file_range> next, around_.next_graph());
             if (!next) {
-                return next.error();
-            }
-            if (!*next) {
                 around_.leave();
                 continue;
             }
-            if (result<void> entered = enter(**next, false); !entered) {
-                return entered;
-            }
+            ZTENSOR_TRY(enter(*next, false));
         }
         return from_.seek(end), result<void>();
     }
@@ -124,16 +118,13 @@ private:
     }
 
     [[nodiscard]] result<void> read_attribute(const onnx_node& node, std::uint64_t end) {
-        const result<onnx_attribute> attribute = read_onnx_attribute(from_, end);
-        if (!attribute) {
-            return attribute.error();
+        ZTENSOR_TRY_ASSIGN(const onnx_attribute attribute, read_onnx_attribute(from_, end));
+        has_graphs_ = has_graphs_ || attribute.has_graphs;
+        if (attribute.tensors != 0) {
+            return read_tensors(node, attribute);
         }
-        has_graphs_ = has_graphs_ || attribute->has_graphs;
-        if (attribute->tensors != 0) {
-            return read_tensors(node, *attribute);
-        }
-        return node.op_type == "Constant" && node.is_standard() ? add_constant(node, *attribute)
-                                                                : list_values(node, *attribute);
+        return node.op_type == "Constant" && node.is_standard() ? add_constant(node, attribute)
+                                                                : list_values(node, attribute);
     }
 
     /// A node has one tensor, or a list; of a node that does nothing but give it, it has the output's name.
@@ -170,25 +161,23 @@ private:
         if (attribute.is_reference) { // each call of the function brings its own
             return {};
         }
-        const result<std::string> name = name_for(node.output.empty() ? name_of(node, attribute) : node.output);
-        if (!name) {
-            return name.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::string name,
+                           name_for(node.output.empty() ? name_of(node, attribute) : node.output));
         if (attribute.has_float || attribute.type == kind::number) {
-            return to_.add_scalar(*name, f32, attribute.float_bits);
+            return to_.add_scalar(name, f32, attribute.float_bits);
         }
         if (attribute.has_integer || attribute.type == kind::integer) {
-            return to_.add_scalar(*name, i64, attribute.integer);
+            return to_.add_scalar(name, i64, attribute.integer);
         }
         if (attribute.floats != 0 || attribute.type == kind::numbers) {
-            return to_.add_list(*name, attribute.message, onnx_attribute_field::floats, f32, attribute.floats);
+            return to_.add_list(name, attribute.message, onnx_attribute_field::floats, f32, attribute.floats);
         }
         if (attribute.ints != 0 || attribute.type == kind::integers) {
-            return to_.add_list(*name, attribute.message, onnx_attribute_field::ints, i64, attribute.ints);
+            return to_.add_list(name, attribute.message, onnx_attribute_field::ints, i64, attribute.ints);
         }
         if (attribute.has_text || attribute.texts != 0 || attribute.type == kind::text ||
             attribute.type == kind::texts) {
-            skip(*name, "it is a constant of text");
+            skip(name, "it is a constant of text");
         }
         return {};
     }
@@ -207,20 +196,14 @@ private:
 
     /// `name` null: its own.
     [[nodiscard]] result<void> add_tensor(std::uint64_t end, const std::string* name) {
-        const result<onnx_tensor> tensor = onnx_tensor_reader(from_, end).read();
-        if (!tensor) {
-            return tensor.error();
-        }
-        const result<std::string> found = name_for(name != nullptr ? *name : tensor->name);
-        return found ? add(*found, *tensor, tensor->type) : found.error();
+        ZTENSOR_TRY_ASSIGN(const onnx_tensor tensor, onnx_tensor_reader(from_, end).read());
+        const result<std::string> found = name_for(name != nullptr ? *name : tensor.name);
+        return found ? add(*found, tensor, tensor.type) : found.error();
     }
     [[nodiscard]] result<void> add_sparse(std::uint64_t end, const std::string* name) {
-        const result<onnx_sparse_tensor> tensor = to_.read_sparse(end);
-        if (!tensor) {
-            return tensor.error();
-        }
-        const result<std::string> found = name_for(name != nullptr ? *name : tensor->values.name);
-        return found ? add(*found, *tensor, tensor->values.type) : found.error();
+        ZTENSOR_TRY_ASSIGN(const onnx_sparse_tensor tensor, to_.read_sparse(end));
+        const result<std::string> found = name_for(name != nullptr ? *name : tensor.values.name);
+        return found ? add(*found, tensor, tensor.values.type) : found.error();
     }
     template <class Tensor>
     [[nodiscard]] result<void> add(const std::string& name, const Tensor& tensor, std::uint64_t type) {
@@ -238,11 +221,8 @@ private:
     /// Reads its constants, and goes on in it if there are graphs in it.
     [[nodiscard]] result<void> enter(const file_range& graph, bool is_function) {
         from_.seek(graph.offset);
-        const result<bool> has_graphs = read_constants(graph.offset + graph.length, is_function);
-        if (!has_graphs) {
-            return has_graphs.error();
-        }
-        return *has_graphs ? around_.enter(graph) : result<void>();
+        ZTENSOR_TRY_ASSIGN(const bool has_graphs, read_constants(graph.offset + graph.length, is_function));
+        return has_graphs ? around_.enter(graph) : result<void>();
     }
 
     proto_reader& from_;

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_ONNX_NESTING_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/onnx_attribute.hpp>
 #include <ztensor/detail/foreign/onnx_tensor.hpp>
 #include <ztensor/detail/foreign/protobuf.hpp>
@@ -94,9 +95,7 @@ public:
             if (!is_in_node && in.position >= in.end) {
                 return std::optional<file_range>();
             }
-            if (result<void> passed = is_in_node ? next_of_node(in) : next_of_graph(in); !passed) {
-                return passed.error();
-            }
+            ZTENSOR_TRY(is_in_node ? next_of_node(in) : next_of_graph(in));
         }
     }
 
@@ -117,37 +116,28 @@ private:
 
     [[nodiscard]] result<std::optional<file_range>> next_of_attribute(open_graph& in) {
         from_.seek(in.attribute_position);
-        const result<proto_field> field = from_.next(in.attribute_end);
-        if (!field) {
-            return field.error();
-        }
-        const bool is_graph = field->number == onnx_attribute_field::g || field->number == onnx_attribute_field::graphs;
+        ZTENSOR_TRY_ASSIGN(const proto_field field, from_.next(in.attribute_end));
+        const bool is_graph = field.number == onnx_attribute_field::g || field.number == onnx_attribute_field::graphs;
         if (!is_graph) {
-            const result<void> skipped = from_.skip(*field);
+            const result<void> skipped = from_.skip(field);
             in.attribute_position = from_.position();
             return skipped ? result<std::optional<file_range>>(std::nullopt) : skipped.error();
         }
-        const result<std::uint64_t> end = from_.message(*field);
-        if (!end) {
-            return end.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t end, from_.message(field));
         ++in.graphs;
-        in.attribute_position = *end;
-        return std::optional<file_range>(file_range{from_.position(), field->value});
+        in.attribute_position = end;
+        return std::optional<file_range>(file_range{from_.position(), field.value});
     }
 
     [[nodiscard]] result<void> next_of_node(open_graph& in) {
         from_.seek(in.node_position);
-        const result<proto_field> field = from_.next(in.node_end);
-        if (!field) {
-            return field.error();
-        }
-        if (field->number != onnx_node_field::attribute) {
-            const result<void> skipped = from_.skip(*field);
+        ZTENSOR_TRY_ASSIGN(const proto_field field, from_.next(in.node_end));
+        if (field.number != onnx_node_field::attribute) {
+            const result<void> skipped = from_.skip(field);
             in.node_position = from_.position();
             return skipped;
         }
-        return from_.in_message(*field, [&](std::uint64_t end) {
+        return from_.in_message(field, [&](std::uint64_t end) {
             in.node_position = end;
             return enter_attribute(in, end);
         });
@@ -155,12 +145,9 @@ private:
 
     [[nodiscard]] result<void> enter_attribute(open_graph& in, std::uint64_t end) {
         const std::uint64_t begin = from_.position();
-        result<onnx_attribute> attribute = read_onnx_attribute(from_, end);
-        if (!attribute) {
-            return std::move(attribute).error();
-        }
-        if (attribute->has_graphs) {
-            in.attribute = std::move(attribute->name);
+        ZTENSOR_TRY_ASSIGN(onnx_attribute attribute, read_onnx_attribute(from_, end));
+        if (attribute.has_graphs) {
+            in.attribute = std::move(attribute.name);
             in.graphs = 0;
             in.attribute_position = begin;
             in.attribute_end = end;
@@ -171,34 +158,28 @@ private:
     [[nodiscard]] result<void> next_of_graph(open_graph& in) {
         const bool is_function = root_.is_function && graphs_.size() == 1;
         from_.seek(in.position);
-        const result<proto_field> field = from_.next(in.end);
-        if (!field) {
-            return field.error();
-        }
-        if (is_function && field->number == onnx_function_field::attribute_default) {
-            return from_.in_message(*field, [&](std::uint64_t end) {
+        ZTENSOR_TRY_ASSIGN(const proto_field field, from_.next(in.end));
+        if (is_function && field.number == onnx_function_field::attribute_default) {
+            return from_.in_message(field, [&](std::uint64_t end) {
                 ++in.nodes;
                 in.position = end;
                 in.node = "attribute";
                 return enter_attribute(in, end);
             });
         }
-        if (field->number != onnx_node_field_in(is_function)) {
-            const result<void> skipped = from_.skip(*field);
+        if (field.number != onnx_node_field_in(is_function)) {
+            const result<void> skipped = from_.skip(field);
             in.position = from_.position();
             return skipped;
         }
-        return from_.in_message(*field, [&](std::uint64_t end) -> result<void> {
+        return from_.in_message(field, [&](std::uint64_t end) -> result<void> {
             const std::uint64_t begin = from_.position();
-            const result<onnx_node> node = read_onnx_node(from_, end);
-            if (!node) {
-                return node.error();
-            }
+            ZTENSOR_TRY_ASSIGN(const onnx_node node, read_onnx_node(from_, end));
             ++in.nodes;
             in.position = end;
-            in.node = node->label();
+            in.node = node.label();
             in.node_position = begin;
-            in.node_end = node->has_attributes ? end : begin;
+            in.node_end = node.has_attributes ? end : begin;
             return {};
         });
     }

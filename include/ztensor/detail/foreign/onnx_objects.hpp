@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/onnx_sparse.hpp>
@@ -110,11 +111,8 @@ public:
         onnx_sparse_tensor read;
         const auto read_part = [&](const proto_field& field, onnx_tensor& part) {
             return from_.in_message(field, [&](std::uint64_t end) -> result<void> {
-                result<onnx_tensor> tensor = onnx_tensor_reader(from_, end).read();
-                if (!tensor) {
-                    return std::move(tensor).error();
-                }
-                part = *std::move(tensor);
+                ZTENSOR_TRY_ASSIGN(onnx_tensor tensor, onnx_tensor_reader(from_, end).read());
+                part = std::move(tensor);
                 return {};
             });
         };
@@ -191,13 +189,11 @@ private:
         if (!tensor.is_external && ((tensor.raw && has_numbers) || tensor.has_two_fields)) {
             return fail(errc::header_malformed, "the tensor keeps elements in more than one place");
         }
-        const result<std::uint64_t> offset = tensor.is_external ? place_external(tensor, data.length)
-                                             : tensor.raw       ? place_raw(*tensor.raw, data.length)
-                                                          : place_numbers(tensor, type, data.length, counter.count());
-        if (!offset) {
-            return offset.error();
-        }
-        data.offset = *offset;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, tensor.is_external ? place_external(tensor, data.length)
+                                                       : tensor.raw
+                                                           ? place_raw(*tensor.raw, data.length)
+                                                           : place_numbers(tensor, type, data.length, counter.count()));
+        data.offset = offset;
         return data;
     }
 
@@ -240,19 +236,16 @@ private:
         if (!offset || !length) {
             return !offset ? offset.error() : length.error();
         }
-        const result<sibling_files::sibling> file = siblings_.find(tensor.location);
-        if (!file) {
-            return file.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const sibling_files::sibling file, siblings_.find(tensor.location));
         if (*length && **length != bytes) {
             return wrong_size(**length, bytes);
         }
         const std::uint64_t begin = offset->value_or(0);
-        if (!fits(begin, bytes, file->size)) {
+        if (!fits(begin, bytes, file.size)) {
             return fail(errc::out_of_bounds, "the data takes {} bytes from byte {} of {}, which has {}",
-                        {bytes, begin, in_quotes(tensor.location), file->size});
+                        {bytes, begin, in_quotes(tensor.location), file.size});
         }
-        return file->begin + begin;
+        return file.begin + begin;
     }
 
     [[nodiscard]] static result<std::optional<std::uint64_t>> number_of(const char* what,
@@ -307,17 +300,15 @@ private:
         if (!bytes) {
             return too_large();
         }
-        const result<std::uint64_t> offset = all_->add(
-            std::make_unique<onnx_coordinates>(*all_, *found, dimensions, is_linear, file_.options.max_decoded_bytes_),
-            *bytes);
-        if (!offset) {
-            return offset.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset,
+                           all_->add(std::make_unique<onnx_coordinates>(*all_, *found, dimensions, is_linear,
+                                                                        file_.options.max_decoded_bytes_),
+                                     *bytes));
         stored->role = "values";
         foreign_component coordinates;
         coordinates.role = "coords";
         coordinates.dtype = "u64";
-        coordinates.offset = *offset;
+        coordinates.offset = offset;
         coordinates.length = *bytes;
         const foreign_component parts[] = {*stored, coordinates};
         add_object(name, dimensions, "sparse_coo", parts);

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
@@ -41,9 +42,7 @@ public:
         if (!fits_address_space(length_) || !indices.allocate(static_cast<std::size_t>(length_))) {
             return fail(errc::out_of_memory, "no memory for indices of {} bytes", {length_});
         }
-        if (result<void> read = source_.read_at(offset_, indices.writable_bytes()); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source_.read_at(offset_, indices.writable_bytes()));
         const std::size_t rank = dimensions_.size();
         const std::size_t count = rank == 0 ? 0 : destination.size() / 8 / rank;
         for (std::size_t i = 0; i < count; ++i) {

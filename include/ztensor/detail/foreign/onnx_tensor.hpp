@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/protobuf.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
@@ -104,21 +105,13 @@ struct onnx_tensor {
                                                                                  std::uint64_t end) {
     std::pair<std::string, std::string> entry;
     while (from.position() < end) {
-        const result<proto_field> field = from.next(end);
-        if (!field) {
-            return field.error();
-        }
-        if (field->number != 1 && field->number != 2) {
-            if (result<void> skipped = from.skip(*field); !skipped) {
-                return std::move(skipped).error();
-            }
+        ZTENSOR_TRY_ASSIGN(const proto_field field, from.next(end));
+        if (field.number != 1 && field.number != 2) {
+            ZTENSOR_TRY(from.skip(field));
             continue;
         }
-        result<std::string> text = from.text(*field);
-        if (!text) {
-            return std::move(text).error();
-        }
-        (field->number == 1 ? entry.first : entry.second) = *std::move(text);
+        ZTENSOR_TRY_ASSIGN(std::string text, from.text(field));
+        (field.number == 1 ? entry.first : entry.second) = std::move(text);
     }
     return entry;
 }
@@ -150,13 +143,8 @@ public:
 
     [[nodiscard]] result<onnx_tensor> read() {
         while (from_.position() < end_) {
-            const result<proto_field> field = from_.next(end_);
-            if (!field) {
-                return field.error();
-            }
-            if (result<void> taken = take(*field); !taken) {
-                return std::move(taken).error();
-            }
+            ZTENSOR_TRY_ASSIGN(const proto_field field, from_.next(end_));
+            ZTENSOR_TRY(take(field));
         }
         return std::move(made_);
     }
@@ -225,24 +213,15 @@ private:
     }
 
     [[nodiscard]] result<void> take_text(const proto_field& field, std::string& text) {
-        result<std::string> read = from_.text(field);
-        if (!read) {
-            return std::move(read).error();
-        }
-        text = *std::move(read);
+        ZTENSOR_TRY_ASSIGN(std::string read, from_.text(field));
+        text = std::move(read);
         return {};
     }
 
     [[nodiscard]] result<void> take_entry(const proto_field& field) {
-        const result<std::uint64_t> end = from_.message(field);
-        if (!end) {
-            return end.error();
-        }
-        result<std::pair<std::string, std::string>> entry = read_onnx_entry(from_, *end);
-        if (!entry) {
-            return std::move(entry).error();
-        }
-        auto& [key, value] = *entry;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t end, from_.message(field));
+        ZTENSOR_TRY_ASSIGN(auto entry, read_onnx_entry(from_, end));
+        auto& [key, value] = entry;
         if (key == "location") {
             made_.location = std::move(value);
         } else if (key == "offset") {
@@ -284,13 +263,10 @@ public:
             return {};
         };
         while (from.position() < end) {
-            const result<proto_field> field = from.next(end);
-            if (!field) {
-                return field.error();
-            }
-            const bool is_wanted = field->number == field_;
+            ZTENSOR_TRY_ASSIGN(const proto_field field, from.next(end));
+            const bool is_wanted = field.number == field_;
             result<void> taken =
-                is_wanted ? take_onnx_numbers(from, *field, is_fixed ? type_.bytes : 0, store) : from.skip(*field);
+                is_wanted ? take_onnx_numbers(from, field, is_fixed ? type_.bytes : 0, store) : from.skip(field);
             if (!taken) {
                 return taken;
             }

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 #define ZTENSOR_DETAIL_FOREIGN_OPENED_SET_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/folder_models.hpp>
 #include <ztensor/detail/foreign/gguf_parts.hpp>
 #include <ztensor/detail/foreign/shard_index.hpp>
@@ -152,18 +153,15 @@ ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set&
 /// The files that an index in the folder names.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>>
 open_indexed(const byte_source& source, const beneath_folder& folder, const read_options& options) {
-    const result<shard_index> index = read_shard_index(source, options);
-    if (!index) {
-        return index.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
     auto set = std::make_shared<opened_set>();
     set_problems problems;
-    for (const std::string& each : index->files) {
+    for (const std::string& each : index.files) {
         take_shard(open_member(folder, file_path(each).native(), options), *set, problems);
     }
     if (problems.empty()) { // else what it says can't be held against all of them
         join_shards(*set, problems);
-        check_index(*index, *set, problems);
+        check_index(index, *set, problems);
     }
     if (!problems.empty()) {
         return problems.all();
@@ -174,13 +172,10 @@ open_indexed(const byte_source& source, const beneath_folder& folder, const read
 /// An index that the caller named.
 [[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const opened_set>> open_index(const native_path& path,
                                                                                        const read_options& options) {
-    const result<std::shared_ptr<const byte_source>> source =
-        open_source(file_path(path), read_options().mode(io_mode::positional));
-    if (!source) {
-        return source.error();
-    }
-    const result<beneath_folder> folder = folder_beside(**source, path, options);
-    return folder ? open_indexed(**source, *folder, options) : folder.error();
+    ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_source> source,
+                       open_source(file_path(path), read_options().mode(io_mode::positional)));
+    const result<beneath_folder> folder = folder_beside(*source, path, options);
+    return folder ? open_indexed(*source, *folder, options) : folder.error();
 }
 
 /// The file is called as a further part of a GGUF model whose first one is open, which has opened all.
@@ -286,24 +281,19 @@ open_directory(const native_path& path, const read_options& options) {
             return ends_with_ignoring_case(name, ".index.json") || is_tensor_file(name);
         });
     }
-    const result<beneath_folder> folder = beneath_folder::of(path, options.follow_links_);
-    if (!folder) {
-        return folder.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const beneath_folder folder, beneath_folder::of(path, options.follow_links_));
     if (!indices.empty()) {
         const result<std::shared_ptr<const byte_source>> index =
-            open_sibling(*folder, indices[0], read_options(options).mode(io_mode::positional));
-        result<std::shared_ptr<const opened_set>> set = index ? open_indexed(**index, *folder, options) : index.error();
+            open_sibling(folder, indices[0], read_options(options).mode(io_mode::positional));
+        result<std::shared_ptr<const opened_set>> set = index ? open_indexed(**index, folder, options) : index.error();
         return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
     }
-    if (result<void> whole = check_parts(files); !whole) {
-        return std::move(whole).error();
-    }
+    ZTENSOR_TRY(check_parts(files));
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& each : files) {
-        if (!is_opened_part(*set, joined_path(folder->path(), each))) {
-            take_shard(open_member(*folder, each, options), *set, problems);
+        if (!is_opened_part(*set, joined_path(folder.path(), each))) {
+            take_shard(open_member(folder, each, options), *set, problems);
         }
     }
     result<std::shared_ptr<const opened_set>> joined = join_unindexed(std::move(set), problems);

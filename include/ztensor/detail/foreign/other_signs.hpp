@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_OTHER_SIGNS_HPP
 #define ZTENSOR_DETAIL_FOREIGN_OTHER_SIGNS_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -29,9 +30,7 @@ public:
         : source_(source), offset_(offset), rule_(rule) {}
 
     [[nodiscard]] result<void> make(span<std::byte> destination) const override {
-        if (result<void> read = source_.read_at(offset_, destination); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source_.read_at(offset_, destination));
         const std::size_t highest = rule_.is_big_endian ? 0 : rule_.number_bytes - 1;
         bool is_first = true;
         for (std::size_t at = 0; at < destination.size(); at += rule_.number_bytes) {

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_PICKLE_MACHINE_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/pickle_rebuild.hpp>
 #include <ztensor/detail/foreign/pickle_values.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
@@ -44,9 +45,7 @@ public:
             if (!from_.take_unsigned(1, opcode)) {
                 return cut_off();
             }
-            if (result<void> done = carry_out(static_cast<char>(opcode)); !done) {
-                return std::move(done).error();
-            }
+            ZTENSOR_TRY(carry_out(static_cast<char>(opcode)));
         }
         return std::move(made_);
     }
@@ -240,22 +239,15 @@ private:
         if (!from_.take_line(module) || !from_.take_line(name)) {
             return cut_off();
         }
-        const result<pickle_value> type = find_global(made_, module, name, budget_);
-        if (!type) {
-            return type.error();
-        }
-        if (result<void> arguments = push_marked_tuple(); !arguments) {
-            return arguments;
-        }
+        ZTENSOR_TRY_ASSIGN(const pickle_value type, find_global(made_, module, name, budget_));
+        ZTENSOR_TRY(push_marked_tuple());
         pickle_value arguments;
         static_cast<void>(stack_.pop(arguments));
-        return push_object_of(*type, {arguments});
+        return push_object_of(type, {arguments});
     }
     /// A class and the arguments for it, above a mark.
     [[nodiscard]] result<void> push_object() {
-        if (result<void> all = push_marked_tuple(); !all) {
-            return all;
-        }
+        ZTENSOR_TRY(push_marked_tuple());
         pickle_value all;
         static_cast<void>(stack_.pop(all));
         return made_.count_of(all) != 0 && is_name(made_.item_of(all, 0)) ? push_object_of(made_.item_of(all, 0), {all})

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_stack.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
@@ -146,16 +147,13 @@ inline void join_run(pickled& made, pickle_container& items, std::uint32_t run) 
 /// An object of a class or function that is not known, or that makes nothing we know: what it holds is kept, nothing is
 /// made.
 [[nodiscard]] inline result<pickle_value> make_object(pickled& made, const pickle_value& type, import_budget& budget) {
-    const result<pickle_value> parts = make_container(made, pickle_kind::dictionary, budget);
-    if (!parts) {
-        return parts.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const pickle_value parts, make_container(made, pickle_kind::dictionary, budget));
     pickle_value value;
     value.kind = pickle_kind::object;
     value.place = static_cast<std::uint32_t>(made.objects.size());
     const bool is_of_object = type.kind == pickle_kind::object; // of one that is not made either
     const pickle_value name = is_of_object ? made.objects[type.place].type : type;
-    return made.objects.push_back({name, parts->place}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
+    return made.objects.push_back({name, parts.place}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
 }
 /// What `part` holds belongs to the object itself.
 [[nodiscard]] inline result<void> splice(pickled& made, const pickle_value& object, const pickle_value& part,

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_make.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
@@ -230,9 +231,7 @@ namespace detail {
         if (value == nullptr || items.next(made) != nullptr) {
             return wrong_arguments(global);
         }
-        if (result<void> added = append_items(made, *dictionary, {*key, *value}, budget); !added) {
-            return std::move(added).error();
-        }
+        ZTENSOR_TRY(append_items(made, *dictionary, {*key, *value}, budget));
     }
     return dictionary;
 }

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickle_bytes.hpp>
 #include <ztensor/result.hpp>
@@ -102,9 +103,7 @@ public:
         if (end_ - position_ < size) {
             return fail(errc::truncated, "the file ends at byte {}, where a number should be", {end_});
         }
-        if (result<void> read = source_.read_at(position_, {bytes, size}); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(source_.read_at(position_, {bytes, size}));
         position_ += size;
         return load_little(bytes, size);
     }

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/pickle_bytes.hpp>
 #include <ztensor/detail/foreign/pickle_lines.hpp>
@@ -107,16 +108,12 @@ protected:
             return push(pickle_kind::tuple, 0);
         }
         const std::size_t place = made_.values.size();
-        if (result<void> added = add_run(count, false); !added) {
-            return added;
-        }
+        ZTENSOR_TRY(add_run(count, false));
         return push(pickle_kind::tuple, place);
     }
     /// Moves the uppermost values into a run of their own.
     [[nodiscard]] result<void> add_run(std::size_t count, bool may_go_on) {
-        if (result<void> allowed = count_values(count); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(count_values(count));
         return append_run(made_, stack_, count, may_go_on, budget_);
     }
     [[nodiscard]] result<void> push_container(pickle_kind kind) {
@@ -143,9 +140,7 @@ protected:
             return {};
         }
         const auto run = static_cast<std::uint32_t>(made_.values.size());
-        if (result<void> added = add_run(count, true); !added) {
-            return added;
-        }
+        ZTENSOR_TRY(add_run(count, true));
         join_run(made_, made_.containers[target.place], run);
         return {};
     }
@@ -155,15 +150,10 @@ protected:
         const std::size_t step = kind == pickle_kind::dictionary ? 2 : 1;
         pickle_value key;
         key.kind = pickle_kind::unnamed;
-        if (result<void> allowed = count_values(2 * count); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(count_values(2 * count));
         for (std::size_t i = 0; i < count; i += step) {
             key = step == 2 ? stack_.at(count, i) : key;
-            if (result<void> added = append_items(made_, object, {key, stack_.at(count, i + step - 1)}, budget_);
-                !added) {
-                return added;
-            }
+            ZTENSOR_TRY(append_items(made_, object, {key, stack_.at(count, i + step - 1)}, budget_));
         }
         stack_.drop(count);
         return {};
@@ -174,18 +164,13 @@ protected:
         if (!stack_.pop_mark(count) || (kind == pickle_kind::dictionary && count % 2 != 0)) {
             return empty_stack();
         }
-        const result<pickle_value> container = make_container(made_, kind, budget_);
-        if (!container) {
-            return container.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const pickle_value container, make_container(made_, kind, budget_));
         if (count != 0) {
             const auto run = static_cast<std::uint32_t>(made_.values.size());
-            if (result<void> added = add_run(count, true); !added) {
-                return added;
-            }
-            join_run(made_, made_.containers[container->place], run);
+            ZTENSOR_TRY(add_run(count, true));
+            join_run(made_, made_.containers[container.place], run);
         }
-        return push(*container);
+        return push(container);
     }
     [[nodiscard]] result<void> pop() {
         pickle_value value;
@@ -204,19 +189,14 @@ protected:
 
     /// An object that is not made, which holds the arguments that are no empty tuples.
     [[nodiscard]] result<void> push_object_of(const pickle_value& type, std::initializer_list<pickle_value> arguments) {
-        const result<pickle_value> object = make_object(made_, type, budget_);
-        if (!object) {
-            return object.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const pickle_value object, make_object(made_, type, budget_));
         for (const pickle_value& each : arguments) {
             if (each.kind == pickle_kind::tuple && made_.count_of(each) == 0) {
                 continue;
             }
-            if (result<void> added = splice(made_, *object, each, budget_); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(splice(made_, object, each, budget_));
         }
-        return push(*object);
+        return push(object);
     }
 
     // -- lines of text
@@ -229,13 +209,10 @@ protected:
     [[nodiscard]] result<void> push_eight(pickle_kind kind, std::uint64_t bits) {
         std::byte content[8];
         kind == pickle_kind::number ? store_big(bits, content, 8) : store_little(bits, content, 8);
-        result<pickle_value> value = add_decoded(made_, kind, content, budget_);
-        if (!value) {
-            return std::move(value).error();
-        }
-        value->place += 8; // behind the length
-        value->is_signed = true;
-        return push(*value);
+        ZTENSOR_TRY_ASSIGN(pickle_value value, add_decoded(made_, kind, content, budget_));
+        value.place += 8; // behind the length
+        value.is_signed = true;
+        return push(value);
     }
     [[nodiscard]] result<void> push_line_integer() {
         std::string_view line;
@@ -306,9 +283,7 @@ protected:
         pickle_value unset;
         unset.kind = pickle_kind::unset;
         while (memo_.size() <= place) {
-            if (result<void> allowed = count_values(1); !allowed) {
-                return allowed;
-            }
+            ZTENSOR_TRY(count_values(1));
             if (!memo_.push_back(unset, budget_)) {
                 return pickle_takes_too_much();
             }

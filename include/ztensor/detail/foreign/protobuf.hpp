@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/header_stream.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -38,9 +39,7 @@ public:
     [[nodiscard]] result<proto_field> next(std::uint64_t end) {
         proto_field field;
         std::uint64_t tag = 0;
-        if (result<void> read = take_varint(tag, end); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(take_varint(tag, end));
         field.number = tag >> 3;
         field.type = static_cast<wire_type>(tag & 7);
         if (field.number == 0 || field.number > most_field_number) {
@@ -101,13 +100,8 @@ public:
     template <class Take>
     [[nodiscard]] result<void> for_each_field(std::uint64_t end, Take&& take) {
         while (position() < end) {
-            const result<proto_field> field = next(end);
-            if (!field) {
-                return field.error();
-            }
-            if (result<void> taken = take(*field); !taken) {
-                return taken;
-            }
+            ZTENSOR_TRY_ASSIGN(const proto_field field, next(end));
+            ZTENSOR_TRY(take(field));
         }
         return {};
     }

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_FOREIGN_PT_HPP
 #define ZTENSOR_DETAIL_FOREIGN_PT_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickle_machine.hpp>
 #include <ztensor/detail/foreign/pt_entries.hpp>
@@ -46,13 +47,10 @@ public:
 
     /// The state; and what the code of TorchScript computes with besides, which in a frozen module are its weights.
     [[nodiscard]] result<void> add_to_objects(const pt_names& names) {
-        const result<bool> is_big_endian = entries_.is_big_endian();
-        if (!is_big_endian) {
-            return is_big_endian.error();
-        }
-        result<void> added = add_pickle("data.pkl", "data/", *is_big_endian, names);
+        ZTENSOR_TRY_ASSIGN(const bool is_big_endian, entries_.is_big_endian());
+        result<void> added = add_pickle("data.pkl", "data/", is_big_endian, names);
         const bool has_constants = added && entries_.find("constants.pkl") != nullptr;
-        return has_constants ? add_pickle("constants.pkl", "constants/", *is_big_endian, {"CONSTANTS", "CONSTANTS"})
+        return has_constants ? add_pickle("constants.pkl", "constants/", is_big_endian, {"CONSTANTS", "CONSTANTS"})
                              : added;
     }
 
@@ -60,16 +58,10 @@ private:
     [[nodiscard]] result<void> add_pickle(std::string_view name, std::string_view folder, bool is_big_endian,
                                           const pt_names& names) {
         pt_entry* const entry = entries_.find(name);
-        const result<byte_buffer> pickle = entries_.read(*entry, options_);
-        if (!pickle) {
-            return pickle.error();
-        }
-        result<pickled> content = pickle_machine(pickle->bytes()).run();
-        if (!content) {
-            return std::move(content).error();
-        }
+        ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, entries_.read(*entry, options_));
+        ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
         pt_entry_storages storages(entries_, folder, entry);
-        return pt_tensors(all_, *std::move(content), storages, is_big_endian, to_).add_to_objects(names);
+        return pt_tensors(all_, std::move(content), storages, is_big_endian, to_).add_to_objects(names);
     }
 
     assembled_source& all_;

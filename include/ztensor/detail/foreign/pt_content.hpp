@@ -8,6 +8,7 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/foreign/pickle_lines.hpp>
 #include <ztensor/detail/foreign/pickle_make.hpp>
@@ -118,9 +119,7 @@ public:
             return visit(content_.root, company::plain, visitor);
         }
         if (content_.root.kind == pickle_kind::object) {
-            if (result<void> told = skip_object(names.of_root, content_.root, false, visitor); !told) {
-                return told;
-            }
+            ZTENSOR_TRY(skip_object(names.of_root, content_.root, false, visitor));
         }
         name_ = names.front;
         enter(content_.root, name_.size(), company::plain);
@@ -241,9 +240,7 @@ private:
             return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
         }
         if (value.kind == pickle_kind::object && before == visited::never) {
-            if (result<void> told = skip_object(name_, value, innermost.inside != company::plain, visitor); !told) {
-                return told;
-            }
+            ZTENSOR_TRY(skip_object(name_, value, innermost.inside != company::plain, visitor));
         }
         enter(value, name_.size(), innermost.inside);
         return {};

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickled.hpp>
 #include <ztensor/detail/foreign/pt_storages.hpp>
@@ -92,11 +93,8 @@ public:
             return false;
         }
         constexpr std::uint64_t most_bytes = 16;
-        const result<byte_buffer> text = read_content(all_.file(), stated->entry, most_bytes);
-        if (!text) {
-            return text.error();
-        }
-        const std::string_view order = as_text(text->bytes());
+        ZTENSOR_TRY_ASSIGN(const byte_buffer text, read_content(all_.file(), stated->entry, most_bytes));
+        const std::string_view order = as_text(text.bytes());
         return order == "big" || order == "little"
                    ? result<bool>(order == "big")
                    : fail(errc::header_malformed, "the checkpoint's byte order is {}, neither little nor big",
@@ -124,11 +122,8 @@ public:
             return fail(errc::size_mismatch, "storage {} has {} bytes, but its entry {}",
                         {in_quotes(key), storage.bytes, found->entry.size});
         }
-        const result<std::uint64_t> offset = entries_.place(*found);
-        if (!offset) {
-            return offset.error();
-        }
-        return placed_storage{*offset, storage.bytes,
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, entries_.place(*found));
+        return placed_storage{offset, storage.bytes,
                               found->entry.is_unchecked ? std::string() : digest_text_of(found->entry)};
     }
 

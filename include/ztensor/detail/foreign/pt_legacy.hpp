@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickle_machine.hpp>
 #include <ztensor/detail/foreign/pickle_stream.hpp>
@@ -42,15 +43,9 @@ struct carried_out_pickle {
 
 /// Errors: those of pickle_stream::next_pickle() and of pickle_machine::run().
 [[nodiscard]] inline result<carried_out_pickle> carry_out_next(pickle_stream& from, std::uint64_t first_bytes = 512) {
-    result<byte_buffer> pickle = from.next_pickle(first_bytes);
-    if (!pickle) {
-        return std::move(pickle).error();
-    }
-    result<pickled> content = pickle_machine(pickle->bytes()).run();
-    if (!content) {
-        return std::move(content).error();
-    }
-    return carried_out_pickle{*std::move(pickle), *std::move(content)};
+    ZTENSOR_TRY_ASSIGN(byte_buffer pickle, from.next_pickle(first_bytes));
+    ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
+    return carried_out_pickle{std::move(pickle), std::move(content)};
 }
 
 class pt_legacy_importer final : storage_finder {
@@ -61,18 +56,11 @@ public:
     [[nodiscard]] result<imported> import(const std::string& stem) {
         constexpr std::uint64_t first_bytes = 1 << 16;
         pickle_stream from(*file_.source, 0, file_.source->size(), most_pickle_bytes(file_.options));
-        if (result<void> known = check_version(from); !known) {
-            return std::move(known).error();
-        }
-        result<carried_out_pickle> object = carry_out_next(from, first_bytes);
-        if (!object) {
-            return std::move(object).error();
-        }
-        pickle_at_ = from.position() - object->bytes.size();
-        if (result<void> found = place_storages(object->content, from); !found) {
-            return std::move(found).error();
-        }
-        return import_pickled(file_, all_, std::move(object->content), *this, stem);
+        ZTENSOR_TRY(check_version(from));
+        ZTENSOR_TRY_ASSIGN(carried_out_pickle object, carry_out_next(from, first_bytes));
+        pickle_at_ = from.position() - object.bytes.size();
+        ZTENSOR_TRY(place_storages(object.content, from));
+        return import_pickled(file_, all_, std::move(object.content), *this, stem);
     }
 
 private:
@@ -87,15 +75,9 @@ private:
     /// little-endian.
     [[nodiscard]] static result<void> check_version(pickle_stream& from) {
         constexpr std::int64_t known_version = 1001;
-        const result<byte_buffer> magic = from.next_pickle();
-        if (!magic) {
-            return magic.error();
-        }
-        const result<carried_out_pickle> version = carry_out_next(from);
-        if (!version) {
-            return version.error();
-        }
-        const pickled& stated = version->content;
+        ZTENSOR_TRY(from.next_pickle());
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle version, carry_out_next(from));
+        const pickled& stated = version.content;
         if (stated.root.kind != pickle_kind::integer || stated.integer_of(stated.root) != known_version) {
             return fail(errc::unsupported_version, "the file is of another version of PyTorch's format than {}",
                         {known_version});
@@ -119,11 +101,8 @@ private:
         std::sort(storages_.begin(), storages_.end(), [](const known_storage& a, const known_storage& b) {
             return a.key != b.key ? a.key < b.key : a.bytes < b.bytes;
         });
-        const result<carried_out_pickle> pickle = carry_out_next(from, std::uint64_t{1} << 16);
-        if (!pickle) {
-            return pickle.error();
-        }
-        const pickled& keys = pickle->content;
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from, std::uint64_t{1} << 16));
+        const pickled& keys = pickle.content;
         if (keys.root.kind != pickle_kind::list) {
             return fail(errc::pickle_malformed, "the keys of the storages are {}, not a list", {name(keys.root.kind)});
         }
@@ -133,21 +112,16 @@ private:
             if (storage == nullptr) {
                 return fail(errc::pickle_malformed, "a storage of the file belongs to no tensor");
             }
-            if (result<void> placed = place(*storage, from); !placed) {
-                return placed;
-            }
+            ZTENSOR_TRY(place(*storage, from));
         }
         return {};
     }
     [[nodiscard]] result<void> place(known_storage& storage, pickle_stream& from) {
-        const result<std::uint64_t> elements = from.next_number(8);
-        if (!elements) {
-            return elements.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, from.next_number(8));
         const std::uint64_t width = storage.element_bytes;
-        if (*elements != storage.bytes / width) {
+        if (elements != storage.bytes / width) {
             return fail(errc::size_mismatch, "storage {} has {} elements, but in the file {}",
-                        {in_quotes(storage.key), storage.bytes / width, *elements});
+                        {in_quotes(storage.key), storage.bytes / width, elements});
         }
         storage.offset = from.position();
         return from.skip(storage.bytes);

@@ -9,6 +9,7 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/name_hashes.hpp>
@@ -83,13 +84,10 @@ public:
         if (more_skipped_ != 0) {
             index_.skip("", "", sentence("{} more values are skipped, too many to be listed", {more_skipped_}));
         }
-        result<byte_buffer> index = index_.finish(options_.max_manifest_bytes_);
-        if (!index) {
-            return std::move(index).error();
-        }
+        ZTENSOR_TRY_ASSIGN(byte_buffer index, index_.finish(options_.max_manifest_bytes_));
         imported made;
         made.kind = container_kind::pt;
-        made.index = *std::move(index);
+        made.index = std::move(index);
         made.source = std::move(source);
         made.skipped = index_.take_skipped();
         made.blobs_may_overlap = true;

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/decoded_bytes.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/other_signs.hpp>
@@ -48,10 +49,7 @@ public:
     [[nodiscard]] result<void> place(std::uint32_t number, placed_tensor& placed) {
         const pickle_tensor& tensor = content_.tensors[number];
         const pickle_storage& of = content_.storages[tensor.storage];
-        result<placed_storage> storage = storages_.find(of, content_.text_of(of.key));
-        if (!storage) {
-            return std::move(storage).error();
-        }
+        ZTENSOR_TRY_ASSIGN(placed_storage storage, storages_.find(of, content_.text_of(of.key)));
         strided_shape shape = shape_of(tensor);
         const pickle_global& element = pickle_globals[tensor.element];
         const std::uint64_t width = element.element_bytes;
@@ -70,17 +68,15 @@ public:
         }
         foreign_component& data = placed.data;
         data = component_of(element);
-        data.offset = storage->offset + shown.begin + first * width;
+        data.offset = storage.offset + shown.begin + first * width;
         data.length = *bytes;
         placed.sizes = shape.sizes;
         if (!shape.is_contiguous() || needs_other_signs(tensor.form, *bytes)) {
-            const result<std::uint64_t> gathered = add_gathered(number, data.offset, std::move(shape), *bytes);
-            if (!gathered) {
-                return gathered.error();
-            }
-            data.offset = *gathered;
-        } else if (*bytes == storage->bytes && !storage->digest.empty()) { // the checksum is that of all of its bytes
-            placed.digest = std::move(storage->digest);
+            ZTENSOR_TRY_ASSIGN(const std::uint64_t gathered,
+                               add_gathered(number, data.offset, std::move(shape), *bytes));
+            data.offset = gathered;
+        } else if (*bytes == storage.bytes && !storage.digest.empty()) { // the checksum is that of all of its bytes
+            placed.digest = std::move(storage.digest);
             data.digest = placed.digest;
         }
         return {};
@@ -88,14 +84,11 @@ public:
 
     /// A storage that stands alone. Errors: those of the storages.
     [[nodiscard]] result<void> place_storage(const pickle_storage& of, placed_tensor& placed) {
-        const result<placed_storage> storage = storages_.find(of, content_.text_of(of.key));
-        if (!storage) {
-            return storage.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const placed_storage storage, storages_.find(of, content_.text_of(of.key)));
         const pickle_global& element = pickle_globals[of.element];
         const shown_bytes shown = shown_of(content_, of);
         placed.data = component_of(element);
-        placed.data.offset = storage->offset + shown.begin;
+        placed.data.offset = storage.offset + shown.begin;
         placed.data.length = shown.size;
         placed.sizes = {shown.size / element.element_bytes};
         return {};

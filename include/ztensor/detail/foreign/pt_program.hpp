@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/block_array.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/json.hpp>
@@ -86,13 +87,10 @@ public:
             return fail(errc::schema_missing, "the archive has no entry for {}", {in_quotes(payload.path)});
         }
         const result<pickle_value> name = add_text(payload.name);
-        const result<pickle_value> path = name ? add_text(payload.path) : name;
-        if (!path) {
-            return path.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const pickle_value path, name ? add_text(payload.path) : name);
         const bool has_elements = std::find(payload.sizes.begin(), payload.sizes.end(), 0) == payload.sizes.end();
         pickle_storage storage;
-        storage.key = *path;
+        storage.key = path;
         storage.bytes = entry->entry.size;
         storage.element = static_cast<std::uint16_t>(element - pickle_globals);
         storage.is_meta = has_elements && storage.bytes == 0; // as of a tensor that was none but in name
@@ -171,22 +169,15 @@ public:
 
     /// Names of several programs start with that of theirs.
     [[nodiscard]] result<void> add_to_objects() {
-        const result<bool> is_big_endian = entries_.is_big_endian();
-        if (!is_big_endian) {
-            return is_big_endian.error();
-        }
-        is_big_endian_ = *is_big_endian;
+        ZTENSOR_TRY_ASSIGN(const bool is_big_endian, entries_.is_big_endian());
+        is_big_endian_ = is_big_endian;
         for (const std::string_view name : pt_older_states) {
             if (const pt_entry* const entry = entries_.find(name)) {
-                if (result<void> added = add_archive(*entry, {}); !added) {
-                    return added;
-                }
+                ZTENSOR_TRY(add_archive(*entry, {}));
             }
         }
         for (const pt_program_part& part : pt_program_parts) {
-            if (result<void> added = add_part(part); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(add_part(part));
         }
         return {};
     }
@@ -216,14 +207,11 @@ private:
     }
 
     [[nodiscard]] result<void> add_payloads(const pt_entry& json, std::string_view folder, const std::string& front) {
-        const result<byte_buffer> text = entries_.read(json, file_.options);
-        if (!text) {
-            return text.error();
-        }
-        pt_payload_values values(entries_, folder, text->size(), front, to_);
+        ZTENSOR_TRY_ASSIGN(const byte_buffer text, entries_.read(json, file_.options));
+        pt_payload_values values(entries_, folder, text.size(), front, to_);
         pt_payload_listener listener(values);
         result<void> told = values.start();
-        told = told ? parse_json(as_text(text->bytes()), listener) : std::move(told);
+        told = told ? parse_json(as_text(text.bytes()), listener) : std::move(told);
         if (!told) {
             return told;
         }
@@ -272,15 +260,12 @@ private:
                         {in_quotes(outer.name)});
         }
         const range_source source(file_.source, place.offset, place.size);
-        const result<zip_directory> inner = zip_directory::read(source, file_.options);
-        if (!inner) {
-            return inner.error();
-        }
-        const std::optional<std::string_view> folder = find_pt_folder(*inner);
+        ZTENSOR_TRY_ASSIGN(const zip_directory inner, zip_directory::read(source, file_.options));
+        const std::optional<std::string_view> folder = find_pt_folder(inner);
         if (!folder) {
             return fail(errc::schema_missing, "entry {} of the archive holds no checkpoint", {in_quotes(outer.name)});
         }
-        pt_entries entries(all_, *inner, *folder, place.offset);
+        pt_entries entries(all_, inner, *folder, place.offset);
         return pt_archive(all_, entries, file_.options, to_).add_to_objects(names);
     }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickle_machine.hpp>
 #include <ztensor/detail/foreign/pickle_stream.hpp>
@@ -67,20 +68,14 @@ public:
             return std::move(read).error();
         }
         pickle_stream from = stream_of(pickle_);
-        const result<byte_buffer> pickle = from.next_pickle(std::uint64_t{1} << 16);
-        if (!pickle) {
-            return pickle.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, from.next_pickle(std::uint64_t{1} << 16));
         constexpr std::uint64_t memory_of_tensor = 512; // besides its sizes and strides
         const std::uint64_t memory = tensors_.size() * memory_of_tensor + 8 * shapes_.size() * sizeof(std::uint64_t);
         const pickle_machine::by_number tensors = [&](std::int64_t number, pickled& made, import_budget& budget) {
             return make_tensor(number, made, budget);
         };
-        result<pickled> content = pickle_machine(pickle->bytes(), memory).run(&tensors);
-        if (!content) {
-            return std::move(content).error();
-        }
-        return import_pickled(file_, all_, *std::move(content), *this, stem);
+        ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes(), memory).run(&tensors));
+        return import_pickled(file_, all_, std::move(content), *this, stem);
     }
 
 private:
@@ -110,9 +105,7 @@ private:
         std::uint64_t at = 0;
         for (std::size_t i = 0; i < most_members && fits(at, block, end); ++i) {
             std::array<std::byte, block> header;
-            if (result<void> read = file_.source->read_at(at, header); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(file_.source->read_at(at, header));
             const std::string_view text = as_text(header);
             const std::string_view name = text.substr(0, (std::min)(text.find('\0'), name_bytes));
             const std::optional<std::uint64_t> size = parse_octal(text.substr(size_at, size_bytes));
@@ -136,11 +129,8 @@ private:
 
     /// A pickle that is an int. Errors: pickle_malformed; those of the stream.
     [[nodiscard]] static result<std::uint64_t> next_count(pickle_stream& from) {
-        const result<carried_out_pickle> pickle = carry_out_next(from);
-        if (!pickle) {
-            return pickle.error();
-        }
-        const pickled& count = pickle->content;
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
+        const pickled& count = pickle.content;
         return is_size(count, count.root) ? result<std::uint64_t>(size_of(count, count.root))
                                           : fail(errc::pickle_malformed, "a pickle is no number, where one should be");
     }
@@ -154,48 +144,34 @@ private:
     /// How many there are; then each: a number, a device and a class, the number of elements, and these; then views.
     [[nodiscard]] result<void> read_storages() {
         pickle_stream from = stream_of(storages_member_);
-        const result<std::uint64_t> count = next_count(from);
-        if (!count) {
-            return count.error();
-        }
-        for (std::uint64_t i = 0; i < *count; ++i) {
-            if (result<void> read = read_storage(from); !read) {
-                return read;
-            }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
+        for (std::uint64_t i = 0; i < count; ++i) {
+            ZTENSOR_TRY(read_storage(from));
         }
         sort_by_number(storages_);
         return read_views(from);
     }
     [[nodiscard]] result<void> read_storage(pickle_stream& from) {
-        const result<carried_out_pickle> pickle = carry_out_next(from);
-        if (!pickle) {
-            return pickle.error();
-        }
-        const pickle_value number = item_of_three(pickle->content, 0);
-        const pickle_value element = item_of_three(pickle->content, 2);
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
+        const pickle_value number = item_of_three(pickle.content, 0);
+        const pickle_value element = item_of_three(pickle.content, 2);
         if (number.kind != pickle_kind::integer || element.kind != pickle_kind::global ||
             pickle_globals[element.place].role != pickle_role::storage) {
             return fail(errc::pickle_malformed, "a storage is not described by a number, a device and a class");
         }
-        const result<std::uint64_t> elements = from.next_number(8);
-        if (!elements) {
-            return elements.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t elements, from.next_number(8));
         const std::optional<std::uint64_t> bytes =
-            checked_multiply(*elements, pickle_globals[element.place].element_bytes);
+            checked_multiply(elements, pickle_globals[element.place].element_bytes);
         if (!bytes) {
             return fail(errc::shape_overflow, "a storage has more bytes than 64 bits can count");
         }
-        storages_.push_back({pickle->content.integer_of(number), element.place, from.position(), *bytes});
+        storages_.push_back({pickle.content.integer_of(number), element.place, from.position(), *bytes});
         return from.skip(*bytes);
     }
     /// Of each its own number, that of a storage, the first element, and how many.
     [[nodiscard]] result<void> read_views(pickle_stream& from) {
-        const result<carried_out_pickle> pickle = carry_out_next(from);
-        if (!pickle) {
-            return pickle.error();
-        }
-        const pickled& views = pickle->content;
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
+        const pickled& views = pickle.content;
         if (views.root.kind != pickle_kind::list) {
             return fail(errc::pickle_malformed, "the views of storages are no list");
         }
@@ -222,24 +198,16 @@ private:
     /// How many there are; then each: its number, that of a storage, and a class; the rank, sizes, strides and offset.
     [[nodiscard]] result<void> read_tensors() {
         pickle_stream from = stream_of(tensors_member_);
-        const result<std::uint64_t> count = next_count(from);
-        if (!count) {
-            return count.error();
-        }
-        for (std::uint64_t i = 0; i < *count; ++i) {
-            if (result<void> read = read_tensor(from); !read) {
-                return read;
-            }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
+        for (std::uint64_t i = 0; i < count; ++i) {
+            ZTENSOR_TRY(read_tensor(from));
         }
         sort_by_number(tensors_);
         return {};
     }
     [[nodiscard]] result<void> read_tensor(pickle_stream& from) {
-        const result<carried_out_pickle> pickle = carry_out_next(from);
-        if (!pickle) {
-            return pickle.error();
-        }
-        const pickled& told = pickle->content;
+        ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
+        const pickled& told = pickle.content;
         const pickle_value number = item_of_three(told, 0);
         const pickle_value storage = item_of_three(told, 1);
         const known_storage* const of =
@@ -257,18 +225,12 @@ private:
         }
         const std::uint64_t rank_of_32_bits = *rank & 0xffffffff;
         for (std::uint64_t i = 0; i < 2 * rank_of_32_bits; ++i) {
-            const result<std::uint64_t> size = from.next_number(8);
-            if (!size) {
-                return size.error();
-            }
-            shapes_.push_back(*size);
+            ZTENSOR_TRY_ASSIGN(const std::uint64_t size, from.next_number(8));
+            shapes_.push_back(size);
         }
         tensor.rank = static_cast<std::size_t>(rank_of_32_bits); // which so many numbers were there for
-        const result<std::uint64_t> offset = from.next_number(8);
-        if (!offset) {
-            return offset.error();
-        }
-        tensor.offset = *offset;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, from.next_number(8));
+        tensor.offset = offset;
         tensors_.push_back(tensor);
         return {};
     }

@@ -7,6 +7,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/pickle_make.hpp>
@@ -137,9 +138,7 @@ private:
         const std::size_t count = is_coo ? 2 : 3;
         placed_tensor parts[3]; // indices of one or two kinds, values
         for (std::size_t i = 0; i < count; ++i) {
-            if (result<void> found = places_.place(content_.item_of(made_of, i).place, parts[i]); !found) {
-                return found;
-            }
+            ZTENSOR_TRY(places_.place(content_.item_of(made_of, i).place, parts[i]));
         }
         std::vector<std::uint64_t> sizes;
         const pickle_value& size = content_.item_of(made_of, count);
@@ -177,9 +176,7 @@ private:
             const char* const first = parts.size() == 2 ? ".indices" : is_by_rows ? ".crow_indices" : ".ccol_indices";
             const char* const second = is_by_rows ? ".col_indices" : ".row_indices";
             const std::string part = name + (is_last ? ".values" : i == 0 ? first : second);
-            if (result<void> added = to_.add(part, parts[i].sizes, "dense", {&parts[i].data, 1}, &of_object); !added) {
-                return added;
-            }
+            ZTENSOR_TRY(to_.add(part, parts[i].sizes, "dense", {&parts[i].data, 1}, &of_object));
         }
         return {};
     }

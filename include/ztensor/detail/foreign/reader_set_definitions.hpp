@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/never_destroyed.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/opened_set.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader_set.hpp>
@@ -142,13 +143,10 @@ ZTENSOR_INLINE result<load_report> set_plan::run(const load_options& options) co
             if (each.size() == 0) {
                 continue;
             }
-            const result<load_report> done = each.run(of_each);
-            if (!done) {
-                return done.error();
-            }
-            all.bytes_read += done->bytes_read;
-            all.bytes_decoded += done->bytes_decoded;
-            all.seconds += done->seconds;
+            ZTENSOR_TRY_ASSIGN(const load_report done, each.run(of_each));
+            all.bytes_read += done.bytes_read;
+            all.bytes_decoded += done.bytes_decoded;
+            all.seconds += done.seconds;
         }
         return all;
     });

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/json.hpp>
@@ -337,11 +338,8 @@ private:
     imported made;
     made.kind = container_kind::safetensors;
     made.source = file.source;
-    result<byte_buffer> index = found.index().finish(file.options.max_manifest_bytes_);
-    if (!index) {
-        return std::move(index).error();
-    }
-    made.index = *std::move(index);
+    ZTENSOR_TRY_ASSIGN(byte_buffer index, found.index().finish(file.options.max_manifest_bytes_));
+    made.index = std::move(index);
     return made;
 }
 

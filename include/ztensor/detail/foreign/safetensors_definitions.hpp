@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/importers.hpp>
 #include <ztensor/detail/foreign/json.hpp>
@@ -35,9 +36,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_safetensors(const foreign_fi
         return fail(errc::file_too_small, "a file of {} bytes is too small for safetensors", {size});
     }
     std::array<std::byte, length_bytes> length;
-    if (result<void> read = file.source->read_at(0, length); !read) {
-        return std::move(read).error();
-    }
+    ZTENSOR_TRY(file.source->read_at(0, length));
     const std::uint64_t header_bytes = load_little_64(length.data());
     if (header_bytes > size - length_bytes) {
         return fail(errc::manifest_out_of_bounds,
@@ -49,11 +48,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<imported> import_safetensors(const foreign_fi
         return fail(errc::manifest_too_large, "the header takes {} bytes, more than the {} allowed",
                     {header_bytes, most});
     }
-    const result<byte_buffer> header = read_header(*file.source, length_bytes, header_bytes);
-    if (!header) {
-        return header.error();
-    }
-    const std::string_view text = as_text(header->bytes());
+    ZTENSOR_TRY_ASSIGN(const byte_buffer header, read_header(*file.source, length_bytes, header_bytes));
+    const std::string_view text = as_text(header.bytes());
     if (text.empty() || text[0] != '{') {
         return fail(errc::header_malformed, "the header starts with {}, not with the brace of a JSON object",
                     {in_quotes(text.substr(0, 1))});

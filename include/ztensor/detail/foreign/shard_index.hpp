@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/json.hpp>
 #include <ztensor/detail/foreign/zip_record.hpp>
@@ -173,14 +174,9 @@ private:
     if (size > most_bytes) {
         return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed", {size, most_bytes});
     }
-    const result<byte_buffer> text = read_header(source, 0, size);
-    if (!text) {
-        return text.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const byte_buffer text, read_header(source, 0, size));
     shard_index_listener listener(options.max_objects_);
-    if (result<void> parsed = parse_json(as_text(text->bytes()), listener); !parsed) {
-        return std::move(parsed).error();
-    }
+    ZTENSOR_TRY(parse_json(as_text(text.bytes()), listener));
     return listener.finish();
 }
 

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_FOREIGN_SIBLING_FILES_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/zip_record.hpp>
 #include <ztensor/detail/os/beneath.hpp>
@@ -50,11 +51,8 @@ public:
         }
         sibling found;
         found.size = (*source)->size();
-        const result<std::uint64_t> begin = all_.add(*std::move(source), 0, found.size);
-        if (!begin) {
-            return begin.error();
-        }
-        found.begin = *begin;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t begin, all_.add(*std::move(source), 0, found.size));
+        found.begin = begin;
         known_.emplace(location, found);
         return found;
     }
@@ -68,11 +66,8 @@ private:
             return fail(errc::name_invalid, "it is no plain path below the file's folder");
         }
         if (!folder_) {
-            result<beneath_folder> folder = folder_beside(*file_.source, file_.path, file_.options);
-            if (!folder) {
-                return std::move(folder).error();
-            }
-            folder_ = *std::move(folder);
+            ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, file_.path, file_.options));
+            folder_ = std::move(folder);
         }
         return open_sibling(*folder_, file_path(location).native(), file_.options);
     }

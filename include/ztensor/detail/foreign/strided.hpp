@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -88,13 +89,10 @@ public:
         if (destination.size() > max_bytes_) {
             return too_much(destination.size());
         }
-        const result<std::optional<assembled_source::lent_bytes>> lent =
-            source_.lend(offset_, reach, max_bytes_ - destination.size());
-        if (!lent) {
-            return lent.error();
-        }
-        if (*lent) {
-            return gather_from((*lent)->bytes, destination);
+        ZTENSOR_TRY_ASSIGN(const std::optional<assembled_source::lent_bytes> lent,
+                           source_.lend(offset_, reach, max_bytes_ - destination.size()));
+        if (lent) {
+            return gather_from(lent->bytes, destination);
         }
         // Elements that lie close together are read at once, others in windows: the work is that of what is made.
         constexpr std::uint64_t most_gaps = 16;
@@ -108,9 +106,7 @@ public:
         if (!fits_address_space(reach) || !storage.allocate(static_cast<std::size_t>(reach))) {
             return fail(errc::out_of_memory, "no memory for {} bytes of storage", {reach});
         }
-        if (result<void> read = source_.read_at(offset_, storage.writable_bytes()); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source_.read_at(offset_, storage.writable_bytes()));
         return gather_from(storage.bytes(), destination);
     }
 

@@ -8,6 +8,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -43,9 +44,7 @@ public:
         if (!stored.allocate(destination.size())) {
             return fail(errc::out_of_memory, "no memory to transpose {} bytes", {destination.size()});
         }
-        if (result<void> read = source_.read_at(offset_, stored.writable_bytes()); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source_.read_at(offset_, stored.writable_bytes()));
         switch (element_bytes_) { // the common widths are known when this is compiled
         case 1:
             transpose(width_of<1>(), stored.data(), destination.data());

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
 #include <ztensor/detail/foreign/zip_record.hpp>
 #include <ztensor/options.hpp>
@@ -53,26 +54,20 @@ public:
     [[nodiscard]] ZTENSOR_COLD static result<zip_directory> read(const byte_source& source,
                                                                  const read_options& options) {
         zip_directory found;
-        const result<span_of_directory> place = find_directory(source);
-        if (!place) {
-            return place.error();
-        }
-        if (place->count > options.max_objects_) {
+        ZTENSOR_TRY_ASSIGN(const span_of_directory place, find_directory(source));
+        if (place.count > options.max_objects_) {
             return fail(errc::limit_exceeded, "the archive has {} entries, more than read_options::max_objects allows",
-                        {place->count});
+                        {place.count});
         }
-        if (place->size > options.max_manifest_bytes_) {
+        if (place.size > options.max_manifest_bytes_) {
             return fail(errc::manifest_too_large,
                         "the directory of the archive takes {} bytes, more than the {} allowed",
-                        {place->size, options.max_manifest_bytes_});
+                        {place.size, options.max_manifest_bytes_});
         }
-        result<byte_buffer> bytes = read_header(source, place->begin, place->size);
-        if (!bytes) {
-            return std::move(bytes).error();
-        }
-        found.bytes_ = *std::move(bytes);
-        found.begin_ = place->begin;
-        result<void> valid = found.read_entries(place->count);
+        ZTENSOR_TRY_ASSIGN(byte_buffer bytes, read_header(source, place.begin, place.size));
+        found.bytes_ = std::move(bytes);
+        found.begin_ = place.begin;
+        result<void> valid = found.read_entries(place.count);
         if (valid) {
             valid = found.check_names();
         }
@@ -102,13 +97,10 @@ private:
         constexpr std::uint64_t most_comment_bytes = 0xffff;
         const std::uint64_t size = source.size();
         const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
-        const result<byte_buffer> tail = read_header(source, size - tail_size, tail_size);
-        if (!tail) {
-            return tail.error();
-        }
-        for (std::size_t comment = 0; comment + end_bytes <= tail->size(); ++comment) {
-            const std::size_t at = tail->size() - end_bytes - comment;
-            const zip_record end(tail->bytes().subspan(at));
+        ZTENSOR_TRY_ASSIGN(const byte_buffer tail, read_header(source, size - tail_size, tail_size));
+        for (std::size_t comment = 0; comment + end_bytes <= tail.size(); ++comment) {
+            const std::size_t at = tail.size() - end_bytes - comment;
+            const zip_record end(tail.bytes().subspan(at));
             if (end.starts_with("PK\x05\x06") && end.u16(20) == comment) {
                 return read_end(source, end, size - end_bytes - comment);
             }
@@ -128,9 +120,7 @@ private:
         std::uint64_t directory_end = end_offset;
         std::array<std::byte, locator_bytes> locator_content;
         if (end_offset >= locator_bytes) {
-            if (result<void> read = source.read_at(end_offset - locator_bytes, locator_content); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(source.read_at(end_offset - locator_bytes, locator_content));
         }
         const zip_record locator(locator_content);
         const bool needs_64 = found.count == zip_unknown_16 || here == zip_unknown_16 || found.size == zip_unknown_32 ||
@@ -141,9 +131,7 @@ private:
                 return malformed("the ZIP64 record at the archive's end lies outside of it");
             }
             std::array<std::byte, end_64_bytes> content;
-            if (result<void> read = source.read_at(directory_end, content); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(source.read_at(directory_end, content));
             const zip_record end_64(content);
             const bool agrees = (found.count == zip_unknown_16 || found.count == end_64.u64(32)) &&
                                 (found.size == zip_unknown_32 || found.size == end_64.u64(40)) &&
@@ -175,9 +163,7 @@ private:
         }
         entries_.reserve(static_cast<std::size_t>(count));
         for (; count != 0; --count) {
-            if (result<void> read = read_entry(rest); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(read_entry(rest));
         }
         return rest.empty() ? result<void>() : malformed("bytes follow the last entry of the archive's directory");
     }
@@ -209,9 +195,7 @@ private:
         if (record.u16(34) != 0) {
             return fail(errc::unsupported_container, "entry {} lies on another disk", {in_quotes(entry.name)});
         }
-        if (result<void> known = take_method(entry, record.u16(10)); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(take_method(entry, record.u16(10)));
         rest = rest.subspan(central_bytes + name_bytes + extra_bytes + comment_bytes);
         entries_.push_back(entry);
         return {};
@@ -268,9 +252,7 @@ private:
             if (each->header_offset < reached) {
                 return malformed(*each, "it shares bytes with another entry");
             }
-            if (result<void> valid = check_local_header(source, *each, memory); !valid) {
-                return valid;
-            }
+            ZTENSOR_TRY(check_local_header(source, *each, memory));
             reached = each->offset + each->stored_bytes; // which lie in the file
         }
         return {};
@@ -284,9 +266,7 @@ private:
             return malformed(entry, "its header lies outside of the archive");
         }
         memory.resize(static_cast<std::size_t>(fixed_bytes));
-        if (result<void> read = source.read_at(entry.header_offset, memory); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source.read_at(entry.header_offset, memory));
         const zip_record record(memory);
         const std::uint16_t method = entry.is_deflated ? 8 : 0;
         const std::size_t extra_bytes = record.u16(28);
@@ -302,9 +282,7 @@ private:
         if (stored_bytes == zip_unknown_32 || size == zip_unknown_32) {
             memory.resize(static_cast<std::size_t>(fixed_bytes + extra_bytes));
             const span<std::byte> extra = span<std::byte>(memory).subspan(static_cast<std::size_t>(fixed_bytes));
-            if (result<void> read = source.read_at(entry.header_offset + fixed_bytes, extra); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(source.read_at(entry.header_offset + fixed_bytes, extra));
             if (!take_zip64(extra, {&size, &stored_bytes})) {
                 return malformed(entry, "its header lacks the ZIP64 numbers that it speaks of");
             }
@@ -331,9 +309,7 @@ private:
             return malformed(entry, "the record behind its bytes is cut off");
         }
         const span<std::byte> found = span<std::byte>(content).first(static_cast<std::size_t>(room));
-        if (result<void> read = source.read_at(at, found); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source.read_at(at, found));
         const bool has_magic = zip_record(found).starts_with("PK\x07\x08");
         const bool agrees =
             (has_magic && is_descriptor(bytes_view(found).subspan(4), entry)) || is_descriptor(found, entry);

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/hdf5/driver.hpp>
 #include <ztensor/detail/hdf5/elements.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
@@ -94,9 +95,7 @@ public:
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
     [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        if (result<void> inside = check_range(offset, destination.size(), size_); !inside) {
-            return inside;
-        }
+        ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         return guard_memory([&] { return read(offset, destination); });
     }
 
@@ -115,9 +114,7 @@ private:
             const std::uint64_t at = offset - begins_[i];
             const auto count = static_cast<std::size_t>((std::min<std::uint64_t>)(from.bytes - at, destination.size()));
             if (count != 0) {
-                if (result<void> done = read_bytes(i, at, destination.first(count)); !done) {
-                    return done;
-                }
+                ZTENSOR_TRY(read_bytes(i, at, destination.first(count)));
             }
             offset += count;
             destination = destination.subspan(count);
@@ -134,10 +131,7 @@ private:
                         {from.bytes, max_decoded_bytes_});
         }
         const hdf5_session session;
-        const result<const opened*> dataset = find_open(number);
-        if (!dataset) {
-            return dataset.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const opened* dataset, find_open(number));
         const std::uint64_t width = from.element_bytes;
         std::vector<std::byte> element;
         while (!destination.empty()) {
@@ -147,9 +141,7 @@ private:
             element.resize(static_cast<std::size_t>(is_whole ? 0 : width));
             const span<std::byte> target =
                 is_whole ? destination.first(static_cast<std::size_t>(whole)) : span<std::byte>(element);
-            if (result<void> done = read_elements(**dataset, from, at / width, target); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(read_elements(*dataset, from, at / width, target));
             const std::size_t taken =
                 is_whole ? static_cast<std::size_t>(whole) : (std::min)(element.size() - skipped, destination.size());
             if (!is_whole) {
@@ -221,9 +213,7 @@ private:
             return open_.front().get();
         }
         auto added = std::make_unique<opened>();
-        if (result<void> done = open(number, *added); !done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(open(number, *added));
         open_.insert(open_.begin(), std::move(added));
         std::uint64_t kept = 0;
         std::size_t stay = 0;

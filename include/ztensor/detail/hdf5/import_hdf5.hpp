@@ -8,6 +8,7 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
@@ -79,9 +80,7 @@ public:
     [[nodiscard]] result<std::size_t> dataset(hid_t dataset, const std::string& path) {
         entry made;
         attributes of_object;
-        if (result<void> read = read_attributes(dataset, path, of_object); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(read_attributes(dataset, path, of_object));
         const hdf5_id type(::H5Dget_type(dataset), &H5Tclose);
         const hdf5_id properties(::H5Dget_create_plist(dataset), &H5Pclose);
         if (!type || !properties) {
@@ -103,9 +102,7 @@ public:
         }
         made.of_object = std::move(of_object);
         entries_.push_back(std::move(made));
-        if (result<void> added = again(entries_.size() - 1, path); !added) {
-            return std::move(added).error();
-        }
+        ZTENSOR_TRY(again(entries_.size() - 1, path));
         return entries_.size() - 1;
     }
 
@@ -175,9 +172,7 @@ private:
                 skip_attribute(name, path, refused);
                 continue;
             }
-            if (result<void> set = of_object.set_cbor(name, value_.bytes()); !set) {
-                return set;
-            }
+            ZTENSOR_TRY(of_object.set_cbor(name, value_.bytes()));
             cbor_text word;
             if (name == "dtype" && cbor_cursor(value_.bytes()).read_text(word)) {
                 dtype_word_ = std::string(word.text);
@@ -250,11 +245,8 @@ private:
         if (!begin) {
             return fail(errc::out_of_bounds, "the datasets are together more than 64 bits can count");
         }
-        const result<std::uint64_t> placed = all_.add(made_, *begin, made.bytes);
-        if (!placed) {
-            return placed.error();
-        }
-        made.offset = *placed;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t placed, all_.add(made_, *begin, made.bytes));
+        made.offset = placed;
         return {};
     }
 
@@ -302,26 +294,15 @@ private:
 [[nodiscard]] ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
-    result<hdf5_place> place = find_hdf5(file, *all, index);
-    if (!place) {
-        return std::move(place).error();
-    }
-    result<std::shared_ptr<hdf5_file>> content = hdf5_file::open(place->source);
-    if (!content) {
-        return std::move(content).error();
-    }
-    hdf5_importer_run run(file, *std::move(content), index, *all, place->begin);
-    if (result<void> walked = run.walk(); !walked) {
-        return std::move(walked).error();
-    }
-    result<byte_buffer> encoded = index.finish(file.options.max_manifest_bytes_);
-    if (!encoded) {
-        return std::move(encoded).error();
-    }
+    ZTENSOR_TRY_ASSIGN(hdf5_place place, find_hdf5(file, *all, index));
+    ZTENSOR_TRY_ASSIGN(std::shared_ptr<hdf5_file> content, hdf5_file::open(place.source));
+    hdf5_importer_run run(file, std::move(content), index, *all, place.begin);
+    ZTENSOR_TRY(run.walk());
+    ZTENSOR_TRY_ASSIGN(byte_buffer encoded, index.finish(file.options.max_manifest_bytes_));
     imported made;
     made.kind = container_kind::hdf5;
     made.source = std::move(all);
-    made.index = *std::move(encoded);
+    made.index = std::move(encoded);
     made.skipped = index.take_skipped();
     return made;
 }

@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/foreign/foreign_index.hpp>
 #include <ztensor/detail/foreign/hdf5_signature.hpp>
 #include <ztensor/detail/foreign/importer.hpp>
@@ -55,15 +56,12 @@ private:
 /// The weights in an archive. Its other entries, besides what Keras says of the model, are skipped.
 [[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& file,
                                                                           assembled_source& all, foreign_index& index) {
-    const result<zip_directory> directory = zip_directory::read(*file.source, file.options);
-    if (!directory) {
-        return directory.error();
-    }
-    const zip_entry* const weights = find_keras_weights(*directory);
+    ZTENSOR_TRY_ASSIGN(const zip_directory directory, zip_directory::read(*file.source, file.options));
+    const zip_entry* const weights = find_keras_weights(directory);
     if (weights == nullptr) {
         return fail(errc::foreign_file, "the file is a ZIP archive without an entry model.weights.h5");
     }
-    for (const zip_entry& each : directory->entries()) {
+    for (const zip_entry& each : directory.entries()) {
         const bool is_folder = each.name.back() == '/' && each.size == 0;
         if (&each != weights && !is_folder && each.name != "config.json" && each.name != "metadata.json") {
             index.skip(each.name, "the archive", "only model.weights.h5 is read of a Keras archive");
@@ -75,35 +73,24 @@ private:
         place.begin = weights->offset;
         return place;
     }
-    result<byte_buffer> content = read_content(*file.source, *weights, file.options.max_decoded_bytes_);
-    if (!content) {
-        return std::move(content).error();
-    }
-    place.source = std::make_shared<inflated_source>(*std::move(content));
-    const result<std::uint64_t> begin = all.add(place.source, 0, place.source->size());
-    if (!begin) {
-        return begin.error();
-    }
-    place.begin = *begin;
+    ZTENSOR_TRY_ASSIGN(byte_buffer content, read_content(*file.source, *weights, file.options.max_decoded_bytes_));
+    place.source = std::make_shared<inflated_source>(std::move(content));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t begin, all.add(place.source, 0, place.source->size()));
+    place.begin = begin;
     return place;
 }
 
 /// Errors: foreign_file for what is neither; those of the archive.
 [[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assembled_source& all,
                                                                foreign_index& index) {
-    const result<bool> is_hdf5 = has_hdf5_signature(*file.source);
-    if (!is_hdf5) {
-        return is_hdf5.error();
-    }
-    if (*is_hdf5) {
+    ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
+    if (is_hdf5) {
         return hdf5_place{file.source, 0};
     }
     constexpr std::string_view zip_magic = "PK\x03\x04";
     std::byte start[zip_magic.size()] = {};
     if (file.source->size() >= sizeof start) {
-        if (result<void> read = file.source->read_at(0, span<std::byte>(start)); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(file.source->read_at(0, span<std::byte>(start)));
     }
     if (as_text(bytes_view(start)) == zip_magic) {
         return find_hdf5_in_archive(file, all, index);

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_HDF5_WALK_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/hdf5/driver.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/result.hpp>
@@ -189,11 +190,8 @@ private:
             return visited ? list(object, path) : visited;
         }
         case H5I_DATASET: {
-            result<std::size_t> number = visitor_.dataset(object, path);
-            if (!number) {
-                return std::move(number).error();
-            }
-            known_.emplace(address, *number);
+            ZTENSOR_TRY_ASSIGN(std::size_t number, visitor_.dataset(object, path));
+            known_.emplace(address, number);
             return {};
         }
         default:

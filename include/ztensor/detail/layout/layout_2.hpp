@@ -9,6 +9,7 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -93,29 +94,18 @@ struct mx_layout {
 /// Errors: layout_attributes, quant_group (the block size divides no such dimension).
 [[nodiscard]] ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes,
                                                             const shape& dimensions) {
-    const result<std::string> scale_form = required_word(attributes, "scale_form");
-    if (!scale_form) {
-        return scale_form.error();
-    }
-    if (*scale_form != "e8m0_exponent") {
+    ZTENSOR_TRY_ASSIGN(const std::string scale_form, required_word(attributes, "scale_form"));
+    if (scale_form != "e8m0_exponent") {
         return fail(errc::layout_attributes, "the scale form of zt.mx/1 is \"e8m0_exponent\", not {}",
-                    {in_quotes(*scale_form)});
+                    {in_quotes(scale_form)});
     }
-    const result<std::uint64_t> block_size = required_number(attributes, "block_size");
-    if (!block_size) {
-        return block_size.error();
-    }
-    mx_layout layout{*block_size, dimensions.empty() ? 0 : dimensions.rank() - 1};
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t block_size, required_number(attributes, "block_size"));
+    mx_layout layout{block_size, dimensions.empty() ? 0 : dimensions.rank() - 1};
     if (attributes.contains("axis")) {
-        const result<std::uint64_t> axis = required_number(attributes, "axis");
-        if (!axis) {
-            return axis.error();
-        }
-        layout.axis = *axis;
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t axis, required_number(attributes, "axis"));
+        layout.axis = axis;
     }
-    if (result<void> valid = check_axis(layout.axis, dimensions); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_axis(layout.axis, dimensions));
     const std::uint64_t along = dimensions[static_cast<std::size_t>(layout.axis)];
     if (layout.block_size < 2 || along % layout.block_size != 0) {
         return fail(errc::quant_group, "blocks of {} don't divide dimension {} of shape {}",
@@ -166,13 +156,10 @@ struct quant_group_layout {
 /// The packing of codes of `layout.bits`. Errors: layout_attributes, quant_bits, quant_packing.
 [[nodiscard]] ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes,
                                                             quant_group_layout& layout) {
-    const result<attributes_view> packing = required_map(attributes, "packing");
-    if (!packing) {
-        return packing.error();
-    }
-    const result<std::string> word = required_word(*packing, "word");
-    const result<std::string> order = required_word(*packing, "order");
-    const result<std::uint64_t> per_word = required_number(*packing, "per_word");
+    ZTENSOR_TRY_ASSIGN(const attributes_view packing, required_map(attributes, "packing"));
+    const result<std::string> word = required_word(packing, "word");
+    const result<std::string> order = required_word(packing, "order");
+    const result<std::uint64_t> per_word = required_number(packing, "per_word");
     if (!word || !order || !per_word) {
         return !word ? word.error() : !order ? order.error() : per_word.error();
     }
@@ -201,19 +188,13 @@ struct quant_group_layout {
 /// Errors: layout_attributes.
 [[nodiscard]] ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attributes,
                                                                quant_group_layout& layout) {
-    const result<attributes_view> zero_point = required_map(attributes, "zero_point");
-    if (!zero_point) {
-        return zero_point.error();
-    }
-    const result<std::string> form = required_word(*zero_point, "form");
-    if (!form) {
-        return form.error();
-    }
-    if (*form == "none") {
+    ZTENSOR_TRY_ASSIGN(const attributes_view zero_point, required_map(attributes, "zero_point"));
+    ZTENSOR_TRY_ASSIGN(const std::string form, required_word(zero_point, "form"));
+    if (form == "none") {
         return {};
     }
-    if (*form == "implied") {
-        const result<std::int64_t> value = zero_point->integer("value");
+    if (form == "implied") {
+        const result<std::int64_t> value = zero_point.integer("value");
         if (!value) {
             return bad_attribute(value.error());
         }
@@ -221,20 +202,17 @@ struct quant_group_layout {
         layout.zero_value = *value;
         return {};
     }
-    if (*form != "tensor") {
+    if (form != "tensor") {
         return fail(errc::layout_attributes, "a zero point is \"none\", \"implied\" or a \"tensor\", not {}",
-                    {in_quotes(*form)});
+                    {in_quotes(form)});
     }
-    const result<std::string> packing = required_word(*zero_point, "packing");
-    if (!packing) {
-        return packing.error();
-    }
-    if (*packing != "same_as_data" && *packing != "plain") {
+    ZTENSOR_TRY_ASSIGN(const std::string packing, required_word(zero_point, "packing"));
+    if (packing != "same_as_data" && packing != "plain") {
         return fail(errc::layout_attributes, "zeros are packed \"same_as_data\" or \"plain\", not {}",
-                    {in_quotes(*packing)});
+                    {in_quotes(packing)});
     }
     layout.zero = zero_form::tensor;
-    layout.zeros_are_packed = *packing == "same_as_data";
+    layout.zeros_are_packed = packing == "same_as_data";
     return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
@@ -107,16 +108,12 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 /// Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index.
 [[nodiscard]] inline result<void> check_csr(const shape& dimensions, std::uint64_t values, bytes_view indices,
                                             bytes_view indptr, dtype index) {
-    if (result<void> valid = check_csr_shape(dimensions); !valid) {
-        return valid;
-    }
+    ZTENSOR_TRY(check_csr_shape(dimensions));
     const integers_view columns(indices, index);
     if (columns.size() != values) {
         return wrong_count(columns.size(), values, "column indices");
     }
-    if (result<void> valid = check_indptr({indptr, index}, dimensions[0], values); !valid) {
-        return valid;
-    }
+    ZTENSOR_TRY(check_indptr({indptr, index}, dimensions[0], values));
     return check_indices(columns, dimensions[1], "column");
 }
 
@@ -183,9 +180,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 /// type `index`, in host byte order. Errors: sparse_shape, sparse_size, sparse_index, shape_overflow.
 [[nodiscard]] inline result<void> check_coo(const shape& dimensions, std::uint64_t values, bytes_view coords,
                                             dtype index) {
-    if (result<void> valid = check_coo_shape(dimensions); !valid) {
-        return valid;
-    }
+    ZTENSOR_TRY(check_coo_shape(dimensions));
     const std::optional<std::uint64_t> expected = checked_multiply(values, dimensions.rank());
     if (!expected) {
         return fail(errc::shape_overflow, "values times dimensions need more than 64 bits");
@@ -197,9 +192,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
     const auto entries = static_cast<std::size_t>(values);
     for (std::size_t axis = 0; axis < dimensions.rank(); ++axis) {
         const integers_view of_axis = coordinates.subview(axis * entries, entries);
-        if (result<void> valid = check_indices(of_axis, dimensions[axis], "coordinate"); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_indices(of_axis, dimensions[axis], "coordinate"));
     }
     return {};
 }

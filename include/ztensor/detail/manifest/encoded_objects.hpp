@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/growing_name_table.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/options.hpp>
@@ -82,9 +83,7 @@ public:
         for (const std::uint32_t position : order) {
             piece.encoded(encoded(version, position));
             if (piece.size() >= piece_bytes || position == order.back()) {
-                if (result<void> taken = take(piece.bytes()); !taken) {
-                    return taken;
-                }
+                ZTENSOR_TRY(take(piece.bytes()));
                 piece.clear();
             }
         }

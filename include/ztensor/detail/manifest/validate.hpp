@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/overlap.hpp>
@@ -63,32 +64,20 @@ private:
         if (index_.generation != generation::v0_1) { // which has one component, whatever the layout
             const bool has_all = object.format == format::dense && object.component_count == 1 &&
                                  role_name(index_, index_.components[object.first_component]) == "data";
-            if (result<void> valid = has_all ? result<void>() : check_roles(object); !valid) {
-                return valid;
-            }
+            ZTENSOR_TRY(has_all ? result<void>() : check_roles(object));
         }
         return is_sparse(object) ? sparse_validator(index_).validate(object) : result<void>();
     }
 
     [[nodiscard]] result<void> validate_component(const object_record& object, component_record& component) {
-        if (result<void> valid = check_place(component); !valid) {
-            return valid;
-        }
-        if (result<void> valid = check_type(component); !valid) {
-            return valid;
-        }
-        if (result<void> valid = check_digest_text(component); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_place(component));
+        ZTENSOR_TRY(check_type(component));
+        ZTENSOR_TRY(check_digest_text(component));
         derive_length(object, component);
         if (object.format == format::dense && role_name(index_, component) == "data") {
-            if (result<void> valid = check_dense_size(object, component); !valid) {
-                return valid;
-            }
+            ZTENSOR_TRY(check_dense_size(object, component));
         }
-        if (result<void> valid = check_length(component); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_length(component));
         return check_whole_elements(object, component);
     }
 

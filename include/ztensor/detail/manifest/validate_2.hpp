@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/layout_2.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/overlap.hpp>
@@ -156,15 +157,10 @@ private:
             return fail(errc::sparse_shape, "a CSR matrix has 2 dimensions, not those of shape {}",
                         {to_string(dimensions)});
         }
-        if (result<void> valid = check_parts(object, {"values", "indices", "indptr"}); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_parts(object, {"values", "indices", "indptr"}));
         const component_record& indices = part_of(object, "indices");
         const component_record& indptr = part_of(object, "indptr");
-        const result<std::uint64_t> entries = count_indices(indices, 1);
-        if (!entries) {
-            return entries.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t entries, count_indices(indices, 1));
         if (indptr.dtype != *indices.dtype || !is_plain(indptr)) {
             return fail(errc::sparse_dtype, "row pointers are of the type of the indices, {}, not {}",
                         {name(*indices.dtype), describe_type(indptr)})
@@ -173,7 +169,7 @@ private:
         const std::optional<std::uint64_t> pointers = checked_add(dimensions[0], 1);
         result<void> valid = check_bytes(
             indptr, pointers ? checked_multiply(*pointers, width_bytes(*indices.dtype)) : pointers, errc::sparse_size);
-        return valid ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : valid;
+        return valid ? check_elements(part_of(object, "values"), entries, errc::sparse_size) : valid;
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_coo(const object_record& object) const {
@@ -181,22 +177,15 @@ private:
         if (dimensions.empty()) {
             return fail(errc::sparse_shape, "a COO tensor has at least 1 dimension");
         }
-        if (result<void> valid = check_parts(object, {"values", "coords"}); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_parts(object, {"values", "coords"}));
         const result<std::uint64_t> entries = count_indices(part_of(object, "coords"), dimensions.rank());
         return entries ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : entries.error();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_mx(const object_record& object) const {
-        if (result<void> valid = check_parts(object, {"data", "scales"}); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_parts(object, {"data", "scales"}));
         const shape dimensions = index_.shape_of(object);
-        const result<mx_layout> layout = read_mx(attributes_of(index_, object), dimensions);
-        if (!layout) {
-            return layout.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(index_, object), dimensions));
         const component_record& data = part_of(object, "data");
         const component_record& scales = part_of(object, "scales");
         const bool is_element = data.logical_type == unknown_type || has_logical_type(data, "f4_e2m1") ||
@@ -213,46 +202,38 @@ private:
         }
         const std::uint64_t elements = index_.element_count_of(object);
         result<void> valid = check_elements(data, elements);
-        return valid ? check_elements(scales, elements / layout->block_size) : valid;
+        return valid ? check_elements(scales, elements / layout.block_size) : valid;
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_quantized(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
-        const result<quant_group_layout> layout = read_quant_group(attributes_of(index_, object), dimensions);
-        if (!layout) {
-            return layout.error();
-        }
-        const bool has_zeros = layout->zero == zero_form::tensor;
-        if (result<void> valid =
-                has_zeros ? check_parts(object, {"data", "scales", "zeros"}) : check_parts(object, {"data", "scales"});
-            !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
+                           read_quant_group(attributes_of(index_, object), dimensions));
+        const bool has_zeros = layout.zero == zero_form::tensor;
+        ZTENSOR_TRY(has_zeros ? check_parts(object, {"data", "scales", "zeros"})
+                              : check_parts(object, {"data", "scales"}));
         const component_record& data = part_of(object, "data");
         const component_record& scales = part_of(object, "scales");
-        if (unsigned_counterpart(*data.dtype) != layout->word) {
+        if (unsigned_counterpart(*data.dtype) != layout.word) {
             return fail(errc::quant_packing, "the packing has words of {}, but the data is {}",
-                        {name(layout->word), name(*data.dtype)})
+                        {name(layout.word), name(*data.dtype)})
                 .in_component("data");
         }
-        const bool fits_form = layout->scale == scale_form::e8m0_exponent
+        const bool fits_form = layout.scale == scale_form::e8m0_exponent
                                    ? has_logical_type(scales, "f8_e8m0")
                                    : facts(*scales.dtype).category == dtype_class::floating;
         if (!fits_form) {
             return fail(errc::type_mismatch, "the scales are {}, which their form can't be", {describe_type(scales)})
                 .in_component("scales");
         }
-        if (result<void> valid = check_packed_words(data, layout->codes, *layout); !valid) {
-            return valid;
-        }
-        result<void> valid = check_bytes(scales, checked_multiply(layout->groups, width_bytes(*scales.dtype)));
+        ZTENSOR_TRY(check_packed_words(data, layout.codes, layout));
+        result<void> valid = check_bytes(scales, checked_multiply(layout.groups, width_bytes(*scales.dtype)));
         if (!valid || !has_zeros) {
             return valid;
         }
         const component_record& zeros = part_of(object, "zeros");
-        return layout->zeros_are_packed
-                   ? check_packed_words(zeros, layout->groups, *layout)
-                   : check_bytes(zeros, checked_multiply(layout->groups, width_bytes(*zeros.dtype)));
+        return layout.zeros_are_packed ? check_packed_words(zeros, layout.groups, layout)
+                                       : check_bytes(zeros, checked_multiply(layout.groups, width_bytes(*zeros.dtype)));
     }
 
     /// Words that would be left partly empty are none that a packing of version 2 has.
@@ -266,9 +247,7 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_gguf(const object_record& object) const {
-        if (result<void> valid = check_parts(object, {"data"}); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_parts(object, {"data"}));
         const component_record& data = part_of(object, "data");
         if (data.dtype != dtype::u8 || !is_plain(data)) {
             return fail(errc::type_mismatch, "blocks of GGUF are plain u8, not {}", {describe_type(data)})

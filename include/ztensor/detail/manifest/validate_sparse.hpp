@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -38,9 +39,7 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> validate(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         const bool is_csr = object.format == format::sparse_csr;
-        if (result<void> valid = is_csr ? check_csr_shape(dimensions) : check_coo_shape(dimensions); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(is_csr ? check_csr_shape(dimensions) : check_coo_shape(dimensions));
         const std::optional<std::uint64_t> pointers = is_csr ? checked_add(dimensions[0], 1) : std::nullopt;
         if (is_csr && (!pointers || !checked_multiply(*pointers, sizeof(std::uint64_t)))) {
             return fail(errc::shape_overflow, "rows + 1 pointers need more than 2^64 bytes");
@@ -65,12 +64,8 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> check_csr_parts(const object_record& object, std::uint64_t pointers) const {
         const component_record& indices = *find_component(index_, object, "indices");
         const component_record& indptr = *find_component(index_, object, "indptr");
-        if (result<void> valid = check_index_dtype(indices); !valid) {
-            return valid;
-        }
-        if (result<void> valid = check_index_dtype(indptr); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_index_dtype(indices));
+        ZTENSOR_TRY(check_index_dtype(indptr));
         result<void> valid =
             check_count(count_elements(indptr), pointers, "indptr", " row pointers belong to the shape (rows + 1)");
         const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
@@ -80,9 +75,7 @@ private:
 
     [[nodiscard]] ZTENSOR_COLD result<void> check_coo_parts(const object_record& object, std::uint64_t rank) const {
         const component_record& coords = *find_component(index_, object, "coords");
-        if (result<void> valid = check_index_dtype(coords); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_index_dtype(coords));
         const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
         if (!values) {
             return {};

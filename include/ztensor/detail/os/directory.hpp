@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_OS_DIRECTORY_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -99,9 +100,7 @@ struct located_file {
 /// Fails with errc::invalid_argument if the path names no file, errc::not_regular_file for a directory that is spelled
 /// as one, or errc::io_error.
 [[nodiscard]] ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool will_sync, os_calls& os) {
-    if (result<void> valid = check_path(path); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_path(path));
     os_answer<native_path> reached = os.resolve_links(path);
     if (reached.failure) {
         return os_failure("can't follow the symbolic link", reached.failure);

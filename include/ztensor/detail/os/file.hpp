@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -149,9 +150,7 @@ public:
                                        const cpu_features& cpu = host_cpu()) const {
         const std::size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
         if (shift != 0) {
-            if (result<void> read = read_shifted(offset, destination, shift); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(read_shifted(offset, destination, shift));
         }
         return read_all(offset, destination);
     }
@@ -225,9 +224,7 @@ private:
         constexpr std::size_t piece_bytes = std::size_t{512} << 10;
         while (destination.size() > shift) {
             const std::size_t size = (std::min)(destination.size() - shift, piece_bytes);
-            if (result<void> read = read_all(offset, destination.subspan(shift, size)); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(read_all(offset, destination.subspan(shift, size)));
             std::memmove(destination.data(), destination.data() + shift, size);
             offset += size;
             destination = destination.subspan(size);

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
@@ -163,14 +164,11 @@ public:
     /// for by fewer permissions: nobody who could not read the old file reads the new one.
     [[nodiscard]] ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in,
                                                                const native_path& name) {
-        const result<file_status> mine = status();
-        if (!mine) {
-            return mine.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const file_status mine, status());
         std::uint32_t permissions = old.permissions;
-        const bool is_owners = mine->owner == old.owner && mine->group == old.group;
-        const bool has_group = is_owners || !os_->set_owner(handle_, old.owner, old.group) ||
-                               mine->group == old.group || !os_->set_owner(handle_, mine->owner, old.group);
+        const bool is_owners = mine.owner == old.owner && mine.group == old.group;
+        const bool has_group = is_owners || !os_->set_owner(handle_, old.owner, old.group) || mine.group == old.group ||
+                               !os_->set_owner(handle_, mine.owner, old.group);
         if (!has_group) { // the bits would count for another group, and the old group is among all others now
             permissions &= 0700u | (permissions >> 3 & 07u);
         }
@@ -179,7 +177,7 @@ public:
         if (!has_list) { // it may keep people out that the bits let in, and the group bits are its mask
             permissions &= 0700u;
         }
-        if (is_owners && has_list && list.value.empty() && mine->permissions == permissions) {
+        if (is_owners && has_list && list.value.empty() && mine.permissions == permissions) {
             return {};
         }
         const std::error_code failure = os_->set_permissions(handle_, permissions);
@@ -292,11 +290,8 @@ private:
 /// What was written to a file under its own name stands there, as far as that can be known.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
                                                                  const native_path& name) {
-    const result<bool> named = is_still_named(file, in, name);
+    ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(file, in, name));
     if (!named) {
-        return named.error();
-    }
-    if (!*named) {
         return fail(errc::file_changed, "another file has been put in its place meanwhile, or it was removed");
     }
     return {};
@@ -316,14 +311,9 @@ private:
         if (!opened) {
             return opened;
         }
-        if (result<void> locked = opened->lock(); !locked) {
-            return std::move(locked).error();
-        }
-        const result<bool> named = is_still_named(*opened, in, name);
-        if (!named) {
-            return named.error();
-        }
-        if (*named) {
+        ZTENSOR_TRY(opened->lock());
+        ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(*opened, in, name));
+        if (named) {
             return opened;
         }
     }

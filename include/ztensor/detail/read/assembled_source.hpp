@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -61,9 +62,7 @@ public:
     /// out_of_bounds if it does not lie in that, or if 64 bits can't count all.
     [[nodiscard]] result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset,
                                             std::uint64_t length) {
-        if (result<void> inside = check_range(offset, length, source->size()); !inside) {
-            return std::move(inside).error();
-        }
+        ZTENSOR_TRY(check_range(offset, length, source->size()));
         const result<std::uint64_t> at = add({0, length, offset, source.get(), nullptr});
         if (at && source != sources_.front() && source != sources_.back()) { // else it is held already
             sources_.push_back(std::move(source));
@@ -99,28 +98,21 @@ public:
         if (from == nullptr || from->source != nullptr) {
             return std::optional<lent_bytes>();
         }
-        result<std::shared_ptr<const byte_buffer>> whole = make(*from, most_bytes);
-        if (!whole) {
-            return std::move(whole).error();
-        }
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_buffer> whole, make(*from, most_bytes));
         const bytes_view bytes =
-            (*whole)->bytes().subspan(static_cast<std::size_t>(offset - from->begin), static_cast<std::size_t>(length));
-        return std::optional<lent_bytes>(lent_bytes{*std::move(whole), bytes});
+            whole->bytes().subspan(static_cast<std::size_t>(offset - from->begin), static_cast<std::size_t>(length));
+        return std::optional<lent_bytes>(lent_bytes{std::move(whole), bytes});
     }
 
     [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        if (result<void> inside = check_range(offset, destination.size(), size_); !inside) {
-            return inside;
-        }
+        ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         for (std::size_t i = part_at(offset); !destination.empty(); ++i) {
             const part& from = parts_[i];
             const std::uint64_t skipped = offset - from.begin;
             const std::uint64_t in_part = skipped < from.length ? from.length - skipped : 0;
             const auto count = static_cast<std::size_t>((std::min<std::uint64_t>)(in_part, destination.size()));
             if (count != 0) {
-                if (result<void> read = read_part(from, skipped, destination.first(count)); !read) {
-                    return read;
-                }
+                ZTENSOR_TRY(read_part(from, skipped, destination.first(count)));
             }
             const std::uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
             const auto zeros =
@@ -134,9 +126,7 @@ public:
 
     [[nodiscard]] result<void> check_unchanged() const override {
         for (const std::shared_ptr<const byte_source>& each : sources_) {
-            if (result<void> same = each->check_unchanged(); !same) {
-                return same;
-            }
+            ZTENSOR_TRY(each->check_unchanged());
         }
         return {};
     }
@@ -203,11 +193,8 @@ private:
         if (destination.size() == from.length && find_kept(from.made) == nullptr) { // straight into its place
             return from.made->make(destination);
         }
-        const result<std::shared_ptr<const byte_buffer>> whole = make(from, max_made_bytes_);
-        if (!whole) {
-            return whole.error();
-        }
-        std::memcpy(destination.data(), (*whole)->data() + at, destination.size());
+        ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_buffer> whole, make(from, max_made_bytes_));
+        std::memcpy(destination.data(), whole->data() + at, destination.size());
         return {};
     }
 
@@ -225,9 +212,7 @@ private:
         if (!fits_address_space(from.length) || !bytes->allocate(static_cast<std::size_t>(from.length))) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {from.length});
         }
-        if (result<void> made = from.made->make(bytes->writable_bytes()); !made) {
-            return std::move(made).error();
-        }
+        ZTENSOR_TRY(from.made->make(bytes->writable_bytes()));
         keep(from.made, bytes);
         return std::shared_ptr<const byte_buffer>(std::move(bytes));
     }

@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_BLOB_BYTES_HPP
 #define ZTENSOR_DETAIL_READ_BLOB_BYTES_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
@@ -37,9 +38,7 @@ public:
     [[nodiscard]] result<void> finish(span<std::byte> scratch) {
         while (check_.is_wanted() && left() != 0) {
             const std::size_t size = static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left()));
-            if (result<void> done = read(scratch.first(size)); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(read(scratch.first(size)));
         }
         return check_.finish();
     }

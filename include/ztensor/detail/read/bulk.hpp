@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_BULK_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -37,20 +38,15 @@ inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 /// from there. What has to be read takes 0.85 of the time where the pages of new memory come beforehand.
 [[nodiscard]] inline result<void> read_bulk(const byte_source& source, std::uint64_t offset,
                                             span<std::byte> destination) {
-    const result<std::optional<bytes_view>> stable = find_stable_bulk(source, offset, destination.size());
-    if (!stable) {
-        return stable.error();
-    }
-    if (*stable) {
-        copy_much(**stable, destination, destination.size() >= past_cache_bytes);
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_bulk(source, offset, destination.size()));
+    if (stable) {
+        copy_much(*stable, destination, destination.size() >= past_cache_bytes);
         return {};
     }
     while (destination.size() > bulk_bytes && is_untouched(destination)) {
         const span<std::byte> piece = destination.first((std::min)(destination.size(), huge_page_bytes));
         make_pages(piece);
-        if (result<void> read = source.read_at(offset, piece); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(source.read_at(offset, piece));
         offset += piece.size();
         destination = destination.subspan(piece.size());
     }

@@ -7,6 +7,7 @@
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/bulk.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -131,9 +132,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
             return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
         }
         const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
-        if (result<void> read = file.source->read_at(component.offset + begin, all); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(file.source->read_at(component.offset + begin, all));
         read_bytes += size;
         if (is_alone) {
             destination = destination.subspan(size);
@@ -150,13 +149,10 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
                                                 byte_runs runs, span<std::byte> destination,
                                                 std::uint64_t& read_bytes) {
     if (runs.count() > 1) {
-        const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
-        if (!stable) {
-            return stable.error();
-        }
-        if (*stable) {
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+        if (stable) {
             read_bytes += runs.count() * runs.run_bytes();
-            copy_runs(runs, **stable, 0, destination);
+            copy_runs(runs, *stable, 0, destination);
             return {};
         }
         if (source_access::is_file(*file.source)) {
@@ -166,9 +162,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     const auto run_bytes = static_cast<std::size_t>(runs.run_bytes());
     for (; !runs.is_empty(); runs.next()) {
         const std::uint64_t offset = component.offset + runs.begin();
-        if (result<void> read = read_bulk(*file.source, offset, destination.first(run_bytes)); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(read_bulk(*file.source, offset, destination.first(run_bytes)));
         read_bytes += run_bytes;
         destination = destination.subspan(run_bytes);
     }
@@ -191,12 +185,9 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
                                                      byte_runs runs, span<std::byte> destination,
                                                      std::uint64_t& read_bytes) {
     byte_buffer decoded;
-    const result<span<std::byte>> whole = decode_whole(file, component, decoded);
-    if (!whole) {
-        return whole.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
     read_bytes += component.length;
-    copy_runs(runs, *whole, 0, destination);
+    copy_runs(runs, whole, 0, destination);
     return {};
 }
 
@@ -214,24 +205,17 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     part.length = stored_bytes;
     part.digest_text = {}; // which covers the whole
     thread_memory stored_memory;
-    const result<bytes_view> stored = load_blob(file, part, stored_memory);
-    if (!stored) {
-        return stored.error();
-    }
-    if (result<void> allowed = check_memory_limit(frame.content_bytes, file.options); !allowed) {
-        return allowed;
-    }
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, part, stored_memory));
+    ZTENSOR_TRY(check_memory_limit(frame.content_bytes, file.options));
     if (component.encoding == encoding::zstd_seekable) {
-        if (result<void> valid = check_seekable_frame(*stored); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_seekable_frame(stored));
     }
     const auto content_bytes = static_cast<std::size_t>(frame.content_bytes);
     const bool is_wanted_whole = runs.begin() <= begin && runs.end() >= begin + content_bytes;
     if (is_wanted_whole) { // straight into its place
         const span<std::byte> place =
             destination.subspan(static_cast<std::size_t>(begin - runs.begin()), content_bytes);
-        result<void> decoded = decode_zstd(*stored, place);
+        result<void> decoded = decode_zstd(stored, place);
         if (decoded && runs.end() == begin + content_bytes) {
             destination = destination.subspan(static_cast<std::size_t>(runs.run_bytes()));
             runs.next();
@@ -243,7 +227,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         return fail(errc::out_of_memory, "no memory for a zstd frame of {} bytes", {content_bytes});
     }
     const span<std::byte> content = decoded_memory.first(content_bytes);
-    result<void> decoded = decode_zstd(*stored, content);
+    result<void> decoded = decode_zstd(stored, content);
     if (decoded) {
         copy_runs(runs, content, begin, destination);
     }
@@ -255,18 +239,13 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 [[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
                                                  byte_runs runs, span<std::byte> destination,
                                                  std::uint64_t& read_bytes) {
-    const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
-    if (!stable) {
-        return stable.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
     frame_walker walker(component.length);
     std::uint64_t decoded_bytes = 0;
     while (!runs.is_empty() && !walker.is_at_end()) {
         std::byte head[frame_walker::most_head_bytes];
         const span<std::byte> wanted(head, walker.head_bytes());
-        if (result<void> read = peek_stored(file, component, *stable, walker.next(), wanted); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(peek_stored(file, component, stable, walker.next(), wanted));
         read_bytes += wanted.size();
         const result<bool> is_frame = walker.take(head);
         const zstd_frame& frame = walker.frame();

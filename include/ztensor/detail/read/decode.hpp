@@ -8,6 +8,7 @@
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -30,14 +31,9 @@ namespace detail {
 [[nodiscard]] ZTENSOR_COLD inline result<void> decode_blob(const opened_file& file, const component_record& component,
                                                            span<std::byte> destination) {
     thread_memory memory;
-    const result<bytes_view> stored = load_blob(file, component, memory);
-    if (!stored) {
-        return stored.error();
-    }
-    if (result<void> intact = check_digest(file, component, *stored); !intact) {
-        return intact;
-    }
-    result<void> decoded = decode_zstd(*stored, destination);
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
+    ZTENSOR_TRY(check_digest(file, component, stored));
+    result<void> decoded = decode_zstd(stored, destination);
     return decoded ? decoded : std::move(decoded).error().at(component.offset);
 }
 
@@ -45,9 +41,7 @@ namespace detail {
 /// Errors: unsupported_encoding, digest_mismatch, decode_failed, decode_size, and what the source reports.
 [[nodiscard]] inline result<void> decode(const opened_file& file, const component_record& component,
                                          span<std::byte> destination) {
-    if (result<void> known = check_encoding(file, component); !known) {
-        return known;
-    }
+    ZTENSOR_TRY(check_encoding(file, component));
     if (component.encoding == encoding::raw) {
         blob_check check(file, component);
         result<void> read = read_checked(file, component, 0, destination, check);
@@ -65,40 +59,26 @@ namespace detail {
 [[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
 decode_unsized(const opened_file& file, const component_record& component, byte_buffer& decoded) {
     thread_memory memory;
-    const result<bytes_view> stored = load_blob(file, component, memory);
-    if (!stored) {
-        return stored.error();
-    }
-    if (result<void> intact = check_digest(file, component, *stored); !intact) {
-        return std::move(intact).error();
-    }
-    result<std::size_t> size = decode_zstd_within(*stored, file.options.max_decoded_bytes_, decoded);
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
+    ZTENSOR_TRY(check_digest(file, component, stored));
+    result<std::size_t> size = decode_zstd_within(stored, file.options.max_decoded_bytes_, decoded);
     return size ? size : std::move(size).error().at(component.offset);
 }
 
 /// All decoded bytes of a component, in the file's byte order, in memory of `decoded`.
 [[nodiscard]] inline result<span<std::byte>> decode_whole(const opened_file& file, const component_record& component,
                                                           byte_buffer& decoded) {
-    if (result<void> known = check_encoding(file, component); !known) {
-        return std::move(known).error();
-    }
+    ZTENSOR_TRY(check_encoding(file, component));
     const std::optional<std::uint64_t> size = component.decoded_length();
     if (!size) {
-        const result<std::size_t> found = decode_unsized(file, component, decoded);
-        if (!found) {
-            return found.error();
-        }
-        return decoded.writable_bytes().first(*found);
+        ZTENSOR_TRY_ASSIGN(const std::size_t found, decode_unsized(file, component, decoded));
+        return decoded.writable_bytes().first(found);
     }
-    if (result<void> allowed = check_memory_limit(*size, file.options); !allowed) {
-        return std::move(allowed).error();
-    }
+    ZTENSOR_TRY(check_memory_limit(*size, file.options));
     if (!decoded.allocate(static_cast<std::size_t>(*size))) {
         return fail(errc::out_of_memory, "no memory for a component of {} bytes", {*size});
     }
-    if (result<void> done = decode(file, component, decoded.writable_bytes()); !done) {
-        return std::move(done).error();
-    }
+    ZTENSOR_TRY(decode(file, component, decoded.writable_bytes()));
     return decoded.writable_bytes();
 }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -105,19 +106,13 @@ check_stored_type(const opened_file& file, const component_record& component, co
 /// unsupported_encoding, size_mismatch.
 [[nodiscard]] inline result<std::optional<std::uint64_t>>
 count_elements(const opened_file& file, const component_record& component, const element_request& request) {
-    if (result<void> valid = check_element_type(file, component, request); !valid) {
-        return std::move(valid).error();
-    }
-    if (result<void> known = check_encoding(file, component); !known) {
-        return std::move(known).error();
-    }
+    ZTENSOR_TRY(check_element_type(file, component, request));
+    ZTENSOR_TRY(check_encoding(file, component));
     const std::optional<std::uint64_t> bytes = component.decoded_length();
     if (!bytes) {
         return bytes;
     }
-    if (result<void> whole = check_whole_elements(*bytes, request.size_bytes); !whole) {
-        return std::move(whole).error();
-    }
+    ZTENSOR_TRY(check_whole_elements(*bytes, request.size_bytes));
     return std::optional(*bytes / request.size_bytes);
 }
 
@@ -128,9 +123,7 @@ count_loadable_elements(const opened_file& file, const component_record& compone
     if (!count || !*count) {
         return count;
     }
-    if (result<void> allowed = check_memory_limit(**count * request.size_bytes, file.options); !allowed) {
-        return std::move(allowed).error();
-    }
+    ZTENSOR_TRY(check_memory_limit(**count * request.size_bytes, file.options));
     return count;
 }
 
@@ -160,9 +153,7 @@ struct element_range {
 /// misaligned_memory.
 [[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
 view_elements(const opened_file& file, const component_record& component, const element_request& request) {
-    if (result<void> valid = check_element_type(file, component, request); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_element_type(file, component, request));
     if (component.encoding != encoding::raw) {
         result<void> known = check_encoding(file, component);
         return !known ? std::move(known).error()
@@ -181,9 +172,7 @@ view_elements(const opened_file& file, const component_record& component, const 
                     "the elements are stored {}-endian, and this host is not: read them, which swaps",
                     {component.is_big_endian ? "big" : "little"});
     }
-    if (result<void> whole = check_whole_elements(component.length, request.size_bytes); !whole) {
-        return std::move(whole).error();
-    }
+    ZTENSOR_TRY(check_whole_elements(component.length, request.size_bytes));
     if (!fits_address_space(component.length)) {
         return fail(errc::too_large_for_host, "the component is larger than this host can address");
     }

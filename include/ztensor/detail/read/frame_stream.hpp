@@ -9,6 +9,7 @@
 #include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/task_group.hpp>
@@ -87,9 +88,7 @@ public:
             take_rest_in();
         }
         if (failure_ || read_bytes_ == component_.length) {
-            if (result<void> intact = check_.finish(); !intact) {
-                return intact;
-            }
+            ZTENSOR_TRY(check_.finish());
         }
         if (failure_ && decoded_bytes_ != destination_.size()) {
             failure_ = fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
@@ -149,12 +148,9 @@ private:
         while (has_known_frame_ || (!has_unsized_frame_ && !walker_.is_at_end() && end - begin < least_bytes)) {
             const zstd_frame& found = walker_.frame();
             if (!has_known_frame_) {
-                const result<bool> is_frame = walker_.take(stable_->data() + walker_.next());
-                if (!is_frame) {
-                    return is_frame.error();
-                }
+                ZTENSOR_TRY_ASSIGN(const bool is_frame, walker_.take(stable_->data() + walker_.next()));
                 has_unsized_frame_ = found.content_bytes == zstd_frame::unknown;
-                has_known_frame_ = *is_frame;
+                has_known_frame_ = is_frame;
             } else {
                 end = found.end;
                 content_bytes += (std::min)(found.content_bytes, ~std::uint64_t{0} - content_bytes);
@@ -199,9 +195,7 @@ private:
             return read_rest(memory, held, begin, end, content_bytes);
         }
         for (;;) {
-            if (result<void> read = read_on(memory, held, wanted); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(read_on(memory, held, wanted));
             for (;;) {
                 if (has_known_frame_) {
                     const zstd_frame& known = walker_.frame();
@@ -223,11 +217,8 @@ private:
                     break;
                 }
                 const auto head = static_cast<std::size_t>(walker_.next() - begin);
-                const result<bool> is_frame = walker_.take(memory.first(held).data() + head);
-                if (!is_frame) {
-                    return is_frame.error();
-                }
-                has_known_frame_ = *is_frame;
+                ZTENSOR_TRY_ASSIGN(const bool is_frame, walker_.take(memory.first(held).data() + head));
+                has_known_frame_ = is_frame;
                 if (walker_.frame().content_bytes == zstd_frame::unknown) {
                     return read_rest(memory, held, begin, end, content_bytes);
                 }
@@ -245,9 +236,7 @@ private:
             has_unsized_frame_ = true;
             return carry_rest(memory.first(held), static_cast<std::size_t>(end - begin), content_bytes);
         }
-        if (result<void> read = read_on(memory, held, component_.length - begin); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(read_on(memory, held, component_.length - begin));
         carried_bytes_ = 0;
         const frames all{memory.first(held), destination_.subspan(decoded_bytes_)};
         decoded_bytes_ = destination_.size();
@@ -314,15 +303,10 @@ private:
 /// Decodes all of a large zstd blob into `destination`, on as many threads as the caller allows.
 [[nodiscard]] ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
                                                              span<std::byte> destination) {
-    if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
-        return allowed;
-    }
+    ZTENSOR_TRY(check_blob_limit(component.length, file.options));
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
-    const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
-    if (!stable) {
-        return stable.error();
-    }
-    frame_stream stream(file, component, destination, ~std::uint64_t{0}, *stable);
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+    frame_stream stream(file, component, destination, ~std::uint64_t{0}, stable);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {
         }

@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/layout_2.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -64,21 +65,16 @@ public:
     template <class Make>
     [[nodiscard]] result<void> read(std::size_t number_bytes, Make&& make) {
         const std::uint64_t count = file_.index.element_count_of(object_);
-        if (result<void> allowed = budget_.take(count, sizeof(float) + number_bytes); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(budget_.take(count, sizeof(float) + number_bytes));
         result<void> loaded = object_.format == format::mx ? load_mx() : load_quantized();
         if (!loaded) {
             return loaded;
         }
-        const result<span<std::byte>> memory = make(static_cast<std::size_t>(count));
-        if (!memory) {
-            return memory.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(static_cast<std::size_t>(count)));
         if (number_bytes == sizeof(float)) {
-            compute(as_writable_elements<float>(*memory));
+            compute(as_writable_elements<float>(memory));
         } else {
-            compute(as_writable_elements<double>(*memory));
+            compute(as_writable_elements<double>(memory));
         }
         return {};
     }
@@ -124,21 +120,15 @@ private:
     }
 
     [[nodiscard]] result<void> take_numbers(std::string_view role, std::vector<float>& into) {
-        result<std::vector<float>> numbers = numbers_of(role);
-        if (!numbers) {
-            return std::move(numbers).error();
-        }
-        into = *std::move(numbers);
+        ZTENSOR_TRY_ASSIGN(std::vector<float> numbers, numbers_of(role));
+        into = std::move(numbers);
         return {};
     }
 
     [[nodiscard]] result<void> load_mx() {
-        const result<mx_layout> layout = read_mx(attributes_of(file_.index, object_), shape_);
-        if (!layout) {
-            return layout.error();
-        }
-        axis_ = static_cast<std::size_t>(layout->axis);
-        group_size_ = layout->block_size;
+        ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(file_.index, object_), shape_));
+        axis_ = static_cast<std::size_t>(layout.axis);
+        group_size_ = layout.block_size;
         const component_record& data = *find_component(file_.index, object_, "data");
         factor_ = data.dtype == dtype::i8 ? 1.0 / 64 : 1.0; // OCP's INT8 has six bits behind its point
         result<void> done = take_numbers("data", elements_);
@@ -146,26 +136,24 @@ private:
     }
 
     [[nodiscard]] result<void> load_quantized() {
-        const result<quant_group_layout> layout = read_quant_group(attributes_of(file_.index, object_), shape_);
-        if (!layout) {
-            return layout.error();
-        }
-        axis_ = static_cast<std::size_t>(layout->axis);
-        group_size_ = layout->group_size;
-        elements_.reserve(static_cast<std::size_t>(layout->codes));
-        result<void> done = read_codes(*layout, "data", layout->codes,
+        ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
+                           read_quant_group(attributes_of(file_.index, object_), shape_));
+        axis_ = static_cast<std::size_t>(layout.axis);
+        group_size_ = layout.group_size;
+        elements_.reserve(static_cast<std::size_t>(layout.codes));
+        result<void> done = read_codes(layout, "data", layout.codes,
                                        [this](std::uint64_t code) { elements_.push_back(static_cast<float>(code)); });
         if (done) {
             done = take_numbers("scales", scales_);
         }
-        if (!done || layout->zero != zero_form::tensor) {
-            zero_ = layout->zero == zero_form::implied ? static_cast<double>(layout->zero_value) : 0.0;
+        if (!done || layout.zero != zero_form::tensor) {
+            zero_ = layout.zero == zero_form::implied ? static_cast<double>(layout.zero_value) : 0.0;
             return done;
         }
-        if (!layout->zeros_are_packed) {
+        if (!layout.zeros_are_packed) {
             return take_numbers("zeros", zeros_);
         }
-        return read_codes(*layout, "zeros", layout->groups,
+        return read_codes(layout, "zeros", layout.groups,
                           [this](std::uint64_t code) { zeros_.push_back(static_cast<float>(code)); });
     }
 

@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/source_access.hpp>
@@ -171,9 +172,7 @@ private:
             }
             const std::uint64_t size = (std::min<std::uint64_t>)(length, buffer.size());
             const span<std::byte> part = buffer.first(static_cast<std::size_t>(size));
-            if (result<void> read = source_.read_at(offset, part); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(source_.read_at(offset, part));
             return part;
         });
     }
@@ -194,12 +193,9 @@ private:
     [[nodiscard]] result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
         const bool is_crc32c = task.algorithm == digest::crc32c;
         for (std::uint64_t done = 0; done < task.length;) {
-            const result<bytes_view> part = load(task.offset + done, task.length - done, buffer);
-            if (!part) {
-                return part.error();
-            }
-            task.crc = is_crc32c ? crc32c_update(task.crc, *part, cpu_) : crc32_update(task.crc, *part);
-            done += part->size();
+            ZTENSOR_TRY_ASSIGN(const bytes_view part, load(task.offset + done, task.length - done, buffer));
+            task.crc = is_crc32c ? crc32c_update(task.crc, part, cpu_) : crc32_update(task.crc, part);
+            done += part.size();
         }
         return {};
     }

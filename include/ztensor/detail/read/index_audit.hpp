@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/lint_finding.hpp>
@@ -42,9 +43,7 @@ public:
 
     /// Everything that strict reading refuses. Errors: what the source says.
     [[nodiscard]] ZTENSOR_COLD result<void> run() {
-        if (result<void> looked = look_at_encoding(); !looked) {
-            return looked;
-        }
+        ZTENSOR_TRY(look_at_encoding());
         if (is_wanted_ && file_.index.generation != generation::v2) { // whose order is checked when it is opened
             look_at_order();
         }
@@ -241,9 +240,7 @@ private:
                 continue;
             }
             const std::uint64_t alignment = all[i].offset & (~all[i].offset + 1); // any that a writer may have chosen
-            if (result<void> looked = look_at_gap(end, all[i].offset, alignment); !looked) {
-                return looked;
-            }
+            ZTENSOR_TRY(look_at_gap(end, all[i].offset, alignment));
             end = all[i].offset + all[i].length;
         }
         // A file without blobs may have the first place of one before its index, which in version 2 is a blob itself.
@@ -264,9 +261,7 @@ private:
         std::byte piece[4096];
         for (std::uint64_t at = begin; at < end;) {
             const auto bytes = static_cast<std::size_t>((std::min<std::uint64_t>)(sizeof piece, end - at));
-            if (result<void> read = file_.source->read_at(at, {piece, bytes}); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(file_.source->read_at(at, {piece, bytes}));
             const std::byte* const odd =
                 std::find_if(piece, piece + bytes, [](std::byte b) { return b != std::byte{}; });
             if (odd != piece + bytes) {

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -176,9 +177,7 @@ inline void look_at_digests(const manifest& index, std::vector<lint_finding>& fo
     const std::uint64_t size = source.size();
     const auto looked_at = static_cast<std::size_t>((std::min<std::uint64_t>)(size, 0xffff + record_bytes));
     std::vector<std::byte> end(looked_at);
-    if (result<void> read = source.read_at(size - looked_at, end); !read) {
-        return read;
-    }
+    ZTENSOR_TRY(source.read_at(size - looked_at, end));
     for (std::size_t at = looked_at < record_bytes ? 0 : looked_at - record_bytes + 1; at-- != 0;) {
         const bool is_record = load_little(&end[at], 4) == 0x06054b50;
         const std::uint64_t comment = is_record ? load_little(&end[at + record_bytes - 2], 2) : 0;

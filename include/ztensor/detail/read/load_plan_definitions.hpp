@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/load_run.hpp>
@@ -21,11 +22,8 @@ namespace detail {
                                                   const std::vector<wanted_tensor>& wanted,
                                                   const load_options& options) {
     const double begin = steady_seconds();
-    const result<std::vector<load_target>> targets = find_targets(from, wanted);
-    if (!targets) {
-        return targets.error();
-    }
-    result<load_report> report = load_run(*file, *targets, options).carry_out();
+    ZTENSOR_TRY_ASSIGN(const std::vector<load_target> targets, find_targets(from, wanted));
+    result<load_report> report = load_run(*file, targets, options).carry_out();
     if (report) {
         report->seconds = steady_seconds() - begin;
     }
@@ -64,12 +62,9 @@ ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
         if (is_out_of_memory_) {
             return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
         }
-        const result<std::vector<detail::load_target>> targets = detail::find_targets(file_, wanted_);
-        if (!targets) {
-            return targets.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::vector<detail::load_target> targets, detail::find_targets(file_, wanted_));
         std::uint64_t bytes = 0;
-        for (const detail::load_target& each : *targets) {
+        for (const detail::load_target& each : targets) {
             bytes += each.decoded_bytes;
         }
         return bytes;
@@ -103,21 +98,15 @@ ZTENSOR_INLINE result<std::vector<loaded_tensor>> read_all(const reader& from, c
                 }
             }
             if (!bytes) { // only decoding tells
-                result<array<std::byte>> decoded = data->load<std::byte>();
-                if (!decoded) {
-                    return std::move(decoded).error();
-                }
-                loaded.push_back({object, *std::move(decoded)});
+                ZTENSOR_TRY_ASSIGN(array<std::byte> decoded, data->load<std::byte>());
+                loaded.push_back({object, std::move(decoded)});
                 continue;
             }
             loaded.push_back({object, array<std::byte>(static_cast<std::size_t>(*bytes))});
             wanted.push_back(detail::whole_of(object, span<std::byte>(loaded.back().bytes)));
         }
         if (!wanted.empty()) {
-            const result<load_report> done = detail::run_plan(file, from, wanted, options);
-            if (!done) {
-                return done.error();
-            }
+            ZTENSOR_TRY(detail::run_plan(file, from, wanted, options));
         }
         return loaded;
     });

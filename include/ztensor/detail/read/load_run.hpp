@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/task_group.hpp>
 #include <ztensor/detail/read/bulk.hpp>
@@ -297,9 +298,7 @@ private:
     /// Stored bytes in the host's order, to where they are wanted.
     [[nodiscard]] result<void> hand_over(const load_target& target, span<std::byte> stored) {
         if (target.is_checked) {
-            if (result<void> intact = check_digest(file_, *target.component, stored); !intact) {
-                return intact;
-            }
+            ZTENSOR_TRY(check_digest(file_, *target.component, stored));
         }
         const span<std::byte> destination = target.wanted->destination;
         if (target.is_converted()) {

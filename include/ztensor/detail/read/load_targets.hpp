@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/wanted_tensor.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/byte_runs.hpp>
@@ -72,9 +73,7 @@ struct load_target {
             ranges.push_back({0, dimensions[i]});
         }
     }
-    if (result<void> inside = check_slice(dimensions, slice(span<const index_range>(ranges))); !inside) {
-        return std::move(inside).error();
-    }
+    ZTENSOR_TRY(check_slice(dimensions, slice(span<const index_range>(ranges))));
     return ranges;
 }
 
@@ -82,11 +81,8 @@ struct load_target {
 template <class Use>
 [[nodiscard]] result<void> with_part(const opened_file& file, const load_target& target, Use&& use) {
     const shape dimensions = file.index.shape_of(*target.object);
-    const result<std::vector<index_range>> ranges = ranges_of(*target.wanted, dimensions);
-    if (!ranges) {
-        return ranges.error();
-    }
-    const part_finder find(dimensions, *ranges);
+    ZTENSOR_TRY_ASSIGN(const std::vector<index_range> ranges, ranges_of(*target.wanted, dimensions));
+    const part_finder find(dimensions, ranges);
     const result<element_part> part =
         find(target.component->decoded_length().value_or(0), target.wanted->request.size_bytes);
     return part ? use(*part) : part.error();
@@ -108,10 +104,7 @@ template <class Use>
                         {in_quotes(type_name(file.index, part))});
         }
         const element_request stored = {*part.dtype, {}, width_bytes(*part.dtype), 1, false};
-        const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, part, stored);
-        if (!count) {
-            return count.error();
-        }
+        ZTENSOR_TRY(count_loadable_elements(file, part, stored));
         target.decoded_bytes += part.decoded_length().value_or(0);
     }
     target.offset = target.component->offset;
@@ -137,19 +130,13 @@ template <class Use>
     const element_request& request = target.wanted->request;
     std::optional<std::uint64_t> elements;
     if (target.is_converted()) {
-        const result<number_reader> numbers = target.numbers(file);
-        if (!numbers) {
-            return numbers.error();
-        }
-        elements = numbers->count();
-        target.stored_element_bytes = numbers->element_bytes();
-        target.numbers_per_element = numbers->numbers_per_element();
+        ZTENSOR_TRY_ASSIGN(const number_reader numbers, target.numbers(file));
+        elements = numbers.count();
+        target.stored_element_bytes = numbers.element_bytes();
+        target.numbers_per_element = numbers.numbers_per_element();
     } else {
-        const result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
-        if (!count) {
-            return count.error();
-        }
-        elements = *count;
+        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, component, request));
+        elements = count;
         target.stored_element_bytes = request.size_bytes;
     }
     const bool is_raw = component.encoding == encoding::raw;
@@ -173,12 +160,8 @@ template <class Use>
     target.is_checked = blob_check(file, component).is_wanted();
     target.decoded_bytes = elements ? *elements / target.numbers_per_element * target.stored_element_bytes
                                     : target.wanted->destination.size();
-    if (result<void> room = elements ? check_room(*elements, target) : result<void>(); !room) {
-        return room;
-    }
-    if (result<void> allowed = check_memory_limit(target.decoded_bytes, file.options); !allowed) {
-        return allowed;
-    }
+    ZTENSOR_TRY(elements ? check_room(*elements, target) : result<void>());
+    ZTENSOR_TRY(check_memory_limit(target.decoded_bytes, file.options));
     return is_raw ? result<void>() : check_blob_limit(component.length, file.options);
 }
 
@@ -190,27 +173,21 @@ template <class Use>
 }
 
 [[nodiscard]] inline result<load_target> find_target(const reader& from, const wanted_tensor& wanted) {
-    const result<object_view> object = from.find(wanted.name);
-    if (!object) {
-        return object.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const object_view object, from.find(wanted.name));
     load_target target;
     target.wanted = &wanted;
-    target.object = &object_access::record_of(*object);
+    target.object = &object_access::record_of(object);
     const bool is_grouped =
-        target.is_converted() && has_group_weights(object_access::file_of(*object).index, *target.object);
+        target.is_converted() && has_group_weights(object_access::file_of(object).index, *target.object);
     target.is_blocks = target.is_converted() && !is_grouped && target.object->format != format::dense;
-    const result<component_view> data = target.is_blocks ? block_data_of(*object)
-                                        : is_grouped     ? object->component("data")
-                                                         : object->data();
-    if (!data) {
-        return data.error();
-    }
-    target.component = &component_access::record_of(*data);
-    target.is_joint = is_grouped || (target.is_converted() && find_narrow_type(object_access::file_of(*object).index,
+    ZTENSOR_TRY_ASSIGN(const component_view data, target.is_blocks ? block_data_of(object)
+                                                  : is_grouped     ? object.component("data")
+                                                                   : object.data());
+    target.component = &component_access::record_of(data);
+    target.is_joint = is_grouped || (target.is_converted() && find_narrow_type(object_access::file_of(object).index,
                                                                                *target.component) != nullptr);
-    result<void> fits = check_target(object_access::file_of(*object), target);
-    return fits ? result<load_target>(target) : component_access::located(*data, std::move(fits).error());
+    result<void> fits = check_target(object_access::file_of(object), target);
+    return fits ? result<load_target>(target) : component_access::located(data, std::move(fits).error());
 }
 
 /// Several errors as one, of the code of the first.

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/past_cache.hpp>
@@ -48,17 +49,12 @@ public:
             return unknown_dtype(file, component);
         }
         const number_reader made(file, component, number_bytes);
-        const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, component, made.stored_);
-        if (!count) {
-            return count.error();
-        }
+        ZTENSOR_TRY(count_loadable_elements(file, component, made.stored_));
         if (!has_known_numbers(file.index, component)) {
             return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
                         {in_quotes(type_name(file.index, component))});
         }
-        if (result<void> convertible = check_convertible(*component.dtype, made.type_); !convertible) {
-            return std::move(convertible).error();
-        }
+        ZTENSOR_TRY(check_convertible(*component.dtype, made.type_));
         return made;
     }
 
@@ -66,19 +62,12 @@ public:
     /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding, limit_exceeded.
     [[nodiscard]] static result<number_reader> make_of_blocks(const opened_file& file, const object_record& object,
                                                               std::size_t number_bytes) {
-        const result<weight_blocks> blocks = find_weight_blocks(file.index, object);
-        if (!blocks) {
-            return blocks.error();
-        }
-        const number_reader made(file, *blocks, number_bytes);
-        const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, *blocks->data, made.stored_);
-        if (!count) {
-            return count.error();
-        }
-        if (*count) {
-            if (result<void> right = made.check_block_count(**count); !right) {
-                return std::move(right).error();
-            }
+        ZTENSOR_TRY_ASSIGN(const weight_blocks blocks, find_weight_blocks(file.index, object));
+        const number_reader made(file, blocks, number_bytes);
+        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count,
+                           count_loadable_elements(file, *blocks.data, made.stored_));
+        if (count) {
+            ZTENSOR_TRY(made.check_block_count(*count));
         }
         return made;
     }
@@ -107,15 +96,12 @@ public:
     /// elements give; `check` takes in what they are made of.
     [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check,
                                            number_store store) const {
-        const result<std::optional<bytes_view>> stable =
-            find_stable_elements(first, numbers.size() / converted_bytes(), check);
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                           find_stable_elements(first, numbers.size() / converted_bytes(), check));
         if (!stable) {
-            return stable.error();
-        }
-        if (!*stable) {
             return convert_in_blocks(first, numbers, check, store);
         }
-        convert(**stable, numbers, store);
+        convert(*stable, numbers, store);
         return {};
     }
 
@@ -152,25 +138,13 @@ public:
     template <class Make>
     [[nodiscard]] result<void> read_unsized(Make&& make) const {
         byte_buffer decoded;
-        const result<span<std::byte>> whole = decode_whole(file_, component_, decoded);
-        if (!whole) {
-            return whole.error();
-        }
-        if (result<void> fits = check_whole_elements(whole->size(), stored_.size_bytes); !fits) {
-            return fits;
-        }
-        if (result<void> valid = to_host(*whole, 0); !valid) {
-            return valid;
-        }
-        const std::size_t elements = whole->size() / stored_.size_bytes;
-        if (result<void> right = blocks_ != nullptr ? check_block_count(elements) : result<void>(); !right) {
-            return right;
-        }
-        const result<span<std::byte>> memory = make(elements * numbers_per_element_);
-        if (!memory) {
-            return memory.error();
-        }
-        convert(*whole, *memory, number_store::cached);
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, decoded));
+        ZTENSOR_TRY(check_whole_elements(whole.size(), stored_.size_bytes));
+        ZTENSOR_TRY(to_host(whole, 0));
+        const std::size_t elements = whole.size() / stored_.size_bytes;
+        ZTENSOR_TRY(blocks_ != nullptr ? check_block_count(elements) : result<void>());
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(elements * numbers_per_element_));
+        convert(whole, memory, number_store::cached);
         return {};
     }
 
@@ -185,9 +159,7 @@ public:
                                : std::move(allowed).error();
             });
         }
-        if (result<void> allowed = budget.take(*known, number_bytes_); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(budget.take(*known, number_bytes_));
         const auto total = static_cast<std::size_t>(*known);
         if (!is_raw() || numbers.reserve == nullptr) {
             return read_all(numbers.resize(numbers.owner, total));
@@ -197,20 +169,17 @@ public:
         reserve_large(numbers, total, number_bytes_);
         blob_check check(file_, component_);
         const std::size_t elements = total / numbers_per_element_;
-        const result<std::optional<bytes_view>> stable = find_stable_elements(0, elements, check);
-        if (!stable) {
-            return stable.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_elements(0, elements, check));
         // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place, which is
         // 0.93 of the time. What has to be read is read in longer pieces.
         constexpr std::size_t first_cache_bytes = std::size_t{16} << 10;
-        const std::size_t piece = (*stable ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
+        const std::size_t piece = (stable ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
         for (std::size_t done = 0; done < elements; done += piece) {
             const std::size_t more = (std::min)(piece, elements - done);
             const span<std::byte> memory = numbers.resize(numbers.owner, (done + more) * numbers_per_element_);
             const span<std::byte> place = memory.last(more * converted_bytes());
-            if (*stable) { // numbers go to the cache, where zeros have just been written
-                convert((*stable)->subspan(done * stored_.size_bytes, more * stored_.size_bytes), place,
+            if (stable) { // numbers go to the cache, where zeros have just been written
+                convert(stable->subspan(done * stored_.size_bytes, more * stored_.size_bytes), place,
                         number_store::cached);
             } else if (result<void> read = convert_in_blocks(done, place, check, number_store::cached); !read) {
                 return read;
@@ -270,12 +239,8 @@ private:
             const std::size_t elements = (std::min)(block_elements, count - done);
             const span<std::byte> block = memory.first(elements * stored_.size_bytes);
             const std::uint64_t from = (first + done) * stored_.size_bytes;
-            if (result<void> read = read_checked(file_, component_, from, block, check); !read) {
-                return read;
-            }
-            if (result<void> valid = to_host(block, first + done); !valid) {
-                return valid;
-            }
+            ZTENSOR_TRY(read_checked(file_, component_, from, block, check));
+            ZTENSOR_TRY(to_host(block, first + done));
             convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()), store);
         }
         return {};

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
@@ -32,16 +33,13 @@ namespace detail {
 /// The dense object's elements, and where the slice lies in them, given to `read(component, finder) -> result<void>`.
 template <class Read>
 [[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
-    const result<component_view> elements = object.data();
-    if (!elements) {
-        return elements.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
     result<void> done = guard_memory([&]() -> result<void> {
         const shape dimensions = object.shape();
         result<void> inside = check_slice(dimensions, wanted);
-        return inside ? read(component_access::record_of(*elements), part_finder(dimensions, wanted.ranges())) : inside;
+        return inside ? read(component_access::record_of(elements), part_finder(dimensions, wanted.ranges())) : inside;
     });
-    return done ? done : component_access::located(*elements, std::move(done).error());
+    return done ? done : component_access::located(elements, std::move(done).error());
 }
 
 } // namespace detail

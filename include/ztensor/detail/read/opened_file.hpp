@@ -8,6 +8,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/read.hpp>
@@ -64,18 +65,11 @@ struct opened_file {
     std::byte head[head_bytes];
     std::byte tail[tail_bytes];
     const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
-    if (result<void> read = source.read_at(0, start); !read) {
-        return std::move(read).error();
-    }
-    const result<container> kind = identify_container(start, size);
-    if (!kind) {
-        return kind.error();
-    }
-    const span<std::byte> end(tail, static_cast<std::size_t>((std::min<std::uint64_t>)(size, tail_bytes_of(*kind))));
-    if (result<void> read = source.read_at(size - end.size(), end); !read) {
-        return std::move(read).error();
-    }
-    return locate_manifest(*kind, end, size, (std::min)(max_manifest_bytes, manifest_bytes_ceiling));
+    ZTENSOR_TRY(source.read_at(0, start));
+    ZTENSOR_TRY_ASSIGN(const container kind, identify_container(start, size));
+    const span<std::byte> end(tail, static_cast<std::size_t>((std::min<std::uint64_t>)(size, tail_bytes_of(kind))));
+    ZTENSOR_TRY(source.read_at(size - end.size(), end));
+    return locate_manifest(kind, end, size, (std::min)(max_manifest_bytes, manifest_bytes_ceiling));
 }
 
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
@@ -103,9 +97,7 @@ struct opened_file {
 
 /// The manifest is the one that the footer of version 2 digested. Errors: manifest_damaged, unsupported_digest.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at, bytes_view index) {
-    if (result<void> possible = require_xxh3(); !possible) {
-        return possible;
-    }
+    ZTENSOR_TRY(require_xxh3());
     if (xxh3_of(index) == at.hash) {
         return {};
     }
@@ -114,39 +106,28 @@ struct opened_file {
 
 /// Version 2. Ranges of shards are those of the row that read_2.hpp makes of the files.
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container_2(opened_file& opened, const manifest_location& at) {
-    if (result<void> intact = check_manifest_hash(at, opened.index.bytes()); !intact) {
-        return intact;
-    }
+    ZTENSOR_TRY(check_manifest_hash(at, opened.index.bytes()));
     manifest_reader_2 reader(opened.index, opened.options, at.offset, opened.file_bytes);
-    if (result<void> read = reader.read(); !read) {
-        return read;
-    }
+    ZTENSOR_TRY(reader.read());
     return manifest_validator_2(opened.index, reader.row_end()).validate();
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container_1(opened_file& opened, const manifest_location& at) {
-    if (result<void> read = read_manifest(*opened.source, at, opened.options, opened.index); !read) {
-        return read;
-    }
+    ZTENSOR_TRY(read_manifest(*opened.source, at, opened.options, opened.index));
     return manifest_validator(opened.index, at.offset).validate();
 }
 
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
-    const result<manifest_location> at = find_manifest(source, opened.options.max_manifest_bytes_);
-    if (!at) {
-        return at.error();
-    }
-    if (at->is_data_shard) { // there is nothing in it that it knows of
+    ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes_));
+    if (at.is_data_shard) { // there is nothing in it that it knows of
         opened.index.generation = generation::v2;
         opened.index.is_data_shard = true;
         return {};
     }
-    if (result<void> copied = copy_index(source, *at, opened.index); !copied) {
-        return copied;
-    }
-    return at->kind == container::zt_2 ? open_container_2(opened, *at) : open_container_1(opened, *at);
+    ZTENSOR_TRY(copy_index(source, at, opened.index));
+    return at.kind == container::zt_2 ? open_container_2(opened, at) : open_container_1(opened, at);
 }
 
 /// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
@@ -154,9 +135,7 @@ struct opened_file {
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened) {
     const std::uint64_t size = opened.source->size();
     opened.index.alignment_bytes = 1;
-    if (result<void> read = manifest_reader(opened.index, opened.options, size).read_1(); !read) {
-        return read;
-    }
+    ZTENSOR_TRY(manifest_reader(opened.index, opened.options, size).read_1());
     opened.index.version = {}; // which is ours
     return manifest_validator(opened.index, size).validate();
 }

@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/call_budget.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -81,9 +82,7 @@ namespace detail {
 /// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
 [[nodiscard]] inline result<void> check_packed(const component_record& part, const narrow_type_facts& type,
                                                bytes_view packed, std::uint64_t count) {
-    if (result<void> fits = check_packed_size(type, packed.size(), count); !fits) {
-        return fits;
-    }
+    ZTENSOR_TRY(check_packed_size(type, packed.size(), count));
     const bool has_padding = count < narrow_in_bytes(type, packed.size());
     if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
         return fail(errc::bad_padding, "the bits behind the last of {} packed elements are not zero", {count});
@@ -97,22 +96,14 @@ template <class Make>
                                                const component_record& component, const narrow_type_facts& type,
                                                std::size_t number_bytes, Make&& make) {
     byte_buffer memory;
-    const result<span<std::byte>> packed = decode_whole(file, component, memory);
-    if (!packed) {
-        return packed.error();
-    }
-    const std::uint64_t count = count_packed(file.index, object, component, type, packed->size());
-    if (result<void> valid = check_packed(component, type, *packed, count); !valid) {
-        return valid;
-    }
-    const result<span<std::byte>> numbers = make(static_cast<std::size_t>(count));
-    if (!numbers) {
-        return numbers.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> packed, decode_whole(file, component, memory));
+    const std::uint64_t count = count_packed(file.index, object, component, type, packed.size());
+    ZTENSOR_TRY(check_packed(component, type, packed, count));
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(static_cast<std::size_t>(count)));
     if (number_bytes == sizeof(float)) {
-        expand_narrow(type, *packed, as_writable_elements<float>(*numbers));
+        expand_narrow(type, packed, as_writable_elements<float>(numbers));
     } else {
-        expand_narrow(type, *packed, as_writable_elements<double>(*numbers));
+        expand_narrow(type, packed, as_writable_elements<double>(numbers));
     }
     return {};
 }

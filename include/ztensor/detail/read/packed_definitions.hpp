@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/packed.hpp>
 #include <ztensor/packed.hpp>
@@ -22,16 +23,13 @@ ZTENSOR_INLINE result<packed_view> packed_view::from(const component_view& compo
         return detail::component_access::located(
             component, detail::fail(errc::unsupported_type, "its elements are no floats of four bits"));
     }
-    const result<span<const std::byte>> packed = component.view<std::byte>();
-    if (!packed) {
-        return packed.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const span<const std::byte> packed, component.view<std::byte>());
     const std::uint64_t count = detail::count_packed(file.index, detail::component_access::object_record_of(component),
-                                                     record, *type, packed->size());
-    if (result<void> valid = detail::check_packed(record, *type, *packed, count); !valid) {
+                                                     record, *type, packed.size());
+    if (result<void> valid = detail::check_packed(record, *type, packed, count); !valid) {
         return detail::component_access::located(component, std::move(valid).error());
     }
-    return packed_view(*packed, count);
+    return packed_view(packed, count);
 }
 
 ZTENSOR_INLINE float packed_view::value(std::uint64_t position) const noexcept {

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/byte_runs.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -63,12 +64,9 @@ public:
     /// Errors: out_of_bounds; size_mismatch where elements would be cut.
     [[nodiscard]] result<element_part> operator()(std::uint64_t decoded_bytes, std::size_t element_bytes) const {
         if (dimensions_ == nullptr) {
-            const result<element_range> part = part_of(decoded_bytes / element_bytes, first_, last_, parts_);
-            if (!part) {
-                return part.error();
-            }
-            const std::uint64_t count = part->end - part->begin;
-            return element_part{byte_runs(part->begin * element_bytes, count * element_bytes), count};
+            ZTENSOR_TRY_ASSIGN(const element_range part, part_of(decoded_bytes / element_bytes, first_, last_, parts_));
+            const std::uint64_t count = part.end - part.begin;
+            return element_part{byte_runs(part.begin * element_bytes, count * element_bytes), count};
         }
         const std::uint64_t elements = dimensions_->element_count().value_or(0); // of the shape: known when opened
         if (elements != 0 && decoded_bytes % elements != 0) {
@@ -80,9 +78,7 @@ public:
         for (const index_range& range : ranges_) {
             count *= range.end - range.begin;
         }
-        if (result<void> whole = check_whole_elements(count * each, element_bytes); !whole) {
-            return std::move(whole).error();
-        }
+        ZTENSOR_TRY(check_whole_elements(count * each, element_bytes));
         return element_part{byte_runs(*dimensions_, ranges_, each), count * each / element_bytes};
     }
 
@@ -99,46 +95,31 @@ private:
 template <class Make>
 [[nodiscard]] result<void> read_part_to(const opened_file& file, const component_record& component,
                                         const element_request& request, const part_finder& find, Make&& make) {
-    const result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, component, request));
     byte_buffer decoded;
     span<std::byte> whole;
-    if (!*count) { // only decoding tells
-        const result<span<std::byte>> done = decode_whole(file, component, decoded);
-        if (!done) {
-            return done.error();
-        }
-        if (result<void> fits = check_whole_elements(done->size(), request.size_bytes); !fits) {
-            return fits;
-        }
-        whole = *done;
+    if (!count) { // only decoding tells
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> done, decode_whole(file, component, decoded));
+        ZTENSOR_TRY(check_whole_elements(done.size(), request.size_bytes));
+        whole = done;
     }
-    const result<element_part> part = find(*count ? **count * request.size_bytes : whole.size(), request.size_bytes);
-    if (!part) {
-        return part.error();
-    }
-    if (result<void> allowed = check_memory_limit(part->count * request.size_bytes, file.options); !allowed) {
-        return allowed;
-    }
-    const result<span<std::byte>> memory = make(part->count);
-    if (!memory) {
-        return memory.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const element_part part,
+                       find(count ? *count * request.size_bytes : whole.size(), request.size_bytes));
+    ZTENSOR_TRY(check_memory_limit(part.count * request.size_bytes, file.options));
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(part.count));
     result<void> done;
-    if (*count) {
+    if (count) {
         std::uint64_t read_bytes = 0;
-        done = read_runs(file, component, part->runs, *memory, read_bytes);
+        done = read_runs(file, component, part.runs, memory, read_bytes);
     } else {
-        byte_runs runs = part->runs;
-        span<std::byte> destination = *memory;
+        byte_runs runs = part.runs;
+        span<std::byte> destination = memory;
         copy_runs(runs, whole, 0, destination);
     }
     if (done) {
-        done = to_host(component, request, *memory);
+        done = to_host(component, request, memory);
     }
-    return leave_bools(std::move(done), request, *memory);
+    return leave_bools(std::move(done), request, memory);
 }
 
 [[nodiscard]] inline result<void> read_part(const opened_file& file, const component_record& component,

@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/blob_bytes.hpp>
 #include <ztensor/detail/read/component_access.hpp>
@@ -63,9 +64,7 @@ public:
 
     /// Called once, before next().
     [[nodiscard]] result<void> start() {
-        if (result<void> valid = check(); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check());
         if (!decoded_.allocate(decoded_piece_bytes()) || (is_streamed() && !input_.allocate(cached_piece_bytes))) {
             return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
         }
@@ -112,9 +111,7 @@ private:
     }
 
     [[nodiscard]] result<void> check() const {
-        if (result<void> known = check_encoding(file_, component_); !known) {
-            return known;
-        }
+        ZTENSOR_TRY(check_encoding(file_, component_));
         if (!takes_elements()) {
             return {};
         }
@@ -122,13 +119,8 @@ private:
             return unknown_dtype(file_, component_);
         }
         const element_request elements{*component_.dtype, {}, width(), 1, false};
-        const result<std::optional<std::uint64_t>> count = count_elements(file_, component_, elements);
-        if (!count) {
-            return count.error();
-        }
-        if (result<void> right = *count ? check_count(**count) : result<void>(); !right) {
-            return right;
-        }
+        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file_, component_, elements));
+        ZTENSOR_TRY(count ? check_count(*count) : result<void>());
         return converts_ ? check_conversion() : result<void>();
     }
 
@@ -171,9 +163,7 @@ private:
         }
         const span<std::byte> piece = decoded_.writable_bytes().first(*made);
         if (holds_bools(component_) && !component_.holds_indices) {
-            if (result<void> valid = normalise_bools(component_, piece, decoded_bytes_ - *made); !valid) {
-                return std::move(valid).error();
-            }
+            ZTENSOR_TRY(normalise_bools(component_, piece, decoded_bytes_ - *made));
         }
         return converts_ ? convert(piece) : little_endian(piece);
     }
@@ -196,9 +186,7 @@ private:
 
     [[nodiscard]] result<std::size_t> read_piece() {
         const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(decoded_.size(), stored_.left()));
-        if (result<void> done = stored_.read(decoded_.writable_bytes().first(size)); !done) {
-            return std::move(done).error();
-        }
+        ZTENSOR_TRY(stored_.read(decoded_.writable_bytes().first(size)));
         decoded_bytes_ += size;
         return size;
     }
@@ -207,9 +195,7 @@ private:
     [[nodiscard]] result<std::size_t> decode_piece() {
         std::size_t made = 0;
         while (made < decoded_.size()) {
-            if (result<void> read = read_stored(); !read) {
-                return std::move(read).error();
-            }
+            ZTENSOR_TRY(read_stored());
             const std::size_t held = rest_.size();
             const result<std::size_t> more = decoder_.decode(rest_, decoded_.writable_bytes().subspan(made));
             if (!more && more.error().code() == errc::limit_exceeded) {
@@ -230,15 +216,10 @@ private:
 
     /// Where a window would take more memory than all that it is for. What was given before is not given again.
     [[nodiscard]] result<std::size_t> decode_at_once() {
-        const result<span<std::byte>> whole = decode_whole(file_, component_, whole_);
-        if (!whole) {
-            return whole.error();
-        }
-        if (result<void> fits = check_whole_elements(whole->size(), width()); !fits) {
-            return std::move(fits).error();
-        }
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, whole_));
+        ZTENSOR_TRY(check_whole_elements(whole.size(), width()));
         is_whole_ = true;
-        whole_bytes_ = whole->size();
+        whole_bytes_ = whole.size();
         return take_piece();
     }
 
@@ -262,9 +243,7 @@ private:
             std::memmove(input_.data(), rest_.data(), kept);
         }
         const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, stored_.left()));
-        if (result<void> done = stored_.read(input_.writable_bytes().subspan(kept, size)); !done) {
-            return done;
-        }
+        ZTENSOR_TRY(stored_.read(input_.writable_bytes().subspan(kept, size)));
         rest_ = input_.bytes().first(kept + size);
         return {};
     }

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/piece_reader.hpp>
@@ -46,12 +47,10 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_v
         return elements ? open_as(*elements, floating) : elements.error();
     }
     result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
-        const result<detail::weight_blocks> blocks = detail::find_weight_blocks(
-            detail::object_access::file_of(from).index, detail::object_access::record_of(from));
-        if (!blocks) {
-            return blocks.error();
-        }
-        component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating, &*blocks));
+        ZTENSOR_TRY_ASSIGN(const detail::weight_blocks blocks,
+                           detail::find_weight_blocks(detail::object_access::file_of(from).index,
+                                                      detail::object_access::record_of(from)));
+        component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating, &blocks));
         result<void> started = pieces.pieces_->start();
         return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
     });

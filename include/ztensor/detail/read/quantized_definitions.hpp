@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -74,9 +75,7 @@ namespace detail {
         return std::move(whole).error().in_component(role);
     }
     const std::uint64_t expected = object.element_count() / packed.per_word;
-    if (result<void> fits = check_part_count(words->size() / width, expected, role); !fits) {
-        return std::move(fits).error();
-    }
+    ZTENSOR_TRY(check_part_count(words->size() / width, expected, role));
     to_host_order(component, {packed.word, {}, width, 1, false}, *words);
     return integers_view(*words, packed.word);
 }
@@ -125,52 +124,40 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::from(const object_view& ob
 ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& object) {
     const detail::opened_file& file = detail::object_access::file_of(object);
     const detail::object_record& record = detail::object_access::record_of(object);
-    if (result<void> valid = detail::check_format(file, record, format::quantized_group); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(detail::check_format(file, record, format::quantized_group));
     if (file.index.generation == generation::v2) {
         return load_2(object);
     }
-    result<quantization> parameters = detail::read_quantization(object.attributes());
-    if (!parameters) {
-        return std::move(parameters).error();
-    }
+    ZTENSOR_TRY_ASSIGN(quantization parameters, detail::read_quantization(object.attributes()));
     // The three roles are there: opening the file checked that.
     const component_view packed = *object.component("packed_weight");
     const component_view scales = *object.component("scales");
     const component_view zeros = *object.component("zeros");
-    const result<detail::quantized_counts> counts =
-        detail::count_quantized_parts(*parameters, object.shape(), packed.dtype());
-    if (!counts) {
-        return counts.error();
-    }
-    if (counts->are_known) {
+    ZTENSOR_TRY_ASSIGN(const detail::quantized_counts counts,
+                       detail::count_quantized_parts(parameters, object.shape(), packed.dtype()));
+    if (counts.are_known) {
         for (const std::string_view role : facts(format::quantized_group).required_roles) {
-            const std::uint64_t expected = role == "packed_weight" ? counts->words : counts->groups;
-            if (result<void> valid = detail::check_known_count(file, record, role, expected); !valid) {
-                return std::move(valid).error();
-            }
+            const std::uint64_t expected = role == "packed_weight" ? counts.words : counts.groups;
+            ZTENSOR_TRY(detail::check_known_count(file, record, role, expected));
         }
     }
-    return quantized_view(object, *std::move(parameters), packed, scales, zeros);
+    return quantized_view(object, std::move(parameters), packed, scales, zeros);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const object_view& object) {
-    const result<detail::quant_group_layout> layout = detail::read_quant_group(object.attributes(), object.shape());
-    if (!layout) {
-        return layout.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
+                       detail::read_quant_group(object.attributes(), object.shape()));
     quantization parameters;
-    parameters.bits = layout->bits;
-    parameters.group_size = layout->group_size;
-    if (layout->is_lsb_first) {
-        parameters.packing_name = std::to_string(layout->per_word) + "_per_" + std::string(name(layout->word));
+    parameters.bits = layout.bits;
+    parameters.group_size = layout.group_size;
+    if (layout.is_lsb_first) {
+        parameters.packing_name = std::to_string(layout.per_word) + "_per_" + std::string(name(layout.word));
     }
-    const bool has_zeros = layout->zero == detail::zero_form::tensor;
+    const bool has_zeros = layout.zero == detail::zero_form::tensor;
     const component_view scales = *object.component("scales");
     quantized_view view(object, std::move(parameters), *object.component("data"), scales,
                         has_zeros ? *object.component("zeros") : scales);
-    view.axis_ = static_cast<std::size_t>(layout->axis);
+    view.axis_ = static_cast<std::size_t>(layout.axis);
     view.has_zeros_ = has_zeros;
     return view;
 }
@@ -178,18 +165,14 @@ ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const 
 /// Version 2, whose packings have more to say than a name.
 ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_into_2(detail::element_memory weights,
                                                                        std::size_t weight_bytes) const {
-    const result<detail::quant_group_layout> layout = detail::read_quant_group(object_.attributes(), object_.shape());
-    if (!layout) {
-        return layout.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
+                       detail::read_quant_group(object_.attributes(), object_.shape()));
     const detail::opened_file& file = detail::object_access::file_of(object_);
     detail::call_budget budget(file.options);
-    if (result<void> allowed = budget.take(layout->codes, weight_bytes); !allowed) {
-        return allowed;
-    }
-    std::byte* at = weights.resize(weights.owner, static_cast<std::size_t>(layout->codes)).data();
+    ZTENSOR_TRY(budget.take(layout.codes, weight_bytes));
+    std::byte* at = weights.resize(weights.owner, static_cast<std::size_t>(layout.codes)).data();
     detail::group_weights codes(file, detail::object_access::record_of(object_));
-    return codes.read_codes(*layout, "data", layout->codes, [&](std::uint64_t code) {
+    return codes.read_codes(layout, "data", layout.codes, [&](std::uint64_t code) {
         std::memset(at, 0, weight_bytes);
         at[detail::host_is_little_endian ? 0 : weight_bytes - 1] = static_cast<std::byte>(code); // of 8 bits at most
         at += weight_bytes;
@@ -235,27 +218,22 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
         }
         detail::call_budget budget(detail::object_access::file_of(object_).options);
         detail::byte_buffer memory;
-        const result<detail::integers_view> words = detail::load_words(object_, *packed, memory, budget);
-        if (!words) {
-            return words.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const detail::integers_view words, detail::load_words(object_, *packed, memory, budget));
         const std::uint64_t count = object_.element_count();
-        if (result<void> allowed = budget.take(count, weight_bytes); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(budget.take(count, weight_bytes));
         const span<std::byte> out = weights.resize(weights.owner, static_cast<std::size_t>(count));
         switch (weight_bytes) {
         case 1:
-            detail::unpack_as<std::uint8_t>(*words, *packed, bits(), out);
+            detail::unpack_as<std::uint8_t>(words, *packed, bits(), out);
             break;
         case 2:
-            detail::unpack_as<std::uint16_t>(*words, *packed, bits(), out);
+            detail::unpack_as<std::uint16_t>(words, *packed, bits(), out);
             break;
         case 4:
-            detail::unpack_as<std::uint32_t>(*words, *packed, bits(), out);
+            detail::unpack_as<std::uint32_t>(words, *packed, bits(), out);
             break;
         default:
-            detail::unpack_as<std::uint64_t>(*words, *packed, bits(), out);
+            detail::unpack_as<std::uint64_t>(words, *packed, bits(), out);
         }
         return {};
     });
@@ -281,10 +259,7 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     }
     detail::call_budget budget(detail::object_access::file_of(object_).options);
     detail::byte_buffer memory;
-    const result<detail::integers_view> words = detail::load_words(object_, *packed, memory, budget);
-    if (!words) {
-        return words.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const detail::integers_view words, detail::load_words(object_, *packed, memory, budget));
     const std::uint64_t count = object_.element_count();
     result<void> allowed = budget.take(count, sizeof(float));
     if (allowed) { // scales and zeros
@@ -293,26 +268,20 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     if (!allowed) {
         return std::move(allowed).error();
     }
-    const result<std::vector<float>> scales = group_numbers(scales_);
-    if (!scales) {
-        return scales.error();
-    }
-    const result<std::vector<float>> zeros = group_numbers(zeros_);
-    if (!zeros) {
-        return zeros.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::vector<float> scales, group_numbers(scales_));
+    ZTENSOR_TRY_ASSIGN(const std::vector<float> zeros, group_numbers(zeros_));
     // Groups run along the last dimension, which they divide: they follow one another without a gap.
     std::vector<float> weights;
     weights.reserve(static_cast<std::size_t>(count));
     std::size_t group = 0;
     std::uint64_t left_of_group = group_size();
-    detail::for_each_weight(*words, *packed, bits(), [&](std::uint64_t integer) {
+    detail::for_each_weight(words, *packed, bits(), [&](std::uint64_t integer) {
         if (left_of_group == 0) {
             ++group;
             left_of_group = group_size();
         }
         --left_of_group;
-        weights.push_back((static_cast<float>(integer) - (*zeros)[group]) * (*scales)[group]);
+        weights.push_back((static_cast<float>(integer) - zeros[group]) * scales[group]);
     });
     return weights;
 }
@@ -323,9 +292,7 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::group_numbers(const co
         return numbers;
     }
     const std::uint64_t groups = object_.element_count() / group_size();
-    if (result<void> fits = detail::check_part_count(numbers->size(), groups, part.role()); !fits) {
-        return std::move(fits).error();
-    }
+    ZTENSOR_TRY(detail::check_part_count(numbers->size(), groups, part.role()));
     return numbers;
 }
 

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/never_destroyed.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/object_access.hpp>
@@ -115,12 +116,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::opened_as(std::shared_ptr<det
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader> reader::open(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader> {
-        result<std::shared_ptr<const byte_source>> source = detail::open_source(path, options);
-        if (!source) {
-            return std::move(source).error();
-        }
+        ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
         const detail::native_path native = path.native();
-        return open_from(*std::move(source), options, detail::path_text(native), native);
+        return open_from(std::move(source), options, detail::path_text(native), native);
     });
 }
 

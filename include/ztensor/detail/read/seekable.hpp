@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/task_group.hpp>
@@ -39,29 +40,20 @@ namespace detail {
     }
     std::byte last[seek_footer_bytes];
     const std::uint64_t blob_end = component.offset + component.length;
-    if (result<void> read = file.source->read_at(blob_end - seek_footer_bytes, last); !read) {
-        return read;
-    }
-    const result<seek_footer> footer = read_seek_footer(last);
-    if (!footer) {
-        return footer.error();
-    }
-    const std::uint64_t table_bytes = footer->table_bytes();
+    ZTENSOR_TRY(file.source->read_at(blob_end - seek_footer_bytes, last));
+    ZTENSOR_TRY_ASSIGN(const seek_footer footer, read_seek_footer(last));
+    const std::uint64_t table_bytes = footer.table_bytes();
     if (table_bytes > component.length) {
         return fail(errc::decode_failed, "the seek table claims {} frames, which take more bytes than the blob has",
-                    {footer->frames});
+                    {footer.frames});
     }
-    if (result<void> allowed = check_blob_limit(table_bytes, file.options); !allowed) {
-        return allowed;
-    }
+    ZTENSOR_TRY(check_blob_limit(table_bytes, file.options));
     byte_buffer bytes;
     if (!bytes.allocate(static_cast<std::size_t>(table_bytes))) {
         return fail(errc::out_of_memory, "no memory for a seek table of {} bytes", {table_bytes});
     }
-    if (result<void> read = file.source->read_at(blob_end - table_bytes, bytes.writable_bytes()); !read) {
-        return read;
-    }
-    return table.read(bytes.bytes(), *footer, component.length, component.uncompressed_length);
+    ZTENSOR_TRY(file.source->read_at(blob_end - table_bytes, bytes.writable_bytes()));
+    return table.read(bytes.bytes(), footer, component.length, component.uncompressed_length);
 }
 
 /// One frame into `destination`, which has the size of its content. Errors: decode_failed, decode_size, limit_exceeded,
@@ -74,13 +66,10 @@ namespace detail {
     part.offset += table.begin(frame);
     part.length = table.end(frame) - table.begin(frame);
     thread_memory memory;
-    const result<bytes_view> stored = load_blob(file, part, memory);
-    if (!stored) {
-        return stored.error();
-    }
-    result<void> valid = check_seekable_frame(*stored);
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, part, memory));
+    result<void> valid = check_seekable_frame(stored);
     if (valid) {
-        valid = decode_zstd(*stored, destination);
+        valid = decode_zstd(stored, destination);
     }
     return valid ? valid : std::move(valid).error().at(part.offset);
 }
@@ -91,9 +80,7 @@ namespace detail {
 decode_seekable(const opened_file& file, const component_record& component, span<std::byte> destination) {
     constexpr std::uint64_t smallest_bytes_for_threads = std::uint64_t{512} << 10;
     seek_table table;
-    if (result<void> found = load_seek_table(file, component, table); !found) {
-        return found;
-    }
+    ZTENSOR_TRY(load_seek_table(file, component, table));
     std::atomic<std::size_t> next{0};
     os_mutex mutex;
     result<void> failure;

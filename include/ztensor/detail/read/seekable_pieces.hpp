@@ -7,6 +7,7 @@
 #include <ztensor/detail/codec/zstd_seek_table.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/seekable.hpp>
@@ -41,9 +42,7 @@ public:
                 break;
             }
             if (given_ == content_.size()) {
-                if (result<void> decoded = decode_next(); !decoded) {
-                    return std::move(decoded).error();
-                }
+                ZTENSOR_TRY(decode_next());
                 continue;
             }
             const std::size_t count = (std::min)(to.size() - made, content_.size() - given_);
@@ -60,9 +59,7 @@ public:
 private:
     [[nodiscard]] result<void> decode_next() {
         const std::uint64_t size = table_.content_bytes(next_frame_);
-        if (result<void> allowed = check_memory_limit(size, file_.options); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(check_memory_limit(size, file_.options));
         given_ = 0;
         if (!content_.allocate(static_cast<std::size_t>(size))) {
             return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});

@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/result.hpp>
@@ -36,9 +37,7 @@ namespace detail {
     start_digest_2(algorithm, hash);
     for (std::uint64_t done = 0; done < length; done += piece_bytes) {
         const auto size = static_cast<std::size_t>((std::min)(length - done, piece_bytes));
-        if (result<void> read = source.read_at(begin + done, piece.writable_bytes().first(size)); !read) {
-            return std::move(read).error();
-        }
+        ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
         update_digest_2(algorithm, hash, piece.bytes().first(size));
     }
     return text_of_digest_2(algorithm, hash);
@@ -52,15 +51,11 @@ namespace detail {
         if (expected.algorithm == digest::none) {
             continue;
         }
-        const result<std::string> found =
-            digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm);
-        if (!found) {
-            return found.error();
-        }
-        if (!same_digest(parse_digest_2(*found), expected)) {
-            return fail(
-                errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
-                {in_quotes(file.index.text(shard.name)), *found, in_quotes(file.index.text(shard.digest_text))});
+        ZTENSOR_TRY_ASSIGN(const std::string found,
+                           digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm));
+        if (!same_digest(parse_digest_2(found), expected)) {
+            return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
+                        {in_quotes(file.index.text(shard.name)), found, in_quotes(file.index.text(shard.digest_text))});
         }
     }
     return {};

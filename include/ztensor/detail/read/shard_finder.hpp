@@ -8,6 +8,7 @@
 #include <ztensor/detail/codec/digest_text.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/directory.hpp>
@@ -74,11 +75,8 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
         if (has_root_ && file_.options.shards_ != shard_lookup::none) {
-            result<beneath_folder> folder = folder_beside(*file_.source, root_, file_.options, os_);
-            if (!folder) {
-                return std::move(folder).error();
-            }
-            folder_ = *std::move(folder);
+            ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
+            folder_ = std::move(folder);
         }
         for (const shard_record& shard : file_.index.shards) {
             std::shared_ptr<const byte_source> found = folder_ ? find(shard) : nullptr;
@@ -267,11 +265,8 @@ private:
     if (opened.index.shards.empty()) {
         return {};
     }
-    result<std::shared_ptr<const byte_source>> all = shard_finder(opened, root).assemble();
-    if (!all) {
-        return std::move(all).error();
-    }
-    opened.source = *std::move(all);
+    ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> all, shard_finder(opened, root).assemble());
+    opened.source = std::move(all);
     return {};
 }
 

@@ -5,6 +5,7 @@
 #define ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/beneath.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/read/reopened_source.hpp>
@@ -77,9 +78,7 @@ source_of_sibling(file content, const read_options& options, const native_path& 
         std::make_shared<reopened_source>(reopenable{&os, os.absolute(path), status.value}, options, path_text(path));
     source->keep(std::move(content));
     if (options.mode_ == io_mode::mapped) {
-        if (result<void> mapped = source->map(); !mapped) {
-            return std::move(mapped).error();
-        }
+        ZTENSOR_TRY(source->map());
     }
     return std::shared_ptr<const byte_source>(source);
 }

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_SOURCE_ACCESS_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -31,9 +32,7 @@ struct source_access {
     [[nodiscard]] static result<std::optional<bytes_view>>
     find_stable_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
         const std::optional<bytes_view> range = stable_range(source, offset, length);
-        if (result<void> unchanged = range ? source.check_unchanged() : result<void>(); !unchanged) {
-            return std::move(unchanged).error();
-        }
+        ZTENSOR_TRY(range ? source.check_unchanged() : result<void>());
         return range;
     }
     /// The range where it lies, which may be a mapped file.

@@ -7,6 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/lazy_mapping.hpp>
@@ -99,9 +100,7 @@ public:
     [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
 
     [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        if (result<void> inside = check_range(offset, destination.size(), size()); !inside) {
-            return inside;
-        }
+        ZTENSOR_TRY(check_range(offset, destination.size(), size()));
         const bytes_view asked = bytes_.subspan(static_cast<std::size_t>(offset), destination.size());
         std::copy(asked.begin(), asked.end(), destination.begin());
         return {};
@@ -119,9 +118,7 @@ private:
 source_of_file(file content, const read_options& options, const native_path& path) {
     auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
     if (options.mode_ == io_mode::mapped) {
-        if (result<void> mapped = source->map(); !mapped) {
-            return std::move(mapped).error();
-        }
+        ZTENSOR_TRY(source->map());
     }
     return source;
 }

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/fields_0_1.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -66,31 +67,19 @@ private:
     [[nodiscard]] result<sparse_parts> load_values_and_arrays() const {
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
-        result<shared_bytes> values = load_elements(file_, blob_, value_, how_, budget_);
-        if (!values) {
-            return std::move(values).error();
-        }
-        parts.values = *std::move(values);
-        const result<shared_bytes> indices_of_all = load_array(is_csr() ? "indices" : "coords");
-        if (!indices_of_all) {
-            return indices_of_all.error();
-        }
-        const result<shared_bytes> indptr = is_csr() ? load_array("indptr") : shared_bytes();
-        if (!indptr) {
-            return indptr.error();
-        }
-        const result<void> converted = set_indices(parts, *indices_of_all, *indptr);
+        ZTENSOR_TRY_ASSIGN(shared_bytes values, load_elements(file_, blob_, value_, how_, budget_));
+        parts.values = std::move(values);
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indices_of_all, load_array(is_csr() ? "indices" : "coords"));
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indptr, is_csr() ? load_array("indptr") : shared_bytes());
+        const result<void> converted = set_indices(parts, indices_of_all, indptr);
         if (!converted) {
             return converted.error();
         }
         const std::size_t indices = parts.indices.bytes.size() / width_bytes(index_);
         const std::size_t entries = is_csr() ? indices : indices / parts.shape.rank();
-        const result<std::size_t> value_bytes =
-            value_bytes_of(file_, blob_, value_, parts.values.bytes.size(), entries);
-        if (!value_bytes) {
-            return value_bytes.error();
-        }
-        parts.value_bytes = *value_bytes;
+        ZTENSOR_TRY_ASSIGN(const std::size_t value_bytes,
+                           value_bytes_of(file_, blob_, value_, parts.values.bytes.size(), entries));
+        parts.value_bytes = value_bytes;
         return parts;
     }
 
@@ -98,9 +87,7 @@ private:
     [[nodiscard]] result<shared_bytes> load_array(std::string_view field) const {
         cbor_cursor array = index_array_0_1(file_.index, object_, field);
         const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
-        if (result<void> allowed = budget_.take(count, index_bytes); !allowed) {
-            return std::move(allowed).error();
-        }
+        ZTENSOR_TRY(budget_.take(count, index_bytes));
         const shared_memory numbers(static_cast<std::size_t>(count), index_bytes);
         std::byte* at = numbers.bytes().data();
         cbor_sequence items;
@@ -112,21 +99,15 @@ private:
     }
 
     [[nodiscard]] result<sparse_parts> load_one_blob() const {
-        const result<shared_bytes> blob =
-            load_elements(file_, blob_, element_request(), of_checked(file_, how_), budget_);
-        if (!blob) {
-            return blob.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const shared_bytes blob,
+                           load_elements(file_, blob_, element_request(), of_checked(file_, how_), budget_));
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
         parts.value_bytes = *known_value_bytes(blob_, value_); // known: load() looked
-        const result<std::uint64_t> entries =
-            count_entries_0_1(layout_, parts.shape, parts.value_bytes, blob->bytes.size());
-        if (!entries) {
-            return entries.error();
-        }
-        const auto count = static_cast<std::size_t>(*entries);
-        const result<void> taken = is_csr() ? cut_csr(*blob, count, parts) : sort_coo(*blob, count, parts);
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t entries,
+                           count_entries_0_1(layout_, parts.shape, parts.value_bytes, blob.bytes.size()));
+        const auto count = static_cast<std::size_t>(entries);
+        const result<void> taken = is_csr() ? cut_csr(blob, count, parts) : sort_coo(blob, count, parts);
         if (!taken) {
             return taken.error();
         }
@@ -146,9 +127,7 @@ private:
     /// The blob is entries of (one u64 for each dimension, one value).
     [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t rank = parts.shape.rank();
-        if (result<void> allowed = budget_.take(entries, rank * index_bytes + parts.value_bytes); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(budget_.take(entries, rank * index_bytes + parts.value_bytes));
         const shared_memory coords(entries * rank, index_bytes);
         const shared_memory values(entries, parts.value_bytes);
         const std::byte* from = blob.bytes.data();
@@ -188,11 +167,8 @@ private:
     /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
     [[nodiscard]] result<void> set_indices(sparse_parts& parts, const shared_bytes& indices,
                                            const shared_bytes& indptr) const {
-        result<shared_bytes> as_asked = as_index(indices);
-        if (!as_asked) {
-            return std::move(as_asked).error();
-        }
-        parts.indices = *std::move(as_asked);
+        ZTENSOR_TRY_ASSIGN(shared_bytes as_asked, as_index(indices));
+        parts.indices = std::move(as_asked);
         if (!is_csr()) {
             return {};
         }

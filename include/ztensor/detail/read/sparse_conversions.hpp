@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
@@ -93,9 +94,7 @@ inline void copy_value(std::byte* to, const std::byte* from, std::size_t size) n
 
 [[nodiscard]] inline result<sparse_parts> as_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
     constexpr std::size_t width = sizeof(std::uint64_t);
-    if (result<void> valid = check_csr_shape(coo.shape); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_csr_shape(coo.shape));
     if (coo.shape[0] >= max_bytes / width || !fits_address_space((coo.shape[0] + 1) * width)) {
         return fail(errc::limit_exceeded, "the pointers of {} rows take more than {} bytes", {coo.shape[0], max_bytes});
     }

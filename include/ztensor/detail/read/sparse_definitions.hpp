@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -50,37 +51,26 @@ public:
           how_(value.is_bool ? of_checked(file_, how) : how), value_(value), index_(index), budget_(budget) {}
 
     [[nodiscard]] result<sparse_parts> load(format layout) const {
-        if (result<void> valid = check_format(file_, object_, layout); !valid) {
-            return std::move(valid).error();
-        }
-        if (result<void> valid = check_values_apart(); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_format(file_, object_, layout));
+        ZTENSOR_TRY(check_values_apart());
         return checked(load_parts(layout), layout);
     }
 
     [[nodiscard]] result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
-        if (result<void> valid = check_format(file_, object_, format::sparse_csr); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_format(file_, object_, format::sparse_csr));
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows}).by_caller();
         }
-        if (result<void> valid = check_values_apart(); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_values_apart());
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values != nullptr && known_value_bytes(*values, value_) && values->decoded_length()) {
             return checked(load_range_of_rows(*values, first, last), format::sparse_csr);
         }
         sparse_loader whole = *this;
         whole.index_ = dtype::u64; // what the rows don't need may be more than the index type asked for can hold
-        const result<sparse_parts> all = whole.load(format::sparse_csr);
-        if (!all) {
-            return all.error();
-        }
-        return cut(*all, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+        ZTENSOR_TRY_ASSIGN(const sparse_parts all, whole.load(format::sparse_csr));
+        return cut(all, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
     }
 
 private:
@@ -106,9 +96,7 @@ private:
     /// Bools of C++ must stay 0 or 1 once they were looked at, so they are never borrowed. Errors: bad_bool,
     /// limit_exceeded.
     [[nodiscard]] result<void> take_bools(shared_bytes& values) const {
-        if (result<void> allowed = budget_.take(values.bytes.size(), 1); !allowed) {
-            return allowed;
-        }
+        ZTENSOR_TRY(budget_.take(values.bytes.size(), 1));
         const shared_memory bools(values.bytes.size(), 1);
         std::copy(values.bytes.begin(), values.bytes.end(), bools.bytes().begin());
         const component_record* const named = find_component(file_.index, object_, "values");
@@ -125,9 +113,7 @@ private:
         if (!parts) {
             return parts;
         }
-        if (result<void> taken = value_.is_bool ? take_bools(parts->values) : result<void>(); !taken) {
-            return std::move(taken).error();
-        }
+        ZTENSOR_TRY(value_.is_bool ? take_bools(parts->values) : result<void>());
         const std::size_t value_bytes = parts->value_bytes;
         result<void> valid = check_whole_elements(parts->values.bytes.size(), value_bytes);
         if (!valid) {
@@ -158,48 +144,28 @@ private:
         }
         const integers_view pointers(indptr->bytes, index_);
         const std::uint64_t entries = pointers.size() == 0 ? 0 : pointers[pointers.size() - 1];
-        const result<component_record> columns = find_entries(file_, object_, "indices", entries);
-        if (!columns) {
-            return columns.error();
-        }
-        result<shared_bytes> indices = load_indices(file_, *columns, index_, how_, budget_);
-        if (!indices) {
-            return std::move(indices).error();
-        }
-        const result<component_record> elements = find_entries(file_, object_, "values", entries);
-        if (!elements) {
-            return elements.error();
-        }
-        result<shared_bytes> loaded = load_elements(file_, *elements, value_, how_, budget_);
-        if (!loaded) {
-            return std::move(loaded).error();
-        }
-        return assembled(values, *std::move(loaded), *std::move(indices), *std::move(indptr), 1);
+        ZTENSOR_TRY_ASSIGN(const component_record columns, find_entries(file_, object_, "indices", entries));
+        ZTENSOR_TRY_ASSIGN(shared_bytes indices, load_indices(file_, columns, index_, how_, budget_));
+        ZTENSOR_TRY_ASSIGN(const component_record elements, find_entries(file_, object_, "values", entries));
+        ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, elements, value_, how_, budget_));
+        return assembled(values, std::move(loaded), std::move(indices), *std::move(indptr), 1);
     }
 
     [[nodiscard]] result<sparse_parts> load_coo(const component_record& values) const {
-        result<shared_bytes> loaded = load_elements(file_, values, value_, how_, budget_);
-        if (!loaded) {
-            return std::move(loaded).error();
-        }
-        result<shared_bytes> coords =
-            load_indices(file_, *find_component(file_.index, object_, "coords"), index_, how_, budget_);
-        if (!coords) {
-            return std::move(coords).error();
-        }
-        return assembled(values, *std::move(loaded), *std::move(coords), {}, file_.index.shape_of(object_).rank());
+        ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, values, value_, how_, budget_));
+        ZTENSOR_TRY_ASSIGN(shared_bytes coords,
+                           load_indices(file_, *find_component(file_.index, object_, "coords"), index_, how_, budget_));
+        return assembled(values, std::move(loaded), std::move(coords), {}, file_.index.shape_of(object_).rank());
     }
 
     [[nodiscard]] result<sparse_parts> assembled(const component_record& component, shared_bytes values,
                                                  shared_bytes indices, shared_bytes indptr,
                                                  std::size_t indices_per_entry) const {
         const std::size_t entries = indices.bytes.size() / width_bytes(index_) / indices_per_entry;
-        const result<std::size_t> value_bytes = value_bytes_of(file_, component, value_, values.bytes.size(), entries);
-        if (!value_bytes) {
-            return value_bytes.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::size_t value_bytes,
+                           value_bytes_of(file_, component, value_, values.bytes.size(), entries));
         return sparse_parts{file_.index.shape_of(object_), std::move(values), std::move(indices), std::move(indptr),
-                            *value_bytes};
+                            value_bytes};
     }
 
     /// The component of the values is one of which the type and the size are known.
@@ -229,22 +195,14 @@ private:
         if (from > to || to > entries || misses_an_end) {
             return fail(errc::sparse_indptr, "the rows claim entries {} to {} of {}", {from, to, entries});
         }
-        result<shared_bytes> counted = counted_from_first(pointers);
-        if (!counted) {
-            return std::move(counted).error();
-        }
-        parts.indptr = *std::move(counted);
-        result<shared_bytes> columns = load_index_range(file_, *find_component(file_.index, object_, "indices"), index_,
-                                                        from, to, entries, budget_);
-        if (!columns) {
-            return std::move(columns).error();
-        }
-        parts.indices = *std::move(columns);
-        result<shared_bytes> elements = load_range(file_, values, value_, from, to, entries, budget_);
-        if (!elements) {
-            return std::move(elements).error();
-        }
-        parts.values = *std::move(elements);
+        ZTENSOR_TRY_ASSIGN(shared_bytes counted, counted_from_first(pointers));
+        parts.indptr = std::move(counted);
+        ZTENSOR_TRY_ASSIGN(shared_bytes columns,
+                           load_index_range(file_, *find_component(file_.index, object_, "indices"), index_, from, to,
+                                            entries, budget_));
+        parts.indices = std::move(columns);
+        ZTENSOR_TRY_ASSIGN(shared_bytes elements, load_range(file_, values, value_, from, to, entries, budget_));
+        parts.values = std::move(elements);
         return parts;
     }
 
@@ -255,10 +213,7 @@ private:
         const integers_view pointers(all.indptr.bytes, dtype::u64);
         const auto begin = static_cast<std::size_t>(pointers[first]);
         const std::size_t count = static_cast<std::size_t>(pointers[last]) - begin;
-        result<shared_bytes> counted = counted_from_first(pointers.subview(first, last - first + 1));
-        if (!counted) {
-            return std::move(counted).error();
-        }
+        ZTENSOR_TRY_ASSIGN(shared_bytes counted, counted_from_first(pointers.subview(first, last - first + 1)));
         shared_bytes columns{all.indices.bytes.subspan(begin * width, count * width), all.indices.owner};
         if (index_ != dtype::u64) {
             result<shared_bytes> converted = convert_indices(columns.bytes, dtype::u64, index_, budget_);
@@ -271,7 +226,7 @@ private:
             {last - first, all.shape[1]},
             {all.values.bytes.subspan(begin * all.value_bytes, count * all.value_bytes), all.values.owner},
             std::move(columns),
-            *std::move(counted),
+            std::move(counted),
             all.value_bytes};
     }
 
@@ -280,9 +235,7 @@ private:
         const std::size_t width = width_bytes(index_);
         const std::uint64_t largest = integers_view({}, index_).largest();
         const std::uint64_t first = pointers[0];
-        if (result<void> allowed = budget_.take(pointers.size(), width); !allowed) {
-            return std::move(allowed).error();
-        }
+        ZTENSOR_TRY(budget_.take(pointers.size(), width));
         const shared_memory counted(pointers.size(), width);
         integer_block block;
         for (std::size_t done = 0; done < pointers.size(); done += block.count) {

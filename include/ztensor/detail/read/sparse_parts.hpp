@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/out_of_memory.hpp>
 #include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/integers.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/call_budget.hpp>
@@ -103,9 +104,7 @@ private:
     }
     const integers_view from(stored, storage);
     const std::uint64_t largest = integers_view({}, index).largest();
-    if (result<void> allowed = budget.take(from.size(), width_bytes(index)); !allowed) {
-        return std::move(allowed).error();
-    }
+    ZTENSOR_TRY(budget.take(from.size(), width_bytes(index)));
     const shared_memory converted(from.size(), width_bytes(index));
     integer_block block;
     for (std::size_t done = 0; done < from.size(); done += block.count) {
@@ -153,9 +152,7 @@ private:
 /// sparse_index, limit_exceeded.
 [[nodiscard]] inline result<shared_bytes> load_indices(const opened_file& file, const component_record& component,
                                                        dtype index, loading how, call_budget& budget) {
-    if (result<void> known = check_index_type(file, component); !known) {
-        return std::move(known).error();
-    }
+    ZTENSOR_TRY(check_index_type(file, component));
     const bool is_as_asked = !component.dtype || component.dtype == index;
     const element_request stored =
         is_as_asked ? request_of(index, width_bytes(index)) : request_of(*component.dtype, 1);
@@ -190,9 +187,7 @@ private:
 [[nodiscard]] inline result<shared_bytes> load_index_range(const opened_file& file, const component_record& component,
                                                            dtype index, std::uint64_t first, std::uint64_t last,
                                                            std::uint64_t parts, call_budget& budget) {
-    if (result<void> known = check_index_type(file, component); !known) {
-        return std::move(known).error();
-    }
+    ZTENSOR_TRY(check_index_type(file, component));
     const dtype storage = component.dtype ? *component.dtype : index; // what is unknown is refused when it is read
     const result<shared_bytes> stored = load_range(file, component, request_of(storage, 1), first, last, parts, budget);
     if (!stored) {

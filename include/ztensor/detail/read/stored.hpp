@@ -10,6 +10,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/prefault.hpp>
 #include <ztensor/detail/read/bulk.hpp>
@@ -62,9 +63,7 @@ namespace detail {
 /// A blob of `bytes` may be held in memory while it is decoded.
 [[nodiscard]] inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
     const std::uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
-    if (result<void> allowed = check_memory_limit(bytes - (std::min)(bytes, most_growth), options); !allowed) {
-        return allowed;
-    }
+    ZTENSOR_TRY(check_memory_limit(bytes - (std::min)(bytes, most_growth), options));
     if (!fits_address_space(bytes)) {
         return fail(errc::too_large_for_host, "the blob takes {} bytes, more than this host can address", {bytes});
     }
@@ -75,9 +74,7 @@ namespace detail {
 /// there is one state of the bytes, whatever happens to the source meanwhile.
 [[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
 load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
-    if (result<void> allowed = check_blob_limit(component.length, file.options); !allowed) {
-        return std::move(allowed).error();
-    }
+    ZTENSOR_TRY(check_blob_limit(component.length, file.options));
     if (source_access::is_file(*file.source)) {
         const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
         if (!stable || *stable) {
@@ -137,12 +134,9 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     }
     digester hash(expected.algorithm);
     const digest_cover cover = cover_of(file, component);
-    const auto stable = source_access::find_stable_range(*file.source, cover.offset, cover.length);
-    if (!stable) {
-        return stable.error();
-    }
-    if (*stable) {
-        hash.update(**stable);
+    ZTENSOR_TRY_ASSIGN(const auto stable, source_access::find_stable_range(*file.source, cover.offset, cover.length));
+    if (stable) {
+        hash.update(*stable);
         return compare_digest(expected, hash);
     }
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
@@ -247,21 +241,17 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     if (!check.is_wanted()) {
         return read_bulk(*file.source, begin, destination);
     }
-    const result<std::optional<bytes_view>> stable = find_stable_bulk(*file.source, begin, destination.size());
-    if (!stable) {
-        return stable.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                       find_stable_bulk(*file.source, begin, destination.size()));
     for (std::size_t at = 0; at < destination.size(); at += cached_piece_bytes) {
         const span<std::byte> piece = destination.subspan(at, (std::min)(cached_piece_bytes, destination.size() - at));
-        if (*stable) {
-            const bytes_view stored = (*stable)->subspan(at, piece.size());
+        if (stable) {
+            const bytes_view stored = stable->subspan(at, piece.size());
             check.take(stored);
             copy_much(stored, piece, goes_past_cache);
             continue;
         }
-        if (result<void> read = file.source->read_at(begin + at, piece); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(file.source->read_at(begin + at, piece));
         check.take(piece);
     }
     return {};

@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_VERIFY_2_HPP
 
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/validate_sparse.hpp>
@@ -33,22 +34,16 @@ namespace detail {
         return {};
     }
     call_budget budget(file.options);
-    const result<shared_bytes> columns = load_indices(file, indices, dtype::u64, loading::reads, budget);
-    if (!columns) {
-        return columns.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const shared_bytes columns, load_indices(file, indices, dtype::u64, loading::reads, budget));
     const shape dimensions = file.index.shape_of(object);
-    const std::uint64_t entries = columns->bytes.size() / sizeof(std::uint64_t) / (is_csr ? 1 : dimensions.rank());
+    const std::uint64_t entries = columns.bytes.size() / sizeof(std::uint64_t) / (is_csr ? 1 : dimensions.rank());
     if (!is_csr) {
-        result<void> valid = check_coo(dimensions, entries, columns->bytes, dtype::u64);
-        return valid ? check_distinct_coords(dimensions, columns->bytes, dtype::u64) : valid;
+        result<void> valid = check_coo(dimensions, entries, columns.bytes, dtype::u64);
+        return valid ? check_distinct_coords(dimensions, columns.bytes, dtype::u64) : valid;
     }
-    const result<shared_bytes> pointers = load_indices(file, *indptr, dtype::u64, loading::reads, budget);
-    if (!pointers) {
-        return pointers.error();
-    }
-    result<void> valid = check_csr(dimensions, entries, columns->bytes, pointers->bytes, dtype::u64);
-    return valid ? check_rising_columns(columns->bytes, pointers->bytes, dtype::u64, errc::sparse_order) : valid;
+    ZTENSOR_TRY_ASSIGN(const shared_bytes pointers, load_indices(file, *indptr, dtype::u64, loading::reads, budget));
+    result<void> valid = check_csr(dimensions, entries, columns.bytes, pointers.bytes, dtype::u64);
+    return valid ? check_rising_columns(columns.bytes, pointers.bytes, dtype::u64, errc::sparse_order) : valid;
 }
 
 /// What was found of all parts of a file.

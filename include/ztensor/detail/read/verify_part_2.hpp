@@ -6,6 +6,7 @@
 #define ZTENSOR_DETAIL_READ_VERIFY_PART_2_HPP
 
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/read/elements.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -47,9 +48,7 @@ template <class Take>
         return {};
     }
     seek_table table;
-    if (result<void> found = load_seek_table(file, part, table); !found) {
-        return found;
-    }
+    ZTENSOR_TRY(load_seek_table(file, part, table));
     for (std::size_t frame = 0; frame < table.frames(); ++frame) {
         const auto size = static_cast<std::size_t>(table.content_bytes(frame));
         if (!memory.reserve(size)) {

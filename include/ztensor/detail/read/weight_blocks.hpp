@@ -8,6 +8,7 @@
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -66,13 +67,10 @@ struct weight_blocks {
 /// size_mismatch.
 [[nodiscard]] inline result<void> check_block_attribute(const attributes_view& attributes, std::string_view key,
                                                         std::uint64_t expected) {
-    const result<std::uint64_t> stated = attributes.unsigned_integer(key);
-    if (!stated) {
-        return stated.error();
-    }
-    return *stated == expected
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t stated, attributes.unsigned_integer(key));
+    return stated == expected
                ? result<void>()
-               : fail(errc::size_mismatch, "the attribute {} is {}, expected {}", {in_quotes(key), *stated, expected});
+               : fail(errc::size_mismatch, "the attribute {} is {}, expected {}", {in_quotes(key), stated, expected});
 }
 
 /// Rows are whole blocks. Errors: size_mismatch.
@@ -93,22 +91,12 @@ struct weight_blocks {
     if (type == nullptr) {
         return no_weights(format);
     }
-    const result<const component_record*> data = find_block_data(index, object);
-    if (!data) {
-        return data.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const component_record* data, find_block_data(index, object));
     const attributes_view attributes = attributes_of(index, object);
-    if (result<void> fits = check_block_attribute(attributes, "elems_per_block", type->elements); !fits) {
-        return std::move(fits).error();
-    }
-    if (result<void> fits = check_block_attribute(attributes, "block_bytes", type->bytes); !fits) {
-        return std::move(fits).error();
-    }
-    const result<std::uint64_t> count = count_blocks(index, object, *type);
-    if (!count) {
-        return count.error();
-    }
-    return weight_blocks{type, *data, *count};
+    ZTENSOR_TRY(check_block_attribute(attributes, "elems_per_block", type->elements));
+    ZTENSOR_TRY(check_block_attribute(attributes, "block_bytes", type->bytes));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t count, count_blocks(index, object, *type));
+    return weight_blocks{type, data, count};
 }
 
 } // namespace detail

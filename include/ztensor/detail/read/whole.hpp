@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/os/prefault.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -58,34 +59,21 @@ namespace detail {
 /// All elements, into memory that is made when their number is known.
 [[nodiscard]] inline result<void> read_elements(const opened_file& file, const component_record& component,
                                                 const element_request& request, element_memory elements) {
-    const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
     span<std::byte> memory;
-    if (*count && component.encoding == encoding::raw && elements.reserve != nullptr) {
-        const result<span<std::byte>> read = read_growing(file, component, request, elements);
-        if (!read) {
-            return read.error();
-        }
-        memory = *read;
-    } else if (*count) {
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(**count));
-        if (result<void> decoded = decode(file, component, memory); !decoded) {
-            return decoded;
-        }
+    if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> read, read_growing(file, component, request, elements));
+        memory = read;
+    } else if (count) {
+        memory = elements.resize(elements.owner, static_cast<std::size_t>(*count));
+        ZTENSOR_TRY(decode(file, component, memory));
     } else { // only decoding tells
         byte_buffer decoded;
-        const result<span<std::byte>> whole = decode_whole(file, component, decoded);
-        if (!whole) {
-            return whole.error();
-        }
-        if (result<void> fits = check_whole_elements(whole->size(), request.size_bytes); !fits) {
-            return fits;
-        }
-        memory = elements.resize(elements.owner, whole->size() / request.size_bytes);
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+        ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
+        memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
         if (!memory.empty()) {
-            std::memcpy(memory.data(), whole->data(), memory.size());
+            std::memcpy(memory.data(), whole.data(), memory.size());
         }
     }
     return to_host(component, request, memory);
@@ -103,13 +91,10 @@ namespace detail {
 /// All elements, into the caller's memory.
 [[nodiscard]] inline result<void> read_elements_into(const opened_file& file, const component_record& component,
                                                      const element_request& request, span<std::byte> destination) {
-    const result<std::optional<std::uint64_t>> count = count_loadable_elements(file, component, request);
-    if (!count) {
-        return count.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
     const std::size_t room = destination.size() / request.size_bytes;
-    if (*count && **count != room) {
-        return wrong_destination(room, **count);
+    if (count && *count != room) {
+        return wrong_destination(room, *count);
     }
     result<void> done = decode(file, component, destination);
     if (done) {

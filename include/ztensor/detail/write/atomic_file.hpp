@@ -8,6 +8,7 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -163,13 +164,10 @@ public:
 
     /// Touches nothing of an old file.
     [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        const result<file_status> old = lock_ ? lock_->status() : status_of_old();
-        if (!old) {
-            return old.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_old());
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
         const std::uint32_t permissions =
-            old->kind == file_kind::regular ? old->permissions & 0700u : default_permissions;
+            old.kind == file_kind::regular ? old.permissions & 0700u : default_permissions;
         if (open_unnamed(permissions)) {
             return file_->lock();
         }
@@ -197,9 +195,7 @@ public:
             return done;
         }
         find_stale_record();
-        if (result<void> linked = is_unnamed_ ? link(*file_) : result<void>(); !linked) {
-            return linked;
-        }
+        ZTENSOR_TRY(is_unnamed_ ? link(*file_) : result<void>());
         // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
         const result<output_file> holder = file_->duplicate();
         done = file_->close();
@@ -242,12 +238,8 @@ private:
 
     /// Keeps what is kept of the file that is replaced, as it is now: its mode may have changed while we wrote.
     [[nodiscard]] ZTENSOR_COLD result<void> inherit() {
-        const result<file_status> now = status_of_old();
-        if (!now) {
-            return now.error();
-        }
-        return now->kind == file_kind::regular ? file_->copy_metadata_from(*now, place_.in, place_.name)
-                                               : result<void>();
+        ZTENSOR_TRY_ASSIGN(const file_status now, status_of_old());
+        return now.kind == file_kind::regular ? file_->copy_metadata_from(now, place_.in, place_.name) : result<void>();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& unnamed) {
@@ -384,14 +376,11 @@ private:
 /// The file of that path, to be opened, and made as `publish` says. Errors: as file_writer::open().
 [[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>>
 find_target(const native_path& path, publish_mode publish, sync_level sync, os_calls& os) {
-    result<located_file> place = locate(path, sync == sync_level::durable, os);
-    if (!place) {
-        return std::move(place).error();
-    }
+    ZTENSOR_TRY_ASSIGN(located_file place, locate(path, sync == sync_level::durable, os));
     if (publish == publish_mode::replace) {
-        return std::unique_ptr<atomic_file>(new replacing_file(*std::move(place), sync));
+        return std::unique_ptr<atomic_file>(new replacing_file(std::move(place), sync));
     }
-    return std::unique_ptr<atomic_file>(new in_place_file(*std::move(place), sync));
+    return std::unique_ptr<atomic_file>(new in_place_file(std::move(place), sync));
 }
 
 } // namespace detail

@@ -10,6 +10,7 @@
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/core/digest_memory.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/known_blobs.hpp>
@@ -94,9 +95,7 @@ struct blob_sharing {
                                                                    const store& how, component_entry& entry) {
         no_bytes nowhere;
         blob_writer looked_at(nowhere, 0, store(), nullptr, file.xxh3_.get(), true);
-        if (result<void> read = looked_at.append(content, true); !read) {
-            return read;
-        }
+        ZTENSOR_TRY(looked_at.append(content, true));
         const blob_identity identity = {xxh3_of(file).value(), content.bytes.size()};
         const auto known = file.written_.find(identity);
         if (known == file.written_.end() || !holds(file, known->second, content)) {
@@ -110,9 +109,7 @@ struct blob_sharing {
         }
         if (how.digest_ != digest::none) {
             blob_writer digested(nowhere, 0, how, nullptr, file.digester_.get(), true);
-            if (result<void> read = digested.append(content, true); !read) {
-                return read;
-            }
+            ZTENSOR_TRY(digested.append(content, true));
         }
         section_writer::set_position(entry, known->second);
         entry.own_digest = file.digester_for(how)->text();
@@ -125,18 +122,13 @@ struct blob_sharing {
         const std::optional<std::uint64_t> stated = stated_xxh3(stored);
         if (!stated) {
             const digest algorithm = stored.new_digest.value_or(digest::none);
-            if (result<void> looked_at = look_at(file, stored, algorithm, entry); !looked_at) {
-                return looked_at;
-            }
+            ZTENSOR_TRY(look_at(file, stored, algorithm, entry));
         }
         const blob_identity identity = {stated.value_or(xxh3_of(file).value()), stored.length};
         const auto known = file.written_.find(identity);
         if (known != file.written_.end()) {
-            const result<bool> same = holds(file, known->second, stored);
-            if (!same) {
-                return same.error();
-            }
-            if (*same) {
+            ZTENSOR_TRY_ASSIGN(const bool same, holds(file, known->second, stored));
+            if (same) {
                 section_writer::set_position(entry, known->second);
                 return {};
             }

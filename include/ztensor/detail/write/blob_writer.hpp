@@ -8,6 +8,7 @@
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -86,9 +87,7 @@ private:
                 std::memcpy(piece.data(), next.data(), next.size());
             }
             swap_elements(piece, elements.swap_width);
-            if (result<void> appended = append_bytes(piece, last && rest.empty()); !appended) {
-                return appended;
-            }
+            ZTENSOR_TRY(append_bytes(piece, last && rest.empty()));
         } while (!rest.empty());
         return {};
     }
@@ -116,9 +115,7 @@ private:
                 bytes.first(static_cast<std::size_t>((std::min<std::uint64_t>)(bytes.size(), left_of_piece)));
             digester_->update(piece);
             stored_bytes_ += piece.size();
-            if (result<void> written = sink_->write(piece); !written) {
-                return written;
-            }
+            ZTENSOR_TRY(sink_->write(piece));
             bytes = bytes.subspan(piece.size());
         }
         return {};

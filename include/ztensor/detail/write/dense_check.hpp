@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/flawed_shape.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/names.hpp>
@@ -146,9 +147,7 @@ struct dense_tensor {
     if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
         return std::move(valid).error().in_component(data.role);
     }
-    if (result<void> valid = check_countable(version, tensor.dimensions); !valid) {
-        return valid;
-    }
+    ZTENSOR_TRY(check_countable(version, tensor.dimensions));
     result<void> valid = check_dense_data(version, tensor, data.length);
     return valid ? valid : std::move(valid).error().in_component(data.role);
 }

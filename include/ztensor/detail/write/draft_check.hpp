@@ -13,6 +13,7 @@
 #include <ztensor/detail/core/sort.hpp>
 #include <ztensor/detail/core/stored_component.hpp>
 #include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/manifest/model.hpp>
 #include <ztensor/detail/manifest/names.hpp>
@@ -149,9 +150,7 @@ namespace detail {
             continue;
         }
         const std::uint64_t expected = part == packed ? counts->words : counts->groups;
-        if (result<void> fits = check_part_count(part->length / width_bytes(*part->dtype), expected, role); !fits) {
-            return fits;
-        }
+        ZTENSOR_TRY(check_part_count(part->length / width_bytes(*part->dtype), expected, role));
     }
     return {};
 }
@@ -160,18 +159,13 @@ namespace detail {
 /// Errors: as reader::open() for what an object can break; as check_quantized().
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_readable(format_version version, const object_entry& object) {
     manifest index;
-    const result<std::uint64_t> end = draft_model::make(version, object, index);
-    if (!end) {
-        return end.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t end, draft_model::make(version, object, index));
     if (version != format_version::v2 &&
         !object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
-        if (result<void> valid = check_quantized(index); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_quantized(index));
     }
-    result<void> valid = version == format_version::v2 ? manifest_validator_2(index, *end).validate()
-                                                       : manifest_validator(index, *end).validate();
+    result<void> valid = version == format_version::v2 ? manifest_validator_2(index, end).validate()
+                                                       : manifest_validator(index, end).validate();
     if (valid) {
         return valid;
     }
@@ -214,11 +208,9 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
         object.attributes = nullptr;
         return {};
     }
-    result<attributes> said = ways.in_one_form(*object.attributes, depth_around_object_attributes(format_version::v2));
-    if (!said) {
-        return std::move(said).error();
-    }
-    into = *std::move(said);
+    ZTENSOR_TRY_ASSIGN(attributes said,
+                       ways.in_one_form(*object.attributes, depth_around_object_attributes(format_version::v2)));
+    into = std::move(said);
     object.attributes = &into;
     return {};
 }
@@ -226,9 +218,7 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_roles(format_version version, const object_entry& object) {
     std::vector<std::uint32_t> order;
     for (const component_entry& component : object.components) {
-        if (result<void> valid = check_name(version, component.role); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_name(version, component.role));
         order.push_back(static_cast<std::uint32_t>(order.size()));
     }
     const auto& all = object.components;
@@ -248,17 +238,10 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
         return flawed(*object.shape);
     }
     if (object.attributes != nullptr) {
-        if (result<void> valid = check_attributes(version, *object.attributes, depth_around_object_attributes(version));
-            !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_attributes(version, *object.attributes, depth_around_object_attributes(version)));
     }
-    if (result<void> valid = check_roles(version, object); !valid) {
-        return valid;
-    }
-    if (result<void> valid = check_expressible(version, object); !valid) {
-        return valid;
-    }
+    ZTENSOR_TRY(check_roles(version, object));
+    ZTENSOR_TRY(check_expressible(version, object));
     return check_readable(version, object);
 }
 

@@ -8,6 +8,7 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/layout/dense_size.hpp>
 #include <ztensor/detail/manifest/model.hpp>
@@ -36,9 +37,7 @@ public:
         if (object.components.empty()) {
             return fail(errc::schema_missing, "an object has no components");
         }
-        if (result<void> valid = check_countable(version, *object.shape); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_countable(version, *object.shape));
         if (!is_utf8(object.format)) {
             return fail(errc::cbor_utf8, "a format that is not UTF-8");
         }

@@ -6,6 +6,7 @@
 
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/atomic_file.hpp>
@@ -34,11 +35,8 @@ public:
 
     /// Errors: busy (there is an undo record), io_error.
     [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        result<std::unique_ptr<undo_log>> made = undo_log::create(place_, facts_, sync_);
-        if (!made) {
-            return std::move(made).error();
-        }
-        log_ = *std::move(made);
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(place_, facts_, sync_));
+        log_ = std::move(made);
         file_.emplace(std::move(old_));
         written_ = log_->name(); // for abandon(), which must not take memory
         result<void> marked = log_->mark(*file_);

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/ordered_queue.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -73,9 +74,7 @@ public:
         if (!is_open() || !target_->is_ours()) {
             return sink_closed().in_file(path_);
         }
-        if (result<void> published = abandoned_if_failed(publish()); !published) {
-            return published;
-        }
+        ZTENSOR_TRY(abandoned_if_failed(publish()));
         result<void> synced = target_->sync_name();
         return synced ? synced : std::move(synced).error().in_file(path_);
     }
@@ -107,15 +106,11 @@ private:
         }
         target_ = std::move(target);
         if (target_ == nullptr) {
-            result<std::unique_ptr<atomic_file>> found = find_target(native_, options_.publish_, options_.sync_, os_);
-            if (!found) {
-                return std::move(found).error();
-            }
-            target_ = *std::move(found);
+            ZTENSOR_TRY_ASSIGN(std::unique_ptr<atomic_file> found,
+                               find_target(native_, options_.publish_, options_.sync_, os_));
+            target_ = std::move(found);
         }
-        if (result<void> opened = target_->open(); !opened) {
-            return opened;
-        }
+        ZTENSOR_TRY(target_->open());
         position_ = written_ = begun_sync_ = old_bytes;
         is_direct_ = is_direct_ && old_bytes == 0 && target_->file().set_direct(true); // an old end is no whole block
         if (target_->needs_commit()) { // the footer comes after all else
@@ -259,17 +254,13 @@ private:
         if (buffered_ != 0 || size_bytes < policy::unit_bytes || position_ % policy::unit_bytes != 0) {
             return std::uint64_t{0};
         }
-        if (result<void> settled = settle(); !settled) {
-            return std::move(settled).error();
-        }
+        ZTENSOR_TRY(settle());
         if (is_direct_ || !copies_ || has_read_back_ || position_ != target_->place_of(position_)) {
             return std::uint64_t{0};
         }
         const std::uint64_t wanted = (std::min)(syncs_early_ ? policy::early_sync_bytes : policy::reserved_step,
                                                 size_bytes - size_bytes % policy::unit_bytes);
-        if (result<void> ready = get_ready(wanted); !ready) {
-            return std::move(ready).error();
-        }
+        ZTENSOR_TRY(get_ready(wanted));
         const std::uint64_t copied = target_->file().append_from(from, offset, wanted);
         copies_ = copied == wanted;
         advance(copied);
@@ -322,9 +313,7 @@ private:
 
     /// Errors: io_error; writer_closed in another process than the one that opened the target.
     [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
-        if (result<void> ready = get_ready(bytes.size()); !ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(get_ready(bytes.size()));
         if (is_direct_ && bytes.size() % policy::direct_alignment != 0) {
             stop_direct(); // for the end of the file
         }
@@ -437,9 +426,7 @@ private:
 create_sink(const file_path& target, const write_options& options, os_calls& os = operating_system()) {
     auto* const file = new file_writer(target, options, os);
     std::unique_ptr<byte_sink> sink(file);
-    if (result<void> opened = file->open(); !opened) {
-        return std::move(opened).error();
-    }
+    ZTENSOR_TRY(file->open());
     return sink;
 }
 

@@ -9,6 +9,7 @@
 #include <ztensor/detail/codec/zstd_encoder.hpp>
 #include <ztensor/detail/core/array.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/ordered_queue.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/task_group.hpp>
@@ -121,21 +122,15 @@ private:
         const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
             const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
-            if (result<void> done = encode_frames(piece.first(whole), out); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(encode_frames(piece.first(whole), out));
             piece = piece.subspan(whole);
         }
         while (!piece.empty() || (last && gathered_bytes_ != 0)) {
-            if (result<void> done = gather(piece, batch_bytes); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(gather(piece, batch_bytes));
             const bool is_end = last && piece.empty();
             if (gathered_bytes_ == batch_bytes || is_end) {
                 const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, std::size_t{0}));
-                if (result<void> done = encode_frames(batch, out); !done) {
-                    return done;
-                }
+                ZTENSOR_TRY(encode_frames(batch, out));
             }
         }
         return {};
@@ -164,9 +159,7 @@ private:
         is_empty_ = false;
         if (std::exchange(is_on_trial_, false)) {
             const bytes_view first = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
-            if (result<void> done = try_first(first, out); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(try_first(first, out));
             content = is_raw_ ? content : content.subspan(first.size());
             if (content.empty()) {
                 return {};
@@ -182,27 +175,19 @@ private:
 
     /// Hands on the first frame, unless it turns out that raw is better.
     [[nodiscard]] result<void> try_first(bytes_view first, byte_consumer out) {
-        if (result<void> ready = make_room(1, 1); !ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(make_room(1, 1));
         const std::size_t encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
-        if (result<void> done = zstd_encoder::failure(encoded); !done) {
-            return done;
-        }
+        ZTENSOR_TRY(zstd_encoder::failure(encoded));
         is_raw_ = static_cast<double>(encoded) > most_of_raw_ * static_cast<double>(first.size());
         return is_raw_ ? result<void>() : out.take(out.owner, ring_[0].memory.bytes().first(encoded));
     }
 
     [[nodiscard]] result<void> encode_one_by_one(bytes_view content, byte_consumer out) {
-        if (result<void> ready = make_room(1, 1); !ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(make_room(1, 1));
         do {
             const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
             ring_[0].encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
-            if (result<void> done = hand_on(ring_[0], out); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(hand_on(ring_[0], out));
             content = content.subspan(frame.size());
         } while (!content.empty());
         return {};
@@ -212,9 +197,7 @@ private:
     [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads,
                                                   byte_consumer out) {
         const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
-        if (result<void> ready = make_room(threads, places); !ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(make_room(threads, places));
         frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
         ordered_queue queue; // behind the batch, which it uses until it is gone
         if (!queue.begin(frame_batch::encode, &batch, threads)) {
@@ -234,9 +217,7 @@ private:
             if (!queue.is_ours()) {
                 end_forked_call();
             }
-            if (result<void> done = hand_on(ring_[frame % places], out); !done) {
-                return done;
-            }
+            ZTENSOR_TRY(hand_on(ring_[frame % places], out));
         }
         return {};
     }

@@ -8,6 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
@@ -50,27 +51,20 @@ public:
     [[nodiscard]] ZTENSOR_COLD attributes file_attributes() const { return attributes_.value_or(attributes()); }
     /// In place of those that there are. Beside objects and attributes, the manifest has a table of `table_bytes`.
     [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(attributes values, std::uint64_t table_bytes) {
-        result<attributes> said = said_of_file(std::move(values));
-        if (!said) {
-            return std::move(said).error();
-        }
+        ZTENSOR_TRY_ASSIGN(attributes said, said_of_file(std::move(values)));
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
         }
-        const std::uint64_t bytes = most_encoded_bytes(*said);
-        if (result<void> valid = check_bytes(table_bytes + bytes); !valid) {
-            return valid;
-        }
-        attributes_ = *std::move(said);
+        const std::uint64_t bytes = most_encoded_bytes(said);
+        ZTENSOR_TRY(check_bytes(table_bytes + bytes));
+        attributes_ = std::move(said);
         attributes_bytes_ = bytes;
         return {};
     }
 
     /// Another object may have this name.
     [[nodiscard]] result<void> check_new_name(std::string_view name) const {
-        if (result<void> valid = check_name(options_.version_, name); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_name(options_.version_, name));
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
         }
@@ -120,9 +114,7 @@ public:
                 .in_object(of);
         }
         const std::uint64_t more_bytes = name.size() + objects_.encoded_bytes_of(of);
-        if (result<void> valid = check_bytes(table_bytes + attributes_bytes_ + more_bytes); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(check_bytes(table_bytes + attributes_bytes_ + more_bytes));
         objects_.add_again(options_.version_, name, of);
         if (is_version_2()) {
             last_name_ = name;
@@ -148,9 +140,7 @@ private:
         if (is_version_2()) {
             return options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
         }
-        if (result<void> valid = check_attributes(options_.version_, values, depth_around_file_attributes); !valid) {
-            return std::move(valid).error();
-        }
+        ZTENSOR_TRY(check_attributes(options_.version_, values, depth_around_file_attributes));
         return values;
     }
 

@@ -11,6 +11,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
@@ -79,9 +80,7 @@ public:
     /// Pads to where the next blob starts, in the next shard if `bytes` are too many for this one, and returns that.
     [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
         if (shards_ != nullptr) {
-            if (result<void> ready = make_room_in_shards(bytes); !ready) {
-                return std::move(ready).error();
-            }
+            ZTENSOR_TRY(make_room_in_shards(bytes));
         }
         return begin_aligned();
     }
@@ -95,9 +94,7 @@ public:
         static std::byte zeros[4096]; // never written; constants would take as much of every object file
         while (position_ < *offset) {
             const auto piece = static_cast<std::size_t>((std::min<std::uint64_t>)(*offset - position_, sizeof zeros));
-            if (result<void> written = write({zeros, piece}); !written) {
-                return std::move(written).error();
-            }
+            ZTENSOR_TRY(write({zeros, piece}));
         }
         return *offset;
     }
@@ -165,9 +162,7 @@ public:
         }
         const blob_place place = place_of(stored);
         if (stored.new_digest) {
-            if (result<void> digested = digest_anew(stored, *stored.new_digest, entry); !digested) {
-                return digested;
-            }
+            ZTENSOR_TRY(digest_anew(stored, *stored.new_digest, entry));
         }
         if (copied_blobs_ == nullptr || stored.length == 0) {
             return copy_here(stored, entry);
@@ -245,25 +240,17 @@ private:
 
     [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
                                            component_entry& entry) {
-        const result<std::uint64_t> offset = begin_blob(content.bytes.size());
-        if (!offset) {
-            return offset.error();
-        }
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(content.bytes.size()));
         target().expect(content.bytes.size());
-        blob_writer blob = writer_with(digester, *offset, how);
-        if (result<void> written = blob.append(content, true); !written) {
-            return written;
-        }
-        complete(entry, *offset, blob);
+        blob_writer blob = writer_with(digester, offset, how);
+        ZTENSOR_TRY(blob.append(content, true));
+        complete(entry, offset, blob);
         return {};
     }
 
     [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
-        const result<std::uint64_t> offset = begin_blob(stored.length);
-        if (!offset) {
-            return offset.error();
-        }
-        set_position(entry, {*offset, shard_});
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(stored.length));
+        set_position(entry, {offset, shard_});
         return copy_bytes(stored);
     }
 
@@ -334,14 +321,9 @@ private:
     [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
                                                    byte_buffer& buffer) {
         const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
-        const result<bytes_view> piece = read_piece(stored, at, left_of_piece, buffer);
-        if (!piece) {
-            return piece.error();
-        }
-        if (result<void> written = write(*piece); !written) {
-            return std::move(written).error();
-        }
-        return piece->size();
+        ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
+        ZTENSOR_TRY(write(piece));
+        return piece.size();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {

@@ -6,6 +6,7 @@
 
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/write_2.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
@@ -81,9 +82,7 @@ public:
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         std::unique_ptr<file_writer> file(new file_writer(path, options_, os_));
-        if (result<void> opened = file->open(); !opened) {
-            return opened;
-        }
+        ZTENSOR_TRY(file->open());
         std::unique_ptr<blob_digester> digester(options_.make_shard_digester_());
         if (digester == nullptr) {
             return fail(errc::out_of_memory, "no memory for a digest");
@@ -96,9 +95,7 @@ public:
     /// Errors: as file_writer::finish().
     [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
         for (const std::unique_ptr<shard_sink>& each : all_) {
-            if (result<void> finished = each->finish(); !finished) {
-                return finished;
-            }
+            ZTENSOR_TRY(each->finish());
         }
         return {};
     }

@@ -7,6 +7,7 @@
 
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/layout/quantized_rules.hpp>
 #include <ztensor/detail/layout/sparse_rules.hpp>
 #include <ztensor/detail/write/quantized_2.hpp>
@@ -132,9 +133,7 @@ struct typed_draft {
     attributes words;
     words.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
     if (is_version_2) {
-        if (result<void> set = set_quant_group(parameters, dimensions, words); !set) {
-            return std::move(set).error();
-        }
+        ZTENSOR_TRY(set_quant_group(parameters, dimensions, words));
     }
     object_draft draft(format::quantized_group, dimensions);
     draft_access::add(draft, is_version_2 ? "data" : "packed_weight", packed_weight, how);

@@ -28,6 +28,7 @@
 #include <ztensor/detail/core/endian.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
@@ -136,11 +137,8 @@ public:
 
     /// Whether there is a record of that file.
     [[nodiscard]] static result<void> check_none(const located_file& target) {
-        const result<file_status> found = target.in.status(undo_name(target.name));
-        if (!found) {
-            return found.error();
-        }
-        return found->kind == file_kind::absent ? result<void>() : unfinished();
+        ZTENSOR_TRY_ASSIGN(const file_status found, target.in.status(undo_name(target.name)));
+        return found.kind == file_kind::absent ? result<void>() : unfinished();
     }
 
     /// Adds `length` bytes of the file as they are now, which may be changed when this returns.
@@ -226,9 +224,7 @@ public:
         if (!has_commit_) {
             return {};
         }
-        if (result<void> marked = mark(target); !marked) {
-            return marked;
-        }
+        ZTENSOR_TRY(mark(target));
         result<void> cut = file_->truncate(size_bytes_);
         return sync_after(std::move(cut));
     }

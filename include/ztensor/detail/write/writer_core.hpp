@@ -9,6 +9,7 @@
 #include <ztensor/detail/core/checked.hpp>
 #include <ztensor/detail/core/elements.hpp>
 #include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
 #include <ztensor/detail/manifest/write.hpp>
 #include <ztensor/detail/write/abort_on_failure.hpp>
@@ -185,9 +186,7 @@ public:
     }
 
     [[nodiscard]] result<void> finish() {
-        if (result<void> open = check_open(); !open) {
-            return open;
-        }
+        ZTENSOR_TRY(check_open());
         const abort_on_failure writing(*this);
         result<void> done = writing.done(write_manifest());
         if (done && memory_ != nullptr) {

@@ -7,6 +7,7 @@
 #include <ztensor/detail/core/cast.hpp>
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/options_check.hpp>
@@ -82,9 +83,7 @@ ZTENSOR_INLINE result<void> tensor_stream::finish() {
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                                          const write_options& options,
                                                          std::unique_ptr<detail::shard_output> shards) {
-    if (result<void> valid = detail::check_options(options); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(detail::check_options(options));
     if (sink == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no sink");
     }
@@ -93,30 +92,21 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_si
     }
     writer made(new detail::writer_core(std::move(sink), memory, options));
     made.core_->file().shard_into(std::move(shards));
-    if (result<void> begun = made.core_->begin(); !begun) {
-        return std::move(begun).error();
-    }
+    ZTENSOR_TRY(made.core_->begin());
     return made;
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
-        if (result<void> valid = detail::check_options(options); !valid) {
-            return std::move(valid).error();
-        }
-        result<std::unique_ptr<byte_sink>> sink = detail::create_sink(path, options);
-        if (!sink) {
-            return std::move(sink).error();
-        }
+        ZTENSOR_TRY(detail::check_options(options));
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
         std::unique_ptr<detail::shard_output> shards;
         if (options.shard_bytes_ != 0) {
-            result<std::unique_ptr<detail::shard_output>> made = options.ways_of_2_->make_shards(path, options);
-            if (!made) {
-                return std::move(made).error();
-            }
-            shards = *std::move(made);
+            ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::shard_output> made,
+                               options.ways_of_2_->make_shards(path, options));
+            shards = std::move(made);
         }
-        result<writer> made = start(*std::move(sink), nullptr, options, std::move(shards));
+        result<writer> made = start(std::move(sink), nullptr, options, std::move(shards));
         if (made) {
             made->core_->set_path(path);
         }

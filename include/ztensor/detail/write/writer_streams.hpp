@@ -4,6 +4,7 @@
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/blob_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 
@@ -57,19 +58,14 @@ ZTENSOR_COLD inline result<void> writer_core::begin_stream(std::string_view name
                   : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
     const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how, about};
     const dense_tensor said = in_words_of(options_.version_, tensor);
-    if (result<void> valid = check_new(said, entry_of(said, bytes)); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
     const abort_on_failure writing(*this);
     return writing.done(start_stream(tensor, element_bytes, bytes));
 }
 
 ZTENSOR_COLD inline result<void> writer_core::start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
                                                            std::uint64_t bytes) {
-    const result<std::uint64_t> offset = file_.begin_blob(bytes);
-    if (!offset) {
-        return offset.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, file_.begin_blob(bytes));
     delete_stream_ = [](open_stream* stream) noexcept { delete stream; }; // first: what follows may run out of memory
     stream_ = new open_stream{std::string(tensor.name),
                               tensor.dimensions,
@@ -79,8 +75,8 @@ ZTENSOR_COLD inline result<void> writer_core::start_stream(const dense_tensor& t
                               {},
                               element_bytes,
                               bytes,
-                              *offset,
-                              file_.writer_at(*offset, tensor.how)};
+                              offset,
+                              file_.writer_at(offset, tensor.how)};
     if (tensor.about.get() != nullptr) {
         stream_->of_object = *tensor.about.get();
     }
@@ -163,9 +159,7 @@ ZTENSOR_COLD inline result<void> writer_core::finish_stream() {
 }
 
 ZTENSOR_COLD inline result<void> writer_core::complete_stream() {
-    if (result<void> ended = in_stream(stream_->blob.append({}, true)); !ended) {
-        return ended;
-    }
+    ZTENSOR_TRY(in_stream(stream_->blob.append({}, true)));
     const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
     component_entry data = entry_of(tensor, stream_->decoded_bytes);
     file_.complete(data, stream_->offset, stream_->blob);

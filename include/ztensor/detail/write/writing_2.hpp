@@ -15,6 +15,7 @@
 #include <ztensor/detail/core/fail.hpp>
 #include <ztensor/detail/core/normal_form.hpp>
 #include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/core/utf8.hpp>
 #include <ztensor/detail/manifest/encoded_objects.hpp>
 #include <ztensor/detail/manifest/footer.hpp>
@@ -41,9 +42,7 @@ namespace detail {
 
 /// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
-    if (result<void> valid = check_attributes(format_version::v2, values, depth); !valid) {
-        return std::move(valid).error();
-    }
+    ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
     return to_deterministic(values, depth);
 }
 
@@ -91,14 +90,11 @@ struct root_field {
 /// Version 2: the manifest is a blob, which the footer gives both ends and the XXH3 of.
 [[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_2(section_writer& file, const manifest_content& content) {
     result<void> written = file.end_shards();
-    const result<std::uint64_t> offset = written ? file.begin_aligned() : std::move(written).error();
-    if (!offset) {
-        return offset.error();
-    }
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, written ? file.begin_aligned() : std::move(written).error());
     digest_memory hash;
     xxh3_start(hash);
     footer_2 footer;
-    footer.manifest_offset = *offset;
+    footer.manifest_offset = offset;
     const auto write = [&](bytes_view bytes) {
         xxh3_update(hash, bytes);
         footer.manifest_length += bytes.size();
