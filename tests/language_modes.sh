@@ -30,7 +30,7 @@ if [[ ${1:-} == --library ]]; then
 fi
 modes=("$@")
 ((${#modes[@]} > 0)) || modes=('g++ -std=c++20' 'g++ -std=c++2b' 'clang++ -std=c++17' 'clang++ -std=c++2b')
-tests=(tests/{support,core,os,cbor,codec,layout,manifest,read,write,foreign,faults}/*.cpp)
+tests=(tests/{support,base,os,cbor,codec,index,read,write,transfer,import,faults}/*.cpp)
 mkdir -p build/modes
 rm -f build/modes/*.cpp
 one_of_each_folder "${tests[@]}" >build/modes/tests

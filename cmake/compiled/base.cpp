@@ -17,14 +17,14 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/shape.hpp>
 ZTENSOR_EXPORT_END
 
+#include <ztensor/detail/base/error_code_definitions.hpp>
+#include <ztensor/detail/base/error_definitions.hpp>
+#include <ztensor/detail/base/exception_definitions.hpp>
+#include <ztensor/detail/base/shape_definitions.hpp>
 #include <ztensor/detail/cbor/attribute_value_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
-#include <ztensor/detail/core/error_code_definitions.hpp>
-#include <ztensor/detail/core/error_definitions.hpp>
-#include <ztensor/detail/core/exception_definitions.hpp>
-#include <ztensor/detail/core/shape_definitions.hpp>
 #include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
 #include <ztensor/detail/os/memory_definitions.hpp>

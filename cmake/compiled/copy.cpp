@@ -8,5 +8,5 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/export.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/copy/copy_definitions.hpp>
-#include <ztensor/detail/export/export_definitions.hpp>
+#include <ztensor/detail/transfer/copy_definitions.hpp>
+#include <ztensor/detail/transfer/export_definitions.hpp>

@@ -9,6 +9,4 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/recover.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/edit/append_definitions.hpp>
-#include <ztensor/detail/edit/edit_definitions.hpp>
-#include <ztensor/detail/edit/recover_definitions.hpp>
+#include <ztensor/detail/write/edit_definitions.hpp>

@@ -7,4 +7,4 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/foreign.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/foreign/foreign_definitions.hpp>
+#include <ztensor/detail/import/import_definitions.hpp>

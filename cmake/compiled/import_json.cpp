@@ -8,5 +8,5 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/reader_set.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/foreign/reader_set_definitions.hpp>
-#include <ztensor/detail/foreign/safetensors_definitions.hpp>
+#include <ztensor/detail/import/reader_set_definitions.hpp>
+#include <ztensor/detail/import/safetensors_definitions.hpp>

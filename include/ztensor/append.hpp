@@ -36,7 +36,7 @@
 /// invalid_argument, io_error, out_of_memory.
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/edit/append_definitions.hpp>
+#include <ztensor/detail/write/edit_definitions.hpp>
 #endif
 
 #endif

@@ -4,9 +4,9 @@
 #ifndef ZTENSOR_ARRAY_HPP
 #define ZTENSOR_ARRAY_HPP
 
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/out_of_memory.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>

@@ -4,8 +4,7 @@
 #ifndef ZTENSOR_ATTRIBUTE_VALUE_HPP
 #define ZTENSOR_ATTRIBUTE_VALUE_HPP
 
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>

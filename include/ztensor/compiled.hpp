@@ -9,19 +9,21 @@
 #error "Define ZTENSOR_COMPILED in every file that uses ztensor, and include <ztensor/compiled.hpp> in one of them"
 #endif
 
-#include <ztensor/detail/core/error_code_definitions.hpp>
-#include <ztensor/detail/core/error_definitions.hpp>
-#include <ztensor/detail/core/exception_definitions.hpp>
-#include <ztensor/detail/core/shape_definitions.hpp>
-
+#include <ztensor/detail/base/error_code_definitions.hpp>
+#include <ztensor/detail/base/error_definitions.hpp>
+#include <ztensor/detail/base/exception_definitions.hpp>
+#include <ztensor/detail/base/shape_definitions.hpp>
 #include <ztensor/detail/cbor/attribute_value_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
+#include <ztensor/detail/import/archives_definitions.hpp>
+#include <ztensor/detail/import/import_definitions.hpp>
+#include <ztensor/detail/import/reader_set_definitions.hpp>
+#include <ztensor/detail/import/safetensors_definitions.hpp>
 #include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
 #include <ztensor/detail/os/memory_definitions.hpp>
-
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
@@ -32,17 +34,10 @@
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #include <ztensor/detail/read/sparse_definitions.hpp>
-
-#include <ztensor/detail/copy/copy_definitions.hpp>
-#include <ztensor/detail/edit/append_definitions.hpp>
-#include <ztensor/detail/edit/edit_definitions.hpp>
-#include <ztensor/detail/edit/recover_definitions.hpp>
-#include <ztensor/detail/export/export_definitions.hpp>
-#include <ztensor/detail/foreign/archives_definitions.hpp>
-#include <ztensor/detail/foreign/foreign_definitions.hpp>
-#include <ztensor/detail/foreign/reader_set_definitions.hpp>
-#include <ztensor/detail/foreign/safetensors_definitions.hpp>
+#include <ztensor/detail/transfer/copy_definitions.hpp>
+#include <ztensor/detail/transfer/export_definitions.hpp>
 #include <ztensor/detail/write/draft_definitions.hpp>
+#include <ztensor/detail/write/edit_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>
 

@@ -4,10 +4,9 @@
 #ifndef ZTENSOR_COMPONENT_VIEW_HPP
 #define ZTENSOR_COMPONENT_VIEW_HPP
 
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/fwd.hpp>

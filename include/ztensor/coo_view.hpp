@@ -5,9 +5,9 @@
 #define ZTENSOR_COO_VIEW_HPP
 
 #include <ztensor/csr_view.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/sparse_parts.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>

@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_COPY_HPP
 #define ZTENSOR_COPY_HPP
 
-#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
@@ -84,7 +84,7 @@ struct copy_options {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/copy/copy_definitions.hpp>
+#include <ztensor/detail/transfer/copy_definitions.hpp>
 #endif
 
 #endif

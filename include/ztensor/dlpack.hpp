@@ -6,11 +6,9 @@
 #define ZTENSOR_DLPACK_HPP
 
 #include <ztensor/array.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dlpack_types.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>

@@ -6,7 +6,7 @@
 #define ZTENSOR_EDIT_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -122,7 +122,7 @@ struct editor_access {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/edit/edit_definitions.hpp>
+#include <ztensor/detail/write/edit_definitions.hpp>
 #endif
 
 #endif

@@ -5,10 +5,7 @@
 #ifndef ZTENSOR_EIGEN_HPP
 #define ZTENSOR_EIGEN_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/located.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>

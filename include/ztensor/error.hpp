@@ -369,7 +369,7 @@ template <>
 struct std::is_error_code_enum<ztensor::errc> : std::true_type {};
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/core/error_definitions.hpp>
+#include <ztensor/detail/base/error_definitions.hpp>
 #endif
 
 #endif

@@ -66,7 +66,7 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/core/error_code_definitions.hpp>
+#include <ztensor/detail/base/error_code_definitions.hpp>
 #endif
 
 #endif

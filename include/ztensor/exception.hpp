@@ -49,7 +49,7 @@ inline void expect([[maybe_unused]] bool is_there, [[maybe_unused]] const error*
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/core/exception_definitions.hpp>
+#include <ztensor/detail/base/exception_definitions.hpp>
 #endif
 
 #endif

@@ -45,7 +45,7 @@ inline namespace ZTENSOR_MODE {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/export/export_definitions.hpp>
+#include <ztensor/detail/transfer/export_definitions.hpp>
 #endif
 
 #endif

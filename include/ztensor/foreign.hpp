@@ -41,9 +41,9 @@ inline namespace ZTENSOR_MODE {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/foreign/archives_definitions.hpp>
-#include <ztensor/detail/foreign/foreign_definitions.hpp>
-#include <ztensor/detail/foreign/safetensors_definitions.hpp>
+#include <ztensor/detail/import/archives_definitions.hpp>
+#include <ztensor/detail/import/import_definitions.hpp>
+#include <ztensor/detail/import/safetensors_definitions.hpp>
 #endif
 
 #endif

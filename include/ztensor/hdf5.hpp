@@ -9,11 +9,10 @@
 #define ZTENSOR_HDF5_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/foreign/importer.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/hdf5/import_hdf5.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
+#include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>

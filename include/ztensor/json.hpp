@@ -7,15 +7,12 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/cbor/json_builder.hpp>
-#include <ztensor/detail/cbor/number.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/text.hpp>
-#include <ztensor/detail/core/try.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

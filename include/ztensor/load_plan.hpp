@@ -6,9 +6,8 @@
 #define ZTENSOR_LOAD_PLAN_HPP
 
 #include <ztensor/array.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/wanted_tensor.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/load_options.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

@@ -6,10 +6,7 @@
 #define ZTENSOR_MDSPAN_HPP
 
 #include <ztensor/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/located.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

@@ -6,8 +6,7 @@
 #define ZTENSOR_OBJECT_DRAFT_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/stored_component.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>

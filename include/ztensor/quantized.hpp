@@ -6,7 +6,7 @@
 #define ZTENSOR_QUANTIZED_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/core/elements.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_READER_SET_HPP
 #define ZTENSOR_READER_SET_HPP
 
-#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/load_options.hpp>
 #include <ztensor/load_plan.hpp>
@@ -175,7 +175,7 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/foreign/reader_set_definitions.hpp>
+#include <ztensor/detail/import/reader_set_definitions.hpp>
 #endif
 
 #endif

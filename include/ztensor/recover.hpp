@@ -51,7 +51,7 @@ inline namespace ZTENSOR_MODE {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/edit/recover_definitions.hpp>
+#include <ztensor/detail/write/edit_definitions.hpp>
 #endif
 
 #endif

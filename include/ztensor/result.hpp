@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_RESULT_HPP
 #define ZTENSOR_RESULT_HPP
 
-#include <ztensor/detail/core/result_steps.hpp>
+#include <ztensor/detail/base/result_steps.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/exception.hpp>
 #include <ztensor/unexpected.hpp>

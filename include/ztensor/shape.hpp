@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_SHAPE_HPP
 #define ZTENSOR_SHAPE_HPP
 
-#include <ztensor/detail/core/checked.hpp>
+#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/dtype.hpp>
 
 #include <cstddef>
@@ -217,7 +217,7 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/core/shape_definitions.hpp>
+#include <ztensor/detail/base/shape_definitions.hpp>
 #endif
 
 #endif

@@ -17,8 +17,8 @@
 #endif
 
 // What a file that defines the library uses: xxHash (version 2), zlib (compressed parts of other formats) and
-// nlohmann/json (safetensors, indices of shards), each where its header is there and ZTENSOR_WITHOUT_... is not defined.
-// A compiled library decides for its users.
+// nlohmann/json (safetensors, indices of shards), each where its header is there and ZTENSOR_WITHOUT_... is not
+// defined. A compiled library decides for its users.
 #if !defined(ZTENSOR_COMPILED) && (defined(ZTENSOR_WITHOUT_XXHASH) || !__has_include(<xxhash.h>))
 #define ZTENSOR_MODE_XXHASH _without_xxhash
 #else
@@ -52,6 +52,25 @@
 #define ZTENSOR_PASTE(a, b, c, d) a##b##c##d
 #define ZTENSOR_JOIN(a, b, c, d) ZTENSOR_PASTE(a, b, c, d)
 #define ZTENSOR_MODE ZTENSOR_JOIN(ZTENSOR_MODE_BASE, ZTENSOR_MODE_XXHASH, ZTENSOR_MODE_ZLIB, ZTENSOR_MODE_JSON)
+
+// How an error is passed on: by the function that met it to the one that asked.
+#define ZTENSOR_TRY_NAME ZTENSOR_JOIN(ztensor_tried_, __LINE__, , )
+
+/// Evaluates an expression that gives a result. Where that holds an error, returns it from the enclosing function.
+#define ZTENSOR_TRY(...)                                                                                               \
+    do {                                                                                                               \
+        if (auto ZTENSOR_TRY_NAME = (__VA_ARGS__); !ZTENSOR_TRY_NAME) {                                                \
+            return static_cast<decltype(ZTENSOR_TRY_NAME)&&>(ZTENSOR_TRY_NAME).error();                                \
+        }                                                                                                              \
+    } while (false)
+
+/// The same, and moves the value into what is declared: ZTENSOR_TRY_ASSIGN(const file_status status, file.status());
+#define ZTENSOR_TRY_ASSIGN(declaration, ...)                                                                           \
+    auto ZTENSOR_TRY_NAME = (__VA_ARGS__);                                                                             \
+    if (!ZTENSOR_TRY_NAME) {                                                                                           \
+        return static_cast<decltype(ZTENSOR_TRY_NAME)&&>(ZTENSOR_TRY_NAME).error();                                    \
+    }                                                                                                                  \
+    declaration = *static_cast<decltype(ZTENSOR_TRY_NAME)&&>(ZTENSOR_TRY_NAME)
 
 // What stands before a definition that only header-only mode puts into every file.
 #if defined(ZTENSOR_COMPILED)

@@ -6,9 +6,7 @@
 #define ZTENSOR_VISIT_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/located.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/object_view.hpp>

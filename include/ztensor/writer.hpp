@@ -7,8 +7,8 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/float_types.hpp>

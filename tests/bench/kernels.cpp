@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The innermost loops by size, each beside the library to beat. Options are those of Google Benchmark.
-#include <ztensor/detail/manifest/name_table.hpp>
+#include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/digest.hpp>
 

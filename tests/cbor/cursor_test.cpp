@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/base/text.hpp>
 
 #include <array>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 
 #include <ztensor/detail/cbor/deterministic.hpp>
-#include <ztensor/detail/cbor/to_deterministic.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
 
 #include <algorithm>
 #include <cmath>

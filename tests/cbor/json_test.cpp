@@ -2,7 +2,7 @@
 //
 // Attributes as JSON and back: what becomes what, what JSON has no place for, and that nothing hostile gets through to
 // a parser that recurses.
-#include "manifest/walking.hpp"
+#include "index/walking.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"

@@ -5,9 +5,9 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/codec/crc32c.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/core/digest_memory.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/span.hpp>
 

@@ -4,7 +4,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/digest.hpp>
 
 #include <string>

@@ -7,8 +7,7 @@
 #include "support/zstd_frames.hpp"
 
 #include <ztensor/detail/codec/zstd_frames.hpp>
-#include <ztensor/detail/codec/zstd_seek_table.hpp>
-#include <ztensor/detail/codec/zstd_stream.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,8 +7,7 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_encoder.hpp>
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -22,55 +22,54 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "manifest/footer", "cbor/cursor", "manifest/scanner", "manifest/manifest_reader", "manifest/validate",
-    "manifest/validate_sparse", "manifest/overlap", "manifest/counts", "manifest/right", "manifest/pattern",
-    "manifest/pattern_book", "manifest/pattern_shelf", "layout/sparse_rules", "layout/quantized_rules",
+    "index/frame", "cbor/cursor", "index/scanner", "index/manifest_reader", "index/validate", "index/overlap",
+    "index/pattern_book", "index/pattern", "index/sparse_rules", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
-    "cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2", "layout/layout_2",
-    "read/packed", "read/shard_finder", "codec/digest_text",
+    "cbor/deterministic", "index/read_2", "index/validate_2", "read/convert", "read/shard_finder", "codec/digests",
     # files of other formats
-    "foreign/zip", "foreign/zip_record", "foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes",
-    "foreign/pt_content", "foreign/gguf", "foreign/gguf_header", "foreign/gguf_parts", "foreign/gguf_values", "foreign/npy_header", "foreign/safetensors",
-    "foreign/header_stream", "foreign/protobuf", "foreign/onnx_tensor", "foreign/shard_index",
+    "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
+    "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors", "import/protobuf",
+    "import/onnx_tensor", "import/model_folders",
 ]
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
 FIRST = {
-    "manifest/footer": "footer foreign_files corpus_2 version_2",
+    "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor",
-    "manifest/scanner": "generations refused_fields",
-    "manifest/manifest_reader": "generations patterns",
-    "manifest/validate": "generations refused_fields",
-    "manifest/validate_sparse": "sparse_0_1 sparse_views sparse_refused",
-    "manifest/overlap": "refused_fields blobs_in_any_order",
-    "manifest/counts": "generations patterns",
-    "manifest/right": "generations patterns",
-    "manifest/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",
-    "manifest/pattern_book": "patterns_2 generations patterns corpus_2 version_2",
-    "manifest/pattern_shelf": "patterns_2 generations patterns corpus_2 version_2",
-    "layout/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
-    "layout/quantized_rules": "quantized_refused",
-    **dict.fromkeys(["cbor/deterministic", "manifest/read_2", "manifest/read_part_2", "manifest/validate_2",
-                     "layout/layout_2", "read/packed", "read/shard_finder", "codec/digest_text"],
-                    "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across"),
-    "codec/digest_text": "digest_texts corpus_2 verify golden version_2 written_version_2",
-    **dict.fromkeys(["foreign/zip", "foreign/zip_record"], "numpy pt foreign_corpus"),
-    **dict.fromkeys(["foreign/pickle_machine", "foreign/pickle_stack", "foreign/pickle_bytes", "foreign/pt_content"],
-                    "pickles pt foreign_corpus"),
-    **dict.fromkeys(["foreign/gguf", "foreign/gguf_header", "foreign/gguf_parts", "foreign/gguf_values"],
-                    "gguf gguf_parts foreign_corpus"),
-    "foreign/npy_header": "numpy foreign_corpus",
-    **dict.fromkeys(["foreign/safetensors", "foreign/header_stream"], "safetensors gguf onnx foreign_corpus"),
-    **dict.fromkeys(["foreign/protobuf", "foreign/onnx_tensor"], "onnx foreign_corpus"),
-    "foreign/shard_index": "reader_set",
+    "index/scanner": "generations refused_fields",
+    "index/manifest_reader": "generations patterns",
+    "index/validate": "generations refused_fields sparse_0_1 sparse_views sparse_refused",
+    "index/overlap": "refused_fields blobs_in_any_order",
+    "index/pattern_book": "generations patterns patterns_2 corpus_2 version_2",
+    "index/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",
+    "index/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
+    "index/layouts": "quantized_refused deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "cbor/deterministic": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "index/read_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "index/validate_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "read/convert": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "read/shard_finder": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "codec/digests": "digest_texts corpus_2 verify golden version_2 written_version_2",
+    "import/zip": "numpy pt foreign_corpus",
+    "import/pickle_machine": "pickles pt foreign_corpus",
+    "import/pickle_values": "pickles pt foreign_corpus",
+    "import/pickle_stream": "pickles pt foreign_corpus",
+    "import/pt_content": "pickles pt foreign_corpus",
+    "import/gguf": "gguf gguf_parts foreign_corpus",
+    "import/gguf_header": "gguf gguf_parts foreign_corpus",
+    "import/npy_header": "numpy foreign_corpus",
+    "import/safetensors": "safetensors gguf onnx foreign_corpus",
+    "import/protobuf": "safetensors gguf onnx foreign_corpus",
+    "import/onnx_tensor": "onnx foreign_corpus",
+    "import/model_folders": "reader_set",
 }
 # Templates that nobody uses in the header alone.
 INSTANCES = {
-    "manifest/pattern": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
+    "index/pattern": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
                                 for each in ("true", "false")),
-    "manifest/pattern_book": "template class basic_pattern_book<true>; template class basic_pattern_book<false>;",
+    "index/pattern_book": "template class basic_pattern_book<true>; template class basic_pattern_book<false>;",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "
          "kept_attributes spec_example name_table attributes sparse_views sparse_rows layout_limits "

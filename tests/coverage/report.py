@@ -19,7 +19,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include" / "ztensor"
 # Of these every condition of every decision must be shown to matter, too.
-CHECKS = {"footer": "detail/manifest/footer.hpp", "cbor": "detail/cbor/", "manifest": "detail/manifest/"}
+CHECKS = {"frame": "detail/index/frame.hpp", "cbor": "detail/cbor/", "index": "detail/index/"}
 KINDS = ("lines", "branches", "conditions")
 FUNCTION = re.compile(r"( *)(?!if|for|while|switch|return|case|else|template|using|struct|class|namespace|requires)[\w:~\[<].*?"
                       r"(operator[^\w(]+|~?\w+)\(.*")

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "faults/power_loss.hpp"
 
-#include <ztensor/detail/edit/appending.hpp>
-#include <ztensor/detail/edit/editing.hpp>
-#include <ztensor/detail/edit/recovering.hpp>
-#include <ztensor/detail/edit/sweeping.hpp>
+#include <ztensor/detail/write/editor.hpp>
+#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>

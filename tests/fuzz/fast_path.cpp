@@ -4,11 +4,10 @@
 // objects quickly, is what the general way makes of it: the same records, or the same refusal. As of 1.2, and of 0.1.
 #include "fuzz/fuzzing.hpp"
 
-#include "manifest/described.hpp"
+#include "index/described.hpp"
 
-#include <ztensor/detail/manifest/read.hpp>
-#include <ztensor/detail/manifest/read_0_1.hpp>
-#include <ztensor/detail/manifest/validate.hpp>
+#include <ztensor/detail/index/read.hpp>
+#include <ztensor/detail/index/validate.hpp>
 
 #include <cstring>
 #include <string>

@@ -5,7 +5,7 @@
 #define ZTENSOR_TESTS_FUZZ_FILE_AROUND_2_HPP
 
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/index/frame.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>

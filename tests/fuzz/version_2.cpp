@@ -7,12 +7,11 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/walk.hpp"
 
-#include "manifest/described.hpp"
+#include "index/described.hpp"
 
-#include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/manifest/read_2.hpp>
-#include <ztensor/detail/manifest/read_part_2.hpp>
-#include <ztensor/detail/manifest/validate_2.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/read_2.hpp>
+#include <ztensor/detail/index/validate_2.hpp>
 #include <ztensor/reader.hpp>
 
 #include <cstring>

@@ -6,7 +6,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/os/beneath.hpp>
+#include <ztensor/detail/os/directory.hpp>
 
 #include <cstddef>
 #include <filesystem>

@@ -5,12 +5,11 @@
 #include "support/catch.hpp"
 #include "support/executors.hpp"
 
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/past_cache.hpp>
-#include <ztensor/detail/os/prefault.hpp>
-#include <ztensor/detail/os/task_group.hpp>
+#include <ztensor/detail/os/stream_copy.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 
 #include <algorithm>
 #include <cstddef>

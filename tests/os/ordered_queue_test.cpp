@@ -6,7 +6,7 @@
 #include "support/child_process.hpp"
 #include "support/executors.hpp"
 
-#include <ztensor/detail/os/ordered_queue.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -9,7 +9,7 @@
 #include <ztensor/append.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/task_group.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

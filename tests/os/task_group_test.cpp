@@ -7,7 +7,7 @@
 #include "support/counted_memory.hpp"
 #include "support/executors.hpp"
 
-#include <ztensor/detail/os/task_group.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/executor.hpp>
 
 #include <atomic>

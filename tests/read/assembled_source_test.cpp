@@ -6,7 +6,6 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/detail/read/assembled_source.hpp>
-#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 
 #include <atomic>

@@ -14,7 +14,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/shard_finder.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/ztensor.hpp>

@@ -7,7 +7,7 @@
 #include "support/openings.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>

@@ -2,7 +2,7 @@
 //
 // Rules that do not keep a file from opening, and the calls that they stop. Beside each rule stands the nearest file
 // that keeps it.
-#include "manifest/rules.hpp"
+#include "index/rules.hpp"
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"

@@ -12,8 +12,8 @@
 
 #include <ztensor/array.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/read/bulk.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/export.hpp>

@@ -13,7 +13,6 @@
 
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/read/hash_blobs.hpp>
-#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/digest.hpp>

@@ -3,9 +3,9 @@
 // Loops of narrow instructions run at their own speed behind whatever a library left in wide registers.
 #include "support/catch.hpp"
 
-#include <ztensor/detail/codec/crc32c.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/core/digest_memory.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/dtype.hpp>

@@ -12,7 +12,7 @@
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
-#include <ztensor/detail/write/undo_name.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/recover.hpp>
 

@@ -10,9 +10,8 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/append.hpp>
-#include <ztensor/detail/edit/appending.hpp>
-#include <ztensor/detail/edit/editing.hpp>
-#include <ztensor/detail/edit/recovering.hpp>
+#include <ztensor/detail/write/editor.hpp>
+#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/recover.hpp>
 

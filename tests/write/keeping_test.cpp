@@ -9,8 +9,7 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/edit/recovering.hpp>
-#include <ztensor/detail/edit/sweeping.hpp>
+#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>

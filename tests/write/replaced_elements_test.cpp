@@ -12,7 +12,7 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/append.hpp>
-#include <ztensor/detail/edit/editing.hpp>
+#include <ztensor/detail/write/editor.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

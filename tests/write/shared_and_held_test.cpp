@@ -15,8 +15,8 @@
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/edit/appending.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
+#include <ztensor/detail/write/editor.hpp>
+#include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/blob_sharing.hpp>
 #include <ztensor/detail/write/file_writer.hpp>

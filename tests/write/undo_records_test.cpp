@@ -12,10 +12,8 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/edit/appending.hpp>
-#include <ztensor/detail/edit/editing.hpp>
-#include <ztensor/detail/edit/recovering.hpp>
-#include <ztensor/detail/edit/sweeping.hpp>
+#include <ztensor/detail/write/editor.hpp>
+#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

@@ -13,7 +13,7 @@
 
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>

@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_TESTS_FAULTS_PROGRAMS_PUBLIC_CALLS_HPP
 #define ZTENSOR_TESTS_FAULTS_PROGRAMS_PUBLIC_CALLS_HPP
 
-#include <ztensor/detail/core/endian.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dlpack.hpp>
 #include <ztensor/json.hpp>
 #include <ztensor/visit.hpp>

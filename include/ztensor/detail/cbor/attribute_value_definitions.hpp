@@ -5,10 +5,8 @@
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTE_VALUE_DEFINITIONS_HPP
 
 #include <ztensor/attribute_value.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/number.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
 
 #include <limits>
 

@@ -5,12 +5,11 @@
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_DEFINITIONS_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/sort.hpp>
-#include <ztensor/detail/core/utf8.hpp>
 
 #include <utility>
 

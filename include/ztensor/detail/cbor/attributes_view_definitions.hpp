@@ -5,8 +5,8 @@
 #define ZTENSOR_DETAIL_CBOR_ATTRIBUTES_VIEW_DEFINITIONS_HPP
 
 #include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/core/fail.hpp>
 
 #include <utility>
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading CBOR: a bounded, iterative cursor over bytes in memory. It knows heads, text, nesting and limits, and
-// nothing of what the items mean. SPEC.md section 3.1.
+// CBOR items, and reading them one after another. SPEC.md section 3.1.
 #ifndef ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 #define ZTENSOR_DETAIL_CBOR_CURSOR_HPP
 
-#include <ztensor/detail/cbor/item.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/span.hpp>
 
 #include <array>
@@ -22,6 +20,52 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- item
+//
+// What a CBOR cursor tells of the items it meets. SPEC.md section 3.1.
+
+/// Arrays, maps and tags may enclose one another this deep, the root included.
+inline constexpr std::size_t max_cbor_depth = 64;
+
+enum class cbor_major : std::uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
+
+/// Simple values, as they stand in the low five bits of a head.
+inline constexpr std::uint8_t cbor_false = 20, cbor_true = 21, cbor_null = 22;
+
+/// The first bytes of an item.
+struct cbor_head {
+    cbor_major major = cbor_major::simple;
+    std::uint8_t info = 0;      ///< low five bits of the first byte: 0 to 23 the argument itself, 24 to 27 its size
+    std::uint64_t argument = 0; ///< value, length in bytes, count, tag number, or the bits of a float
+
+    [[nodiscard]] constexpr bool is_indefinite() const noexcept { return info == 31; }
+};
+
+/// A text item. Where it is chunked (of indefinite length) the chunks lie apart, each behind a head.
+struct cbor_text {
+    std::size_t position = 0; ///< of the item's head
+    std::string_view text;    ///< the text, or the encoded chunks without the break
+    bool is_chunked = false;
+};
+
+/// What is left of an array or map that was entered: items, or pairs of a map.
+struct cbor_sequence {
+    std::uint64_t remaining = 0;
+    bool is_indefinite = false;
+};
+
+/// The first fault that was met; the sentence is a literal.
+struct cbor_fault {
+    errc code = errc::cbor_malformed;
+    std::size_t position = 0;
+    const char* sentence = nullptr;
+};
+
+// -- cursor
+//
+// Reading CBOR: a bounded, iterative cursor over bytes in memory. It knows heads, text, nesting and limits, and
+// nothing of what the items mean. SPEC.md section 3.1.
 
 /// How many bytes the item takes that starts with `first`, if that tells: a number, a simple value or a short string,
 /// as nearly all are; else 0.
@@ -374,6 +418,33 @@ private:
     std::size_t depth_;
     cbor_fault fault_;
 };
+
+// -- number
+//
+// The numbers that CBOR items stand for.
+
+/// The value of a float or integer item; false for every other kind.
+[[nodiscard]] inline bool to_number(const cbor_head& head, double& out) noexcept {
+    if (head.major == cbor_major::unsigned_integer) {
+        out = static_cast<double>(head.argument);
+    } else if (head.major == cbor_major::negative_integer) {
+        out = -1.0 - static_cast<double>(head.argument);
+    } else if (head.major != cbor_major::simple) {
+        return false;
+    } else if (head.info == 25) {
+        out = static_cast<double>(static_cast<float>(float16::from_bits(static_cast<std::uint16_t>(head.argument))));
+    } else if (head.info == 26) {
+        const auto bits = static_cast<std::uint32_t>(head.argument);
+        float single;
+        std::memcpy(&single, &bits, sizeof single);
+        out = static_cast<double>(single);
+    } else if (head.info == 27) {
+        std::memcpy(&out, &head.argument, sizeof out);
+    } else {
+        return false;
+    }
+    return true;
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

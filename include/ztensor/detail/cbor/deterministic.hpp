@@ -5,10 +5,9 @@
 #ifndef ZTENSOR_DETAIL_CBOR_DETERMINISTIC_HPP
 #define ZTENSOR_DETAIL_CBOR_DETERMINISTIC_HPP
 
-#include <ztensor/detail/cbor/item.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/span.hpp>
 

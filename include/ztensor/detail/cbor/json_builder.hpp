@@ -6,9 +6,8 @@
 #ifndef ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 #define ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/number.hpp>
-#include <ztensor/detail/core/fail.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -6,9 +6,8 @@
 #define ZTENSOR_DETAIL_CODEC_DEFLATE_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -4,11 +4,10 @@
 #ifndef ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_CODEC_DIGEST_DEFINITIONS_HPP
 
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
-#include <ztensor/detail/codec/crc32c.hpp>
-#include <ztensor/detail/codec/digest_2.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/core/endian.hpp>
 #include <ztensor/digest.hpp>
 
 #include <array>

@@ -5,8 +5,9 @@
 #ifndef ZTENSOR_DETAIL_CODEC_XXH3_HPP
 #define ZTENSOR_DETAIL_CODEC_XXH3_HPP
 
-#include <ztensor/detail/core/digest_memory.hpp>
-#include <ztensor/detail/core/fail.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

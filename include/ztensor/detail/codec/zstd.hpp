@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Blobs of zstd frames -> bytes. With zstd_encoder.hpp the only room that knows zstd. SPEC.md section 6.2.
+// Calls of zstd: whole frames, frames that are made, and frames that are read piece by piece.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -20,13 +19,16 @@
 #include <limits>
 #include <optional>
 #include <utility>
-
 #include <zstd.h>
 #include <zstd_errors.h>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- zstd
+//
+// Blobs of zstd frames -> bytes. With zstd_encoder.hpp the only room that knows zstd. SPEC.md section 6.2.
 
 /// A context to decode with, which the thread keeps for its next call: making one costs 6.8x the decoding of a 1 KiB
 /// blob.
@@ -158,6 +160,171 @@ private:
         }
     }
 }
+
+// -- zstd encoder
+//
+// Bytes -> zstd frames that state the size of their content. SPEC.md section 6.2.
+
+/// Errors: invalid_argument for a level that zstd does not have.
+[[nodiscard]] inline result<void> check_zstd_level(int level) {
+    if (level >= ZSTD_minCLevel() && level <= ZSTD_maxCLevel()) {
+        return {};
+    }
+    return fail(errc::invalid_argument, "zstd level {} is outside {} ... {}",
+                {level, ZSTD_minCLevel(), ZSTD_maxCLevel()});
+}
+
+/// No frame of so many bytes takes more.
+[[nodiscard]] inline std::size_t most_zstd_bytes(std::size_t content_bytes) noexcept {
+    return ZSTD_compressBound(content_bytes);
+}
+
+/// Compresses frame after frame with one context, which making anew would cost 2.5x the encoding of 1 KiB: so a thread
+/// keeps one from writer to writer. One thread at a time uses an encoder.
+class zstd_encoder {
+public:
+    zstd_encoder() noexcept = default;
+    zstd_encoder(const zstd_encoder&) = delete;
+    zstd_encoder& operator=(const zstd_encoder&) = delete;
+    ~zstd_encoder() {
+        if (context_ == nullptr) {
+            return;
+        }
+        const kept_object mine = {context_, 0, [](void* context) { ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(context)); }};
+        if (ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
+            keep(kept_kind::zstd_encoder, mine);
+        } else {
+            mine.destroy(mine.object);
+        }
+    }
+
+    /// Before the first frame; does nothing after that. False where memory runs out.
+    [[nodiscard]] bool start() noexcept {
+        if (context_ == nullptr) {
+            context_ = static_cast<ZSTD_CCtx*>(take_kept(kept_kind::zstd_encoder).object);
+        }
+        context_ = context_ != nullptr ? context_ : ZSTD_createCCtx();
+        return context_ != nullptr;
+    }
+
+    /// One frame of all of `content`, at the front of `to`, which has room for most_zstd_bytes(). Gives its size, or
+    /// what failure() understands. `level` has been checked.
+    [[nodiscard]] std::size_t encode(int level, bytes_view content, span<std::byte> to) noexcept {
+        return ZSTD_compressCCtx(context_, to.data(), to.size(), content.data(), content.size(), level);
+    }
+
+    /// The same with a checksum of the content behind it.
+    [[nodiscard]] std::size_t encode_checked(int level, bytes_view content, span<std::byte> to) noexcept {
+        for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
+            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_, parameter, value);
+                ZSTD_isError(refused) != 0) {
+                return refused;
+            }
+        }
+        return ZSTD_compress2(context_, to.data(), to.size(), content.data(), content.size());
+    }
+
+    /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
+    [[nodiscard]] static result<void> failure(std::size_t encoded) {
+        if (ZSTD_isError(encoded) == 0) {
+            return {};
+        }
+        const bool no_memory = ZSTD_getErrorCode(encoded) == ZSTD_error_memory_allocation;
+        return zstd_error(no_memory ? errc::out_of_memory : errc::encode_failed, "zstd can't compress", encoded);
+    }
+
+private:
+    static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
+
+    ZSTD_CCtx* context_ = nullptr;
+};
+
+// -- zstd stream
+//
+// Blobs of zstd frames -> bytes, a piece at a time, for what is larger than memory. SPEC.md section 6.2.
+
+/// Decodes frame after frame. Owned by one thread at a time.
+class zstd_stream {
+public:
+    /// Fewer stored bytes than these start no frame.
+    static constexpr std::size_t least_stored_bytes = 4;
+
+    zstd_stream() noexcept = default;
+    zstd_stream(const zstd_stream&) = delete;
+    zstd_stream& operator=(const zstd_stream&) = delete;
+    ~zstd_stream() { ZSTD_freeDCtx(context_); }
+
+    /// Before the first frame of a blob that decodes to at most so many bytes: no frame needs a larger window, and one
+    /// that asks for it is refused before memory is taken. Errors: out_of_memory.
+    [[nodiscard]] result<void> start(std::uint64_t decoded_bytes) {
+        context_ = ZSTD_createDCtx();
+        if (context_ == nullptr) {
+            return fail(errc::out_of_memory, "no memory for a zstd decoder");
+        }
+        const ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+        int window_log = bounds.lowerBound;
+        while (window_log < bounds.upperBound && std::uint64_t{1} << window_log < decoded_bytes) {
+            ++window_log;
+        }
+        ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, (std::max)(window_log, least_window_log));
+        return {};
+    }
+
+    /// True before the first frame and after each.
+    [[nodiscard]] bool is_between_frames() const noexcept { return is_between_frames_; }
+
+    /// Decodes from the front of `stored`, which loses what was taken, to the front of `to`. Gives how many bytes were
+    /// made: fewer than `to` holds only where more stored bytes are needed. Errors: decode_failed, out_of_memory;
+    /// limit_exceeded for a window that the blob can't fill.
+    [[nodiscard]] result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
+        ZSTD_outBuffer made{to.data(), to.size(), 0};
+        while (made.pos < made.size) {
+            if (is_between_frames_) {
+                if (stored.size() < least_stored_bytes) {
+                    break;
+                }
+                ZTENSOR_TRY(check_magic(stored));
+            }
+            ZSTD_inBuffer taken{stored.data(), stored.size(), 0};
+            const std::size_t before = made.pos;
+            const std::size_t left = ZSTD_decompressStream(context_, &made, &taken);
+            if (ZSTD_isError(left) != 0) {
+                return refused(left);
+            }
+            is_between_frames_ = left == 0;
+            stored = stored.subspan(taken.pos);
+            if (!is_between_frames_ && taken.pos == 0 && made.pos == before) {
+                break; // no way on without more
+            }
+        }
+        return made.pos;
+    }
+
+private:
+    static constexpr int least_window_log = 20; ///< of a piece
+
+    [[nodiscard]] static result<void> check_magic(bytes_view stored) {
+        constexpr std::uint64_t magic = 0xFD2FB528;
+        constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
+        const std::uint64_t found = load_little(stored.data(), least_stored_bytes);
+        if (found == magic || (found & ~std::uint64_t{15}) == skippable_magic) {
+            return {};
+        }
+        return fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
+    }
+
+    [[nodiscard]] static error refused(std::size_t zstd_code) {
+        if (ZSTD_getErrorCode(zstd_code) == ZSTD_error_frameParameter_windowTooLarge) {
+            return fail(errc::limit_exceeded, "a zstd frame asks for a larger window than the blob decodes to");
+        }
+        const bool no_memory = ZSTD_getErrorCode(zstd_code) == ZSTD_error_memory_allocation;
+        return zstd_error(no_memory ? errc::out_of_memory : errc::decode_failed, "zstd can't decode the blob",
+                          zstd_code);
+    }
+
+    ZSTD_DCtx* context_ = nullptr;
+    bool is_between_frames_ = true;
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

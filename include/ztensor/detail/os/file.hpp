@@ -5,10 +5,9 @@
 #ifndef ZTENSOR_DETAIL_OS_FILE_HPP
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_DETAIL_OS_MEMORY_HPP
 #define ZTENSOR_DETAIL_OS_MEMORY_HPP
 
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/span.hpp>
 

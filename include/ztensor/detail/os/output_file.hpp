@@ -5,8 +5,7 @@
 #ifndef ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 #define ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>

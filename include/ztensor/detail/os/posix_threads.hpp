@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_DETAIL_OS_POSIX_THREADS_HPP
 #define ZTENSOR_DETAIL_OS_POSIX_THREADS_HPP
 
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/version.hpp>
 
 #include <new>

@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_OS_SYSTEM_HPP
 
 #if defined(_WIN32)
-#include <ztensor/detail/os/windows_threads.hpp>
 #include <ztensor/detail/os/windows_writing.hpp>
 #else
 #include <ztensor/detail/os/posix_threads.hpp>

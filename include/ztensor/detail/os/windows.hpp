@@ -19,7 +19,7 @@
 #pragma pop_macro("WIN32_LEAN_AND_MEAN")
 #pragma pop_macro("NOMINMAX")
 
-#include <ztensor/detail/core/cast.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 

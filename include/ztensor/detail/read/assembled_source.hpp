@@ -6,13 +6,11 @@
 #define ZTENSOR_DETAIL_READ_ASSEMBLED_SOURCE_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
-#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -4,15 +4,13 @@
 #ifndef ZTENSOR_DETAIL_READ_BYTE_RUNS_HPP
 #define ZTENSOR_DETAIL_READ_BYTE_RUNS_HPP
 
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/codec/zstd_frames.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/read/bulk.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/result.hpp>

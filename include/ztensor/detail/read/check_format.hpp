@@ -4,8 +4,8 @@
 #ifndef ZTENSOR_DETAIL_READ_CHECK_FORMAT_HPP
 #define ZTENSOR_DETAIL_READ_CHECK_FORMAT_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_COMPONENT_ACCESS_HPP
 #define ZTENSOR_DETAIL_READ_COMPONENT_ACCESS_HPP
 
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/error.hpp>
 

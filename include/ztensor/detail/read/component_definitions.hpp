@@ -6,19 +6,18 @@
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/stored_component.hpp>
-#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/source_access.hpp>
-#include <ztensor/detail/read/verify_part_2.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/verify.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

@@ -6,11 +6,10 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/content_digest.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/manifest/write_2.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored elements of any type as floating-point numbers: what stands behind read_as<float>. Knows neither files nor
-// byte orders other than the host's. SPEC.md section 4.1, section 4.2 and section 4.5.
+// Elements as other types: packed ones, narrower ones, and numbers of any type.
 #ifndef ZTENSOR_DETAIL_READ_CONVERT_HPP
 #define ZTENSOR_DETAIL_READ_CONVERT_HPP
 
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/text.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/past_cache.hpp>
+#include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/x86_intrinsics.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/element_access.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
@@ -18,16 +23,213 @@
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- narrow
+//
+// Numbers of fewer than eight bits, whose elements share bytes: their values, and how many bytes so many take. Knows no
+// files. SPEC.md section 13.5.
+
+/// The values of all bit patterns of a type.
+using narrow_values = std::array<float, 64>;
+
+/// A float of `mantissa_bits` below an exponent below a sign, whose top exponent is one as all others.
+[[nodiscard]] constexpr float narrow_float(unsigned pattern, unsigned bits, unsigned mantissa_bits) noexcept {
+    const unsigned magnitude = pattern & ((1U << (bits - 1)) - 1);
+    const unsigned exponent = magnitude >> mantissa_bits;
+    const unsigned mantissa = magnitude & ((1U << mantissa_bits) - 1);
+    const unsigned bias = (1U << (bits - 2 - mantissa_bits)) - 1;
+    const unsigned significand = exponent != 0 ? mantissa + (1U << mantissa_bits) : mantissa;
+    const unsigned shift = exponent != 0 ? exponent - 1 : 0;
+    const auto unit = static_cast<float>(1U << (bias + mantissa_bits - 1)); // 1 / the smallest value
+    const float value = static_cast<float>(significand << shift) / unit;
+    return pattern != magnitude ? -value : value;
+}
+
+[[nodiscard]] constexpr float narrow_value(const narrow_type_facts& type, unsigned pattern) noexcept {
+    if (type.category == dtype_class::floating) {
+        return narrow_float(pattern, type.bits, type.mantissa_bits);
+    }
+    const bool is_negative = type.category == dtype_class::signed_integer && pattern >> (type.bits - 1) != 0;
+    return static_cast<float>(pattern) - (is_negative ? static_cast<float>(1U << type.bits) : 0.0F);
+}
+
+[[nodiscard]] constexpr narrow_values values_of(const narrow_type_facts& type) noexcept {
+    narrow_values values{};
+    for (unsigned pattern = 0; pattern < 1U << type.bits; ++pattern) {
+        values[pattern] = narrow_value(type, pattern);
+    }
+    return values;
+}
+
+[[nodiscard]] constexpr std::array<narrow_values, narrow_types.size()> values_of_narrow_types() noexcept {
+    std::array<narrow_values, narrow_types.size()> all{};
+    for (std::size_t row = 0; row < all.size(); ++row) {
+        all[row] = values_of(narrow_types[row]);
+    }
+    return all;
+}
+
+/// By the rows of `narrow_types`.
+inline constexpr std::array<narrow_values, narrow_types.size()> all_narrow_values = values_of_narrow_types();
+
+/// Of a row of `narrow_types`.
+[[nodiscard]] inline const narrow_values& find_narrow_values(const narrow_type_facts& type) noexcept {
+    return all_narrow_values[static_cast<std::size_t>(&type - narrow_types.data())];
+}
+
+/// Bytes that hold so many elements, the last of them as far as needed.
+[[nodiscard]] constexpr std::uint64_t bytes_of_narrow(const narrow_type_facts& type, std::uint64_t count) noexcept {
+    return count / 8 * type.bits + (count % 8 * type.bits + 7) / 8; // does not overflow
+}
+
+/// Elements that so many bytes have room for, which are of memory.
+[[nodiscard]] constexpr std::uint64_t narrow_in_bytes(const narrow_type_facts& type, std::uint64_t bytes) noexcept {
+    return bytes / type.bits * 8 + bytes % type.bits * 8 / type.bits;
+}
+
+/// The bits of one element; there are bytes for it.
+[[nodiscard]] inline unsigned pattern_at(const narrow_type_facts& type, bytes_view packed, std::uint64_t at) noexcept {
+    const auto first = static_cast<std::size_t>(at / 8 * type.bits + at % 8 * type.bits / 8);
+    const auto shift = static_cast<unsigned>(at % 8 * type.bits % 8);
+    unsigned bits = std::to_integer<unsigned>(packed[first]);
+    if (shift + type.bits > 8) {
+        bits |= std::to_integer<unsigned>(packed[first + 1]) << 8;
+    }
+    return bits >> shift & ((1U << type.bits) - 1);
+}
+
+/// As many as `numbers` has room for, from the first on.
+template <class To>
+void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> numbers) noexcept {
+    const narrow_values& values = find_narrow_values(type);
+    std::size_t position = 0;
+    for (To& each : numbers) {
+        each = static_cast<To>(values[pattern_at(type, packed, position++)]);
+    }
+}
+
+// -- packed
+//
+// Components whose elements share bytes: how many there are, and all of them as numbers. SPEC.md section 13.5.
+
+/// What of `narrow_types` the elements of a component are; nullptr for elements of whole bytes.
+[[nodiscard]] inline const narrow_type_facts* find_narrow_type(const manifest& index,
+                                                               const component_record& component) noexcept {
+    const bool has_type = component.dtype == dtype::u8 && component.logical_type != plain_type;
+    return has_type ? ztensor::find_narrow_type(type_name(index, component)) : nullptr;
+}
+
+/// Whether the bits behind the last element must be zero, as version 2 has it of its own type.
+[[nodiscard]] inline bool has_checked_padding(const component_record& component) noexcept {
+    return packed_elements(component) != 1;
+}
+
+/// How many elements the index part of a sparse object of version 2 counts.
+[[nodiscard]] inline std::optional<std::uint64_t> count_entries(const manifest& index, const object_record& object,
+                                                                std::string_view role, std::uint64_t of_each) noexcept {
+    const component_record* const indices = find_component(index, object, role);
+    const bool is_known = indices != nullptr && indices->dtype && of_each != 0;
+    const std::optional<std::uint64_t> bytes = is_known ? indices->decoded_length() : std::nullopt;
+    return bytes ? std::optional(*bytes / (width_bytes(*indices->dtype) * of_each)) : std::nullopt;
+}
+
+/// How many elements a part holds, where its layout says so.
+[[nodiscard]] inline std::optional<std::uint64_t> stated_elements(const manifest& index, const object_record& object,
+                                                                  const component_record& part) noexcept {
+    const std::string_view role = role_name(index, part);
+    if (role == "data" && (object.format == format::dense || object.format == format::mx)) {
+        return index.element_count_of(object);
+    }
+    if (role == "values" && object.format == format::sparse_csr) {
+        return count_entries(index, object, "indices", 1);
+    }
+    if (role == "values" && object.format == format::sparse_coo) {
+        return count_entries(index, object, "coords", index.shape_of(object).rank());
+    }
+    return std::nullopt;
+}
+
+/// The same of packed elements; all that there is room for, where nobody says how many.
+[[nodiscard]] inline std::uint64_t count_packed(const manifest& index, const object_record& object,
+                                                const component_record& part, const narrow_type_facts& type,
+                                                std::uint64_t bytes) noexcept {
+    return stated_elements(index, object, part).value_or(narrow_in_bytes(type, bytes));
+}
+
+/// Errors: size_mismatch.
+[[nodiscard]] inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes,
+                                                    std::uint64_t count) {
+    return bytes == bytes_of_narrow(type, count)
+               ? result<void>()
+               : fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {bytes, count});
+}
+
+/// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
+[[nodiscard]] inline result<void> check_packed(const component_record& part, const narrow_type_facts& type,
+                                               bytes_view packed, std::uint64_t count) {
+    ZTENSOR_TRY(check_packed_size(type, packed.size(), count));
+    const bool has_padding = count < narrow_in_bytes(type, packed.size());
+    if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
+        return fail(errc::bad_padding, "the bits behind the last of {} packed elements are not zero", {count});
+    }
+    return {};
+}
+
+/// All elements as floats or doubles, into the memory that `make(count) -> result<span<std::byte>>` gives.
+template <class Make>
+[[nodiscard]] result<void> read_packed_numbers(const opened_file& file, const object_record& object,
+                                               const component_record& component, const narrow_type_facts& type,
+                                               std::size_t number_bytes, Make&& make) {
+    byte_buffer memory;
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> packed, decode_whole(file, component, memory));
+    const std::uint64_t count = count_packed(file.index, object, component, type, packed.size());
+    ZTENSOR_TRY(check_packed(component, type, packed, count));
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(static_cast<std::size_t>(count)));
+    if (number_bytes == sizeof(float)) {
+        expand_narrow(type, packed, as_writable_elements<float>(numbers));
+    } else {
+        expand_narrow(type, packed, as_writable_elements<double>(numbers));
+    }
+    return {};
+}
+
+[[nodiscard]] inline result<void> read_packed_numbers(const opened_file& file, const object_record& object,
+                                                      const component_record& component, const narrow_type_facts& type,
+                                                      std::size_t number_bytes, element_memory numbers) {
+    return read_packed_numbers(
+        file, object, component, type, number_bytes, [&](std::size_t count) -> result<span<std::byte>> {
+            call_budget budget(file.options);
+            result<void> allowed = budget.take(count, number_bytes);
+            return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, count)) : std::move(allowed).error();
+        });
+}
+
+[[nodiscard]] inline result<void> read_packed_numbers_into(const opened_file& file, const object_record& object,
+                                                           const component_record& component,
+                                                           const narrow_type_facts& type, std::size_t number_bytes,
+                                                           span<std::byte> numbers) {
+    const std::size_t room = numbers.size() / number_bytes;
+    return read_packed_numbers(file, object, component, type, number_bytes, [&](std::size_t count) {
+        return count == room ? result<span<std::byte>>(numbers) : wrong_destination(room, count);
+    });
+}
+
+// -- convert
+//
+// Stored elements of any type as floating-point numbers: what stands behind read_as<float>. Knows neither files nor
+// byte orders other than the host's. SPEC.md section 4.1, section 4.2 and section 4.5.
 
 /// A stored bool, which is no C++ bool: its byte may hold anything.
 struct bool_byte {

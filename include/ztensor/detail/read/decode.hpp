@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Stored bytes <-> decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
-// order. SPEC.md section 6.
+// The decoded bytes of a component, within what a call may take.
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/seekable.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -26,6 +26,42 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- call budget
+//
+// What one call may hold in memory of all that it makes, however many parts an object has and however they grow on
+// their way: decoded, widened, converted, unpacked.
+
+class call_budget {
+public:
+    explicit call_budget(const read_options& options) noexcept
+        : most_(options.max_decoded_bytes_), left_(options.max_decoded_bytes_) {}
+
+    /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
+    [[nodiscard]] ZTENSOR_COLD result<void> take(std::uint64_t elements, std::uint64_t element_bytes) noexcept {
+        const std::optional<std::uint64_t> bytes = checked_multiply(elements, element_bytes);
+        if (!bytes || *bytes > left_) {
+            return fail(errc::limit_exceeded,
+                        "{} elements of {} bytes would take the call beyond the {} of read_options::max_decoded_bytes",
+                        {elements, element_bytes, most_});
+        }
+        if (!fits_address_space(*bytes)) {
+            return fail(errc::too_large_for_host, "{} elements of {} bytes are more than this host can address",
+                        {elements, element_bytes});
+        }
+        left_ -= *bytes;
+        return {};
+    }
+
+private:
+    std::uint64_t most_;
+    std::uint64_t left_;
+};
+
+// -- decode
+//
+// Stored bytes <-> decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
+// order. SPEC.md section 6.
 
 /// Decodes all of a zstd blob at once into `destination`.
 [[nodiscard]] ZTENSOR_COLD inline result<void> decode_blob(const opened_file& file, const component_record& component,

@@ -5,14 +5,13 @@
 #ifndef ZTENSOR_DETAIL_READ_FRAME_STREAM_HPP
 #define ZTENSOR_DETAIL_READ_FRAME_STREAM_HPP
 
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/codec/zstd_frames.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
-#include <ztensor/detail/os/task_group.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>

@@ -6,17 +6,14 @@
 #define ZTENSOR_DETAIL_READ_HASH_BLOBS_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
-#include <ztensor/detail/codec/crc32c.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/task_group.hpp>
-#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>

@@ -6,13 +6,12 @@
 #define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 
 #include <ztensor/attributes_view.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/text.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/lint_finding.hpp>
 #include <ztensor/result.hpp>

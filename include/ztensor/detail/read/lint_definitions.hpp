@@ -4,11 +4,9 @@
 #ifndef ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/core/utf8.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/lint.hpp>

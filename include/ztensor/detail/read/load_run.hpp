@@ -4,20 +4,18 @@
 #ifndef ZTENSOR_DETAIL_READ_LOAD_RUN_HPP
 #define ZTENSOR_DETAIL_READ_LOAD_RUN_HPP
 
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/sync.hpp>
-#include <ztensor/detail/os/task_group.hpp>
-#include <ztensor/detail/read/bulk.hpp>
+#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/load_targets.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/read/parts.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
-#include <ztensor/detail/read/whole.hpp>
 #include <ztensor/load_options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

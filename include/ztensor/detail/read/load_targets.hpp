@@ -4,21 +4,19 @@
 #ifndef ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 #define ZTENSOR_DETAIL_READ_LOAD_TARGETS_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/core/wanted_tensor.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/byte_runs.hpp>
 #include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/packed.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

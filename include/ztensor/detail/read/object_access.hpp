@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_READ_OBJECT_ACCESS_HPP
 
 #include <ztensor/attribute_value.hpp>
-#include <ztensor/detail/manifest/model.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/error.hpp>
 

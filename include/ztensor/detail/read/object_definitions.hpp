@@ -4,16 +4,13 @@
 #ifndef ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/object_view.hpp>
 
 namespace ztensor {

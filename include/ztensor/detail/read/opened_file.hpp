@@ -6,18 +6,14 @@
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/manifest/read.hpp>
-#include <ztensor/detail/manifest/read_0_1.hpp>
-#include <ztensor/detail/manifest/read_2.hpp>
-#include <ztensor/detail/manifest/read_part_2.hpp>
-#include <ztensor/detail/manifest/validate.hpp>
-#include <ztensor/detail/manifest/validate_2.hpp>
-#include <ztensor/detail/manifest/version_1_0.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/read.hpp>
+#include <ztensor/detail/index/read_2.hpp>
+#include <ztensor/detail/index/validate.hpp>
+#include <ztensor/detail/index/validate_2.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

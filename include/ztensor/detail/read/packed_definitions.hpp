@@ -4,10 +4,9 @@
 #ifndef ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/packed.hpp>
+#include <ztensor/detail/read/convert.hpp>
 #include <ztensor/packed.hpp>
 
 #include <utility>

@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// The decoded bytes of one component, a piece at a time, and the same as other numbers. SPEC.md section 4.5 and
-// section 6.
+// Reading a component piece by piece.
 #ifndef ZTENSOR_DETAIL_READ_PIECE_READER_HPP
 #define ZTENSOR_DETAIL_READ_PIECE_READER_HPP
 
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
-#include <ztensor/detail/codec/zstd_stream.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/read/blob_bytes.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
+#include <ztensor/detail/codec/zstd_frames.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/element_access.hpp>
+#include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/packed.hpp>
-#include <ztensor/detail/read/seekable_pieces.hpp>
+#include <ztensor/detail/read/seekable.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/detail/read/weight_blocks.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
@@ -43,6 +39,105 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- blob bytes
+//
+// A blob that is read once, from its first byte to its last, and verified on the way.
+
+/// The stored bytes of a blob in their order: each is read once, and taken in by the check of its digest.
+class blob_bytes {
+public:
+    blob_bytes(const opened_file& file, const component_record& component) noexcept
+        : file_(file), component_(component), check_(file, component) {}
+
+    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - position_; }
+
+    /// All of `to`, which is at most what is left.
+    [[nodiscard]] result<void> read(span<std::byte> to) {
+        result<void> done = read_checked(file_, component_, position_, to, check_);
+        position_ += done ? to.size() : 0;
+        return done;
+    }
+
+    /// Errors: digest_mismatch. Reads what is left first, where there is a digest.
+    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
+        while (check_.is_wanted() && left() != 0) {
+            const std::size_t size = static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left()));
+            ZTENSOR_TRY(read(scratch.first(size)));
+        }
+        return check_.finish();
+    }
+
+private:
+    const opened_file& file_;
+    const component_record& component_;
+    blob_check check_;
+    std::uint64_t position_ = 0; ///< in the blob
+};
+
+// -- seekable pieces
+//
+// Blobs of seekable zstd -> bytes, frame after frame, for what is larger than memory. SPEC.md section 13.7.
+
+/// The decoded bytes of a blob in their order. Holds one frame.
+class seekable_pieces {
+public:
+    seekable_pieces(const opened_file& file, const component_record& component)
+        : file_(file), component_(component), check_(file, component) {}
+
+    /// Called once, before fill(). Errors: those of load_seek_table().
+    [[nodiscard]] result<void> start() { return load_seek_table(file_, component_, table_); }
+
+    /// The next bytes; fewer than `to` holds only at the end. Errors: those of decode_seekable_frame().
+    [[nodiscard]] result<std::size_t> fill(span<std::byte> to) {
+        std::size_t made = 0;
+        while (made < to.size()) {
+            if (given_ == content_.size() && next_frame_ == table_.frames()) {
+                break;
+            }
+            if (given_ == content_.size()) {
+                ZTENSOR_TRY(decode_next());
+                continue;
+            }
+            const std::size_t count = (std::min)(to.size() - made, content_.size() - given_);
+            std::memcpy(to.data() + made, content_.data() + given_, count);
+            given_ += count;
+            made += count;
+        }
+        return made;
+    }
+
+    /// After the end. Errors: digest_mismatch.
+    [[nodiscard]] result<void> finish() const { return check_.finish(); }
+
+private:
+    [[nodiscard]] result<void> decode_next() {
+        const std::uint64_t size = table_.content_bytes(next_frame_);
+        ZTENSOR_TRY(check_memory_limit(size, file_.options));
+        given_ = 0;
+        if (!content_.allocate(static_cast<std::size_t>(size))) {
+            return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});
+        }
+        result<void> done = decode_seekable_frame(file_, component_, table_, next_frame_++, content_.writable_bytes());
+        if (done && check_.is_wanted()) {
+            check_.take(content_.bytes());
+        }
+        return done;
+    }
+
+    const opened_file& file_;
+    const component_record& component_;
+    blob_check check_;
+    seek_table table_;
+    std::size_t next_frame_ = 0;
+    byte_buffer content_;   ///< of the frame before that
+    std::size_t given_ = 0; ///< of it
+};
+
+// -- piece reader
+//
+// The decoded bytes of one component, a piece at a time, and the same as other numbers. SPEC.md section 4.5 and
+// section 6.
 
 class piece_reader {
 public:

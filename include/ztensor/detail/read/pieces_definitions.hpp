@@ -4,8 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/piece_reader.hpp>

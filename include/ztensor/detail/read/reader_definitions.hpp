@@ -4,20 +4,15 @@
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/never_destroyed.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/shard_digest.hpp>
 #include <ztensor/detail/read/shard_finder.hpp>
-#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
-#include <ztensor/detail/read/verify_2.hpp>
 #include <ztensor/reader.hpp>
 
 #include <new>

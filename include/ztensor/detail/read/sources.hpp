@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
+// Sources of bytes: files, mapped or not, memory, and ranges of others.
 #ifndef ZTENSOR_DETAIL_READ_SOURCES_HPP
 #define ZTENSOR_DETAIL_READ_SOURCES_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/read/lazy_mapping.hpp>
-#include <ztensor/detail/read/source_access.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +27,111 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- lazy mapping
+//
+// The mapping of a file that is made when it is first asked for: mapping and unmapping a file takes longer than opening
+// one of 300 tensors.
+
+/// Every member may be called from many threads at once.
+class lazy_mapping {
+public:
+    /// Of a file of `size` bytes. Without `may_map` it stays unmapped.
+    lazy_mapping(os_reading& os, std::uint64_t size, bool may_map) noexcept
+        : os_(&os), size_(size), first_(may_map ? nullptr : &nothing) {}
+    lazy_mapping(const lazy_mapping&) = delete;
+    lazy_mapping& operator=(const lazy_mapping&) = delete;
+    ~lazy_mapping() {
+        if (const bytes_view all = known(); !all.empty()) {
+            const mapping unmapped(*os_, all);
+        }
+    }
+
+    /// What is mapped so far: empty before get(), and where the file can't be mapped.
+    [[nodiscard]] bytes_view known() const noexcept {
+        const std::byte* const first = first_.load(std::memory_order_acquire);
+        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_))
+                                                     : bytes_view();
+    }
+
+    /// The whole file, mapped by `make() -> result<mapping>` if it is not yet; empty where that is impossible.
+    template <class Make>
+    [[nodiscard]] bytes_view get(Make&& make) const noexcept {
+        if (first_.load(std::memory_order_acquire) == nullptr) {
+            static_cast<void>(map(make));
+        }
+        return known();
+    }
+
+    /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: those of `make`.
+    template <class Make>
+    [[nodiscard]] result<void> map(Make&& make) const noexcept {
+        result<mapping> made = guard_memory([&]() -> result<mapping> { return make(); });
+        const std::byte* before = nullptr;
+        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
+        if (first_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
+            made->release();
+        }
+        return made ? result<void>() : std::move(made).error();
+    }
+
+private:
+    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
+
+    os_reading* os_;
+    std::uint64_t size_;
+    mutable std::atomic<const std::byte*> first_; ///< null before it is asked for
+};
+
+// -- source access
+//
+// Which bytes of a source stay as they are: the one place for the difference between memory that was lent for reading,
+// or a file of which the caller promised it, and another mapped file, which others may write to and cut off.
+
+/// Between two ranges of a file: a call takes as long as reading so much into memory that the cache keeps.
+inline constexpr std::uint64_t most_gap_bytes = std::uint64_t{8} << 10;
+
+struct source_access {
+    /// The range where it lies, if what is looked at there twice is the same both times. Else nothing: what is to be
+    /// checked, hashed or decoded is then read into memory of our own.
+    [[nodiscard]] static std::optional<bytes_view> stable_range(const byte_source& source, std::uint64_t offset,
+                                                                std::uint64_t length) noexcept {
+        return source.range_in_memory(offset, length, true);
+    }
+    /// The same, if the source says that all of it is still there. Errors: those of byte_source::check_unchanged().
+    [[nodiscard]] static result<std::optional<bytes_view>>
+    find_stable_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
+        const std::optional<bytes_view> range = stable_range(source, offset, length);
+        ZTENSOR_TRY(range ? source.check_unchanged() : result<void>());
+        return range;
+    }
+    /// The range where it lies, which may be a mapped file.
+    [[nodiscard]] static std::optional<bytes_view> mapped_range(const byte_source& source, std::uint64_t offset,
+                                                                std::uint64_t length) noexcept {
+        return source.range_in_memory(offset, length, false);
+    }
+    /// Something of it can be viewed.
+    [[nodiscard]] static bool is_mapped(const byte_source& source) noexcept {
+        return source.size() != 0 && mapped_range(source, 0, 1);
+    }
+    /// The file that all bytes lie in, at the same offsets; null if there is none.
+    [[nodiscard]] static const file* file_of(const byte_source& source) noexcept { return source.as_file(); }
+    /// Which file it is, if it is one that is not always open.
+    [[nodiscard]] static bool identify(const byte_source& source, std::uint64_t& device,
+                                       std::uint64_t& file_id) noexcept {
+        return source.identify(device, file_id);
+    }
+    /// Read by calls of the system, each of which costs as much as copying a few pages.
+    [[nodiscard]] static bool is_file(const byte_source& source) noexcept { return source.reads_files(); }
+    /// Better read in one piece than in several.
+    [[nodiscard]] static bool is_made(const byte_source& source, std::uint64_t offset, std::uint64_t length) noexcept {
+        return source.is_made(offset, length);
+    }
+};
+
+// -- sources
+//
+// The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
 
 /// `length` bytes at `offset` of a source of `size` bytes, or errc::out_of_bounds.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length,
@@ -144,6 +247,35 @@ open_source(const file_path& path, const read_options& options, os_reading& os =
 
 } // namespace detail
 
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- range source
+//
+// A range of another source, as a source of its own: of a file that lies in a file.
+
+class range_source final : public byte_source {
+public:
+    range_source(std::shared_ptr<const byte_source> whole, std::uint64_t begin, std::uint64_t size) noexcept
+        : whole_(std::move(whole)), begin_(begin), size_(size) {}
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        result<void> inside = check_range(offset, destination.size(), size_);
+        return inside ? whole_->read_at(begin_ + offset, destination) : inside;
+    }
+
+private:
+    std::shared_ptr<const byte_source> whole_;
+    std::uint64_t begin_;
+    std::uint64_t size_;
+};
+
+} // namespace detail
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Sparse objects loaded, checked, cut and turned into one another. Defines what detail/core/sparse_parts.hpp declares
+// Sparse objects loaded, checked, cut and turned into one another. Defines what detail/base/sparse_memory.hpp declares
 // for csr_view.hpp and coo_view.hpp. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/flawed_shape.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/sparse_parts.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/layout/integers.hpp>
-#include <ztensor/detail/layout/sparse_rules.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/read/call_budget.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/sparse_memory.hpp>
+#include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/read/check_format.hpp>
-#include <ztensor/detail/read/elements.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_0_1.hpp>
-#include <ztensor/detail/read/sparse_conversions.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_THREAD_MEMORY_HPP
 #define ZTENSOR_DETAIL_READ_THREAD_MEMORY_HPP
 
-#include <ztensor/detail/core/array.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/span.hpp>

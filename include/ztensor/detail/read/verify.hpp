@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
 //
-// Checking every digest of a file. Blobs are read in the order of the file, those with several names once; large ones
-// are cut where their digest allows it, so that several threads can share one. SPEC.md section 7.
+// Whether what is stored is what its digests and its rules say. SPEC.md section 7, section 13.8.
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_HPP
 
-#include <ztensor/detail/codec/crc32c_polynomial.hpp>
-#include <ztensor/detail/codec/digest_text.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/sort.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
+#include <ztensor/detail/codec/digests.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/validate.hpp>
+#include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/hash_blobs.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/source_access.hpp>
+#include <ztensor/detail/read/seekable.hpp>
+#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/read/stored.hpp>
+#include <ztensor/detail/read/thread_memory.hpp>
+#include <ztensor/digest.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +37,170 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- verify part 2
+//
+// All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
+// encoding and type. SPEC.md section 13.8.
+
+/// Gives all that a part decodes to to `take(piece) -> result<void>`, in order; its encoding is known.
+template <class Take>
+[[nodiscard]] result<void> for_each_decoded_piece(const opened_file& file, const component_record& part, Take&& take) {
+    thread_memory memory;
+    if (part.encoding == encoding::raw) {
+        for (std::uint64_t at = 0; at < part.length; at += cached_piece_bytes) {
+            const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(part.length - at, cached_piece_bytes));
+            if (!memory.reserve(cached_piece_bytes)) {
+                return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
+            }
+            result<void> done = file.source->read_at(part.offset + at, memory.first(size));
+            if (done) {
+                done = take(memory.first(size), at);
+            }
+            if (!done) {
+                return done;
+            }
+        }
+        return {};
+    }
+    seek_table table;
+    ZTENSOR_TRY(load_seek_table(file, part, table));
+    for (std::size_t frame = 0; frame < table.frames(); ++frame) {
+        const auto size = static_cast<std::size_t>(table.content_bytes(frame));
+        if (!memory.reserve(size)) {
+            return fail(errc::out_of_memory, "no memory for a zstd frame of {} bytes", {size});
+        }
+        result<void> done = decode_seekable_frame(file, part, table, frame, memory.first(size));
+        if (done) {
+            done = take(memory.first(size), table.content_begin(frame));
+        }
+        if (!done) {
+            return done;
+        }
+    }
+    return {};
+}
+
+/// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
+[[nodiscard]] inline result<void> check_type_rules(const opened_file& file, const object_record& object,
+                                                   const component_record& part, span<std::byte> piece,
+                                                   std::uint64_t begin) {
+    if (has_logical_type(part, "bool")) {
+        return normalise_bools(part, piece, begin); // which changes none, and refuses all but 0 and 1
+    }
+    const std::uint64_t bytes = part.decoded_length().value_or(0);
+    const narrow_type_facts* const type = has_checked_padding(part) ? find_narrow_type(file.index, part) : nullptr;
+    if (type == nullptr || begin + piece.size() != bytes) {
+        return {};
+    }
+    const std::uint64_t count = count_packed(file.index, object, part, *type, bytes);
+    return count % 2 == 0 ? result<void>() : check_packed(part, *type, piece.last(1), 1);
+}
+
+/// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
+/// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<digest_state>
+verify_part_2(const opened_file& file, const object_record& object, const component_record& part) {
+    const digest_parts expected = part.digest_text.is_present() ? known_digest(file, part) : digest_parts();
+    const digest_state unchecked = part.digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
+    if (!part.encoding) {
+        return unchecked;
+    }
+    digester hash(expected.algorithm);
+    result<void> broken_rule;
+    result<void> decoded = for_each_decoded_piece(file, part, [&](span<std::byte> piece, std::uint64_t begin) {
+        hash.update(piece);
+        if (broken_rule) {
+            broken_rule = check_type_rules(file, object, part, piece, begin);
+        }
+        return result<void>();
+    });
+    if (!decoded) {
+        return std::move(decoded).error();
+    }
+    if (expected.algorithm != digest::none && compare_digest(expected, hash) == digest_state::mismatch) {
+        return digest_state::mismatch; // which says more than what follows from it
+    }
+    if (!broken_rule) {
+        return std::move(broken_rule).error();
+    }
+    return expected.algorithm != digest::none ? digest_state::match : unchecked;
+}
+
+// -- verify 2
+//
+// Everything about a file of version 2 that only its data shows: its parts one by one, and the rules of layouts.
+// SPEC.md section 13.8.
+
+/// The rules of a sparse object's indices. Errors: sparse_indptr, sparse_index, sparse_order, and as reading does.
+[[nodiscard]] ZTENSOR_COLD inline result<void> verify_indices_2(const opened_file& file, const object_record& object) {
+    const bool is_csr = object.format == format::sparse_csr;
+    const component_record& indices = *find_component(file.index, object, is_csr ? "indices" : "coords");
+    const component_record* const indptr = is_csr ? find_component(file.index, object, "indptr") : nullptr;
+    if (!indices.encoding || (indptr != nullptr && !indptr->encoding)) {
+        return {};
+    }
+    call_budget budget(file.options);
+    ZTENSOR_TRY_ASSIGN(const shared_bytes columns, load_indices(file, indices, dtype::u64, loading::reads, budget));
+    const shape dimensions = file.index.shape_of(object);
+    const std::uint64_t entries = columns.bytes.size() / sizeof(std::uint64_t) / (is_csr ? 1 : dimensions.rank());
+    if (!is_csr) {
+        result<void> valid = check_coo(dimensions, entries, columns.bytes, dtype::u64);
+        return valid ? check_distinct_coords(dimensions, columns.bytes, dtype::u64) : valid;
+    }
+    ZTENSOR_TRY_ASSIGN(const shared_bytes pointers, load_indices(file, *indptr, dtype::u64, loading::reads, budget));
+    result<void> valid = check_csr(dimensions, entries, columns.bytes, pointers.bytes, dtype::u64);
+    return valid ? check_rising_columns(columns.bytes, pointers.bytes, dtype::u64, errc::sparse_order) : valid;
+}
+
+/// What was found of all parts of a file.
+struct verified_parts {
+    std::vector<digest_state> states; ///< in the order of the parts
+    result<void> broken_rule;         ///< the first in that order
+};
+
+/// On as many threads as for_each_in_parallel makes of `threads`.
+[[nodiscard]] ZTENSOR_COLD inline verified_parts verify_parts_2(const opened_file& file, unsigned threads) {
+    const manifest& index = file.index;
+    std::vector<result<digest_state>> found(index.components.size(), digest_state::absent);
+    std::vector<result<void>> rules(index.objects.size());
+    for_each_in_parallel(index.objects.size(), threads, [&](std::size_t i) {
+        const object_record& object = index.objects[i];
+        for (std::size_t k = 0; k < object.component_count; ++k) {
+            const std::size_t at = object.first_component + k;
+            found[at] = guard_memory([&] { return verify_part_2(file, object, index.components[at]); });
+        }
+        if (is_sparse(object)) {
+            rules[i] = guard_memory([&] { return verify_indices_2(file, object); });
+        }
+    });
+    verified_parts all;
+    all.states.assign(found.size(), digest_state::absent);
+    for (std::size_t i = 0; i < index.objects.size(); ++i) {
+        const object_record& object = index.objects[i];
+        bool is_damaged = false;
+        for (std::size_t k = 0; k < object.component_count; ++k) {
+            const std::size_t at = object.first_component + k;
+            if (found[at]) {
+                all.states[at] = *found[at];
+                is_damaged = is_damaged || *found[at] == digest_state::mismatch;
+            } else if (all.broken_rule) {
+                all.broken_rule = error(found[at].error())
+                                      .in_object(index.text(object.name))
+                                      .in_component(index.text(index.components[at].role));
+            }
+        }
+        if (!rules[i] && all.broken_rule && !is_damaged) {
+            all.broken_rule = error(rules[i].error()).in_object(index.text(object.name));
+        }
+    }
+    return all;
+}
+
+// -- verify
+//
+// Checking every digest of a file. Blobs are read in the order of the file, those with several names once; large ones
+// are cut where their digest allows it, so that several threads can share one. SPEC.md section 7.
 
 /// The pieces that a blob's CRC-32C is computed in: of 8 MiB, or of more where they would be very many.
 [[nodiscard]] constexpr std::uint64_t crc32c_piece_bytes(std::uint64_t blob_bytes) noexcept {

@@ -5,15 +5,13 @@
 #define ZTENSOR_DETAIL_WRITE_BLOB_SHARING_HPP
 
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/codec/digest_2.hpp>
-#include <ztensor/detail/codec/digest_text.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/core/digest_memory.hpp>
-#include <ztensor/detail/core/stored_component.hpp>
-#include <ztensor/detail/core/try.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
-#include <ztensor/detail/write/known_blobs.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// A draft as the manifest will state it, and everything that can be known to be wrong with it before a byte is
-// written. SPEC.md section 10.
+// Every rule that an object must obey before it is written.
 #ifndef ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
 #define ZTENSOR_DETAIL_WRITE_DRAFT_CHECK_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/flawed_shape.hpp>
-#include <ztensor/detail/core/sort.hpp>
-#include <ztensor/detail/core/stored_component.hpp>
-#include <ztensor/detail/core/text.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/layout/quantized_rules.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/manifest/names.hpp>
-#include <ztensor/detail/manifest/validate.hpp>
-#include <ztensor/detail/manifest/validate_2.hpp>
-#include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/dense_check.hpp>
+#include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/detail/index/validate.hpp>
+#include <ztensor/detail/index/validate_2.hpp>
+#include <ztensor/detail/index/write.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
-#include <ztensor/detail/write/ways_of_2.hpp>
+#include <ztensor/detail/write/shard_output.hpp>
+#include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/store.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,6 +40,167 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- value check
+//
+// Elements whose types do not have every value. SPEC.md section 4 and section 13.
+
+/// From 1.0 on a bool is 0 or 1. Errors: bad_bool.
+[[nodiscard]] inline result<void> check_bools(format_version version, bytes_view bools) {
+    const auto found = std::find_if(bools.begin(), bools.end(), [](std::byte byte) { return byte > std::byte{1}; });
+    if (version == format_version::v0_1 || found == bools.end()) {
+        return {};
+    }
+    return fail(errc::bad_bool, "element {} is a bool stored as {}, neither 0 nor 1",
+                {found - bools.begin(), std::to_integer<unsigned>(*found)});
+}
+
+/// Elements of these types, `elements` of them, where that is known and `bytes` end with the last one.
+/// Errors: bad_bool, bad_padding.
+[[nodiscard]] inline result<void> check_values(format_version version, dtype storage,
+                                               const std::optional<std::string_view>& type, bytes_view bytes,
+                                               std::optional<std::uint64_t> elements) {
+    const bool has_types_of_2 = version == format_version::v2 && storage == dtype::u8 && type;
+    if (storage == dtype::boolean || (has_types_of_2 && *type == "bool")) {
+        return check_bools(version, bytes);
+    }
+    const bool ends_in_half = has_types_of_2 && *type == "f4_e2m1" && elements.value_or(0) % 2 != 0;
+    if (ends_in_half && bytes.size() != 0 && std::to_integer<unsigned>(bytes[bytes.size() - 1]) >> 4 != 0) {
+        return fail(errc::bad_padding, "the four bits behind the last element are not zero");
+    }
+    return {};
+}
+
+// -- dense check
+//
+// A dense tensor on its way into a file, judged by the few rules that can refuse one. draft_check.hpp judges any
+// object, by all the rules of reading, and of a dense tensor says the same: tests compare the two.
+
+/// A dense tensor to be written. Borrows; only for the length of a call.
+struct dense_tensor {
+    std::string_view name;
+    const ztensor::shape& dimensions;
+    dtype storage;
+    std::optional<std::string_view> type; ///< logical type
+    const store& how;
+    const object_attributes& about;
+};
+
+/// The same in the words of the version that is written.
+[[nodiscard]] inline dense_tensor in_words_of(format_version version, dense_tensor tensor) noexcept {
+    if (version == format_version::v2) {
+        say_in_2(tensor.storage, tensor.type);
+    }
+    return tensor;
+}
+
+/// What the manifest will say of its data: `decoded_bytes` of them.
+[[nodiscard]] inline component_entry entry_of(const dense_tensor& tensor, std::uint64_t decoded_bytes) {
+    component_entry entry;
+    entry.role = "data";
+    entry.dtype = name(tensor.storage);
+    entry.type = tensor.type;
+    entry.length = decoded_bytes;
+    entry.is_big_endian = tensor.how.is_big_endian_ && width_bytes(tensor.storage) > 1;
+    return entry;
+}
+
+/// `data` is borrowed.
+[[nodiscard]] inline object_entry entry_of(const dense_tensor& tensor, const component_entry& data) {
+    object_entry object;
+    object.name = tensor.name;
+    object.shape = &tensor.dimensions;
+    object.format = name(format::dense);
+    object.attributes = tensor.about.get();
+    object.components = span<const component_entry>(&data, 1);
+    return object;
+}
+
+[[nodiscard]] inline result<void> check_name(format_version version, std::string_view name) {
+    const char* const problem = name_problem(name);
+    if (problem != nullptr) {
+        return fail(errc::name_invalid, problem);
+    }
+    if (version == format_version::v2 && name.size() > max_name_bytes_2) {
+        return fail(errc::name_invalid, "a name is longer than the {} bytes of version 2", {max_name_bytes_2});
+    }
+    return {};
+}
+
+[[nodiscard]] inline const logical_type_facts* find_logical_type_of(format_version version,
+                                                                    std::string_view word) noexcept {
+    return version == format_version::v2 ? find_logical_type_2(word) : find_logical_type(word);
+}
+
+/// Of all elements of the shape, or nothing where 64 bits don't hold that. `type` is null for the storage type's own.
+[[nodiscard]] inline std::optional<std::uint64_t> bytes_of_elements(const shape& dimensions, dtype storage,
+                                                                    const logical_type_facts* type) noexcept {
+    if (type == nullptr || type->packed_elements == 1) {
+        return dense_bytes(dimensions,
+                           width_bytes(storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1}));
+    }
+    const std::optional<std::uint64_t> count = dimensions.element_count();
+    const std::uint64_t packed = type->packed_elements;
+    return count ? std::optional(*count / packed + (*count % packed != 0 ? 1u : 0u)) : std::nullopt;
+}
+
+/// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
+/// too_large_for_host, type_mismatch, size_mismatch.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
+                                                                std::uint64_t found_bytes) {
+    const std::string_view word = tensor.type.value_or(name(tensor.storage));
+    if (!is_utf8(word)) {
+        return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)});
+    }
+    const std::optional<std::uint64_t> behind = checked_add(blob_alignment, found_bytes);
+    if (!behind || !checked_align(*behind, blob_alignment)) {
+        return fail(errc::too_large_for_host, "the object takes more than 2^64 bytes");
+    }
+    const logical_type_facts* const type = find_logical_type_of(version, word);
+    if (type != nullptr && type->storage != tensor.storage) {
+        return not_stored_as(*type, name(tensor.storage));
+    }
+    if (type == nullptr && word != name(tensor.storage)) {
+        return {}; // a word that we don't know may mean elements of any size
+    }
+    std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
+    if (!expected && hides_overflow(version, tensor.dimensions)) {
+        expected = 0;
+    }
+    if (!expected) {
+        const std::uint64_t element_bytes =
+            width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
+        return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
+                    {to_string(tensor.dimensions), element_bytes});
+    }
+    if (found_bytes != *expected) {
+        return fail(errc::size_mismatch, "the data takes {} bytes, but shape {} of {} takes {}",
+                    {found_bytes, to_string(tensor.dimensions), word, *expected});
+    }
+    return {};
+}
+
+/// All that can be wrong with a dense tensor beside its name. `data` is its entry, with the length of the decoded
+/// bytes. Errors: as check_dense_data(); limit_exceeded, invalid_argument,
+/// not_expressible.
+[[nodiscard]] inline result<void> check_dense(format_version version, const dense_tensor& tensor,
+                                              const component_entry& data) {
+    if (!tensor.dimensions.is_valid()) {
+        return flawed(tensor.dimensions);
+    }
+    const bool is_plain = !data.type && !data.is_big_endian;
+    if (result<void> valid = is_plain ? result<void>() : check_expressible(version, data); !valid) {
+        return std::move(valid).error().in_component(data.role);
+    }
+    ZTENSOR_TRY(check_countable(version, tensor.dimensions));
+    result<void> valid = check_dense_data(version, tensor, data.length);
+    return valid ? valid : std::move(valid).error().in_component(data.role);
+}
+
+// -- draft check
+//
+// A draft as the manifest will state it, and everything that can be known to be wrong with it before a byte is
+// written. SPEC.md section 10.
 
 [[nodiscard]] inline component_entry entry_of_decoded(format_version version, const component_source& source) {
     dtype storage = source.storage;

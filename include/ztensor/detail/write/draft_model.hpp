@@ -5,15 +5,14 @@
 #ifndef ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 #define ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/core/utf8.hpp>
-#include <ztensor/detail/layout/dense_size.hpp>
-#include <ztensor/detail/manifest/model.hpp>
-#include <ztensor/detail/manifest/words.hpp>
-#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/words.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

@@ -6,15 +6,13 @@
 #define ZTENSOR_DETAIL_WRITE_MANIFEST_DRAFT_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/encoded_objects.hpp>
-#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/index/encoded_objects.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
-#include <ztensor/detail/write/manifest_end.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
-#include <ztensor/detail/write/ways_of_2.hpp>
+#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// A sink that is memory. Knows nothing of what the bytes mean.
+// Sinks in memory, and sinks that are closed.
 #ifndef ZTENSOR_DETAIL_WRITE_MEMORY_SINK_HPP
 #define ZTENSOR_DETAIL_WRITE_MEMORY_SINK_HPP
 
 #include <ztensor/byte_sink.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/write/sink_closed.hpp>
+#include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/version.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +21,18 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- sink closed
+//
+// The error of those who write to what is over.
+
+[[nodiscard]] inline error sink_closed() {
+    return fail(errc::writer_closed, "nothing more can be written: the output was finished, or failed before");
+}
+
+// -- memory sink
+//
+// A sink that is memory. Knows nothing of what the bytes mean.
 
 /// Gathers bytes in memory.
 class memory_sink final : public byte_sink {

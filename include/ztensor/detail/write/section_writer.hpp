@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes of a file being written, from its start: blobs one after the other, each at its alignment, encoded or
-// copied, in the file's own sink or in those of its shards. SPEC.md section 2.3, section 10.1 and section 13.
+// Where blobs go: aligned, digested, one after another; and the manifest behind them.
 #ifndef ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
 #define ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
 
+#include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/core/array.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/manifest/write.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/index/encoded_objects.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
-#include <ztensor/detail/write/known_blobs.hpp>
 #include <ztensor/detail/write/shard_output.hpp>
-#include <ztensor/detail/write/ways_of_2.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -36,6 +34,11 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- section writer
+//
+// The bytes of a file being written, from its start: blobs one after the other, each at its alignment, encoded or
+// copied, in the file's own sink or in those of its shards. SPEC.md section 2.3, section 10.1 and section 13.
 
 /// Places, encodes and copies the blobs of a file, and passes all its bytes to the sink.
 class section_writer {
@@ -382,6 +385,40 @@ private:
     std::unique_ptr<blob_digester> xxh3_;     ///< of version 2, once there is a blob
     shared_blobs written_;                    ///< of version 2: the raw blobs of the file
 };
+
+// -- manifest end
+//
+// What ends a file: manifest and footer, of 0.1 to 1.2. SPEC.md section 2.
+
+struct manifest_content {
+    format_version version;
+    const attributes* of_file; ///< null: none
+    const encoded_objects& objects;
+    bytes_view old_fields; ///< of a file that is gone on with: all but attributes and objects
+    std::size_t old_field_count;
+};
+
+/// 0.1 to 1.2: the manifest follows the last blob.
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_1(section_writer& file, const manifest_content& content) {
+    cbor_encoder text;
+    if (content.old_field_count != 0) {
+        encode_manifest_start(text, content.old_fields, content.old_field_count, content.of_file,
+                              content.objects.size());
+    } else {
+        encode_manifest_start(text, content.version, content.of_file, content.objects.size());
+    }
+    const std::uint64_t manifest_bytes = text.size() + content.objects.encoded_bytes();
+    result<void> written = file.write(text.bytes());
+    if (written) {
+        written = content.objects.hand_over(content.version, [&](bytes_view bytes) { return file.write(bytes); });
+    }
+    if (written) {
+        text.clear();
+        encode_footer(text, content.version, manifest_bytes);
+        written = file.write(text.bytes());
+    }
+    return written;
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -5,9 +5,8 @@
 #define ZTENSOR_DETAIL_WRITE_SHARD_FILES_HPP
 
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/write_2.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements in memory -> drafts of the formats that the specification defines, checked as views of them would be.
-// SPEC.md section 5 and section 8.3.
+// Drafts of sparse and quantized objects, for each version.
 #ifndef ZTENSOR_DETAIL_WRITE_TYPED_DRAFTS_HPP
 #define ZTENSOR_DETAIL_WRITE_TYPED_DRAFTS_HPP
 
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/layout/quantized_rules.hpp>
-#include <ztensor/detail/layout/sparse_rules.hpp>
-#include <ztensor/detail/write/quantized_2.hpp>
-#include <ztensor/detail/write/sparse_0_1.hpp>
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/write.hpp>
+#include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,6 +32,130 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- quantized 2
+//
+// Weights quantized in groups, of 1.2 in the words of version 2. SPEC.md section 5.4 and section 13.
+
+/// "u32" for u32 and i32: what zt.quant_group/1 calls a word.
+[[nodiscard]] inline std::string_view unsigned_word(dtype word) noexcept {
+    constexpr std::string_view words[] = {"u8", "u16", "", "u32", "", "", "", "u64"};
+    return words[width_bytes(word) - 1];
+}
+
+/// Two words in a map.
+[[nodiscard]] ZTENSOR_COLD inline result<void> set_pair(attributes& into, std::string_view key, std::string_view first,
+                                                        std::string_view first_value, std::string_view second,
+                                                        std::string_view second_value) {
+    cbor_encoder map;
+    map.begin_map(2);
+    map.text(first);
+    map.text(first_value);
+    map.text(second);
+    map.text(second_value);
+    return into.set_cbor(key, map.bytes());
+}
+
+/// The attributes that zt.quant_group/1 needs, for an object of that shape. Groups run along the last dimension, the
+/// first integer of a word has its lowest bits, and each group has a zero point of its own, as 1.2 has it.
+/// Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
+                                                               attributes& into) {
+    constexpr std::string_view allowed_bits = "234568";
+    const std::optional<packing> packed = parse_packing(parameters.packing_name);
+    const bool has_bits =
+        parameters.bits < 10 && allowed_bits.find(static_cast<char>('0' + parameters.bits)) != std::string_view::npos;
+    if (!has_bits) {
+        return not_expressible(format_version::v2, sentence("place for weights of {} bits", {parameters.bits}));
+    }
+    if (!packed || packed->per_word * parameters.bits != 8 * width_bytes(packed->word)) {
+        return not_expressible(format_version::v2, sentence("place for the packing {} of {} bits, which fills no word",
+                                                            {in_quotes(parameters.packing_name), parameters.bits}));
+    }
+    if (dimensions.empty()) {
+        return not_expressible(format_version::v2, "quantized weights without dimensions");
+    }
+    cbor_encoder packing_map;
+    packing_map.begin_map(3);
+    packing_map.text("word");
+    packing_map.text(unsigned_word(packed->word));
+    packing_map.text("order");
+    packing_map.text("lsb_first");
+    packing_map.text("per_word");
+    packing_map.unsigned_integer(packed->per_word);
+    into.set("bits", parameters.bits)
+        .set("group_size", parameters.group_size)
+        .set("axis", static_cast<std::uint64_t>(dimensions.rank() - 1))
+        .set("scale_form", "f32_factors");
+    result<void> set = into.set_cbor("packing", packing_map.bytes());
+    return set ? set_pair(into, "zero_point", "form", "tensor", "packing", "plain") : set;
+}
+
+/// What a component of 1.2 is called there.
+[[nodiscard]] inline std::string_view quant_group_role(std::string_view role) noexcept {
+    return role == "packed_weight" ? std::string_view("data") : role;
+}
+
+// -- sparse 0 1
+//
+// Sparse tensors as the reference of 0.1 keeps them: in one blob. Indices and row pointers are u64 in host byte order;
+// the values' width is the one by which a host of the other order swaps them: 1 for bytes of a file already.
+// SPEC.md section 8.3.
+
+/// Elements of `width` bytes as a file holds them.
+[[nodiscard]] inline std::vector<std::byte> little_endian_bytes(bytes_view host_order, std::size_t width) {
+    std::vector<std::byte> bytes(host_order.begin(), host_order.end());
+    if (!host_is_little_endian) {
+        swap_elements(bytes, width);
+    }
+    return bytes;
+}
+
+/// indptr, then indices, then the values.
+[[nodiscard]] inline std::vector<std::byte> pack_csr_0_1(bytes_view indptr, bytes_view indices, bytes_view values,
+                                                         std::size_t value_swap_width) {
+    std::vector<std::byte> blob;
+    blob.reserve(indptr.size() + indices.size() + values.size());
+    blob.insert(blob.end(), indptr.begin(), indptr.end());
+    blob.insert(blob.end(), indices.begin(), indices.end());
+    blob.insert(blob.end(), values.begin(), values.end());
+    if (!host_is_little_endian) {
+        const span<std::byte> all(blob);
+        const std::size_t values_at = indptr.size() + indices.size();
+        swap_elements(all.first(values_at), sizeof(std::uint64_t));
+        swap_elements(all.subspan(values_at), value_swap_width);
+    }
+    return blob;
+}
+
+/// For each entry its coordinates, then its value of `value_bytes`. `coords` holds all coordinates of dimension 0, then
+/// of dimension 1, and so on.
+[[nodiscard]] inline std::vector<std::byte> pack_coo_0_1(const shape& dimensions, bytes_view coords, bytes_view values,
+                                                         std::size_t value_bytes, std::size_t value_swap_width) {
+    constexpr std::size_t index_bytes = sizeof(std::uint64_t);
+    const std::size_t rank = dimensions.rank();
+    const std::size_t entries = coords.size() / index_bytes / rank;
+    std::vector<std::byte> blob(coords.size() + values.size());
+    std::byte* at = blob.data();
+    for (std::size_t entry = 0; entry < entries; ++entry) {
+        for (std::size_t axis = 0; axis < rank; ++axis, at += index_bytes) {
+            std::uint64_t coordinate = 0;
+            std::memcpy(&coordinate, coords.data() + (axis * entries + entry) * index_bytes, index_bytes);
+            store_little(coordinate, at, index_bytes);
+        }
+        std::memcpy(at, values.data() + entry * value_bytes, value_bytes);
+        if (!host_is_little_endian) {
+            swap_elements({at, value_bytes}, value_swap_width);
+        }
+        at += value_bytes;
+    }
+    return blob;
+}
+
+// -- typed drafts
+//
+// Elements in memory -> drafts of the formats that the specification defines, checked as views of them would be.
+// SPEC.md section 5 and section 8.3.
 
 /// A draft, and the one blob in which 0.1 keeps its parts.
 struct typed_draft {

@@ -1,5 +1,70 @@
 // SPDX-License-Identifier: MIT
 //
+// The undo record beside a file that is changed in place.
+#ifndef ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
+#define ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/os/calls.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- undo name
+//
+// What the undo record of a file is called.
+
+/// The record of the file of that name: ".ztensor-<16 hex digits>.undo", in the same directory.
+[[nodiscard]] ZTENSOR_COLD inline native_path undo_name(const native_path& target) {
+    std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
+    for (const auto unit : target) {
+        hash = (hash ^ static_cast<std::uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
+               0x100000001b3u;
+    }
+    std::string name = ".ztensor-";
+    for (int digit = 0; digit < 16; ++digit, hash >>= 4) {
+        name += "0123456789abcdef"[hash & 15];
+    }
+    name += ".undo";
+    return native_path(name.begin(), name.end());
+}
+
+/// Whether recover() obeys an undo record with that status for the file with the other: the record belongs to the owner
+/// of the file, to root, or to this process, and no more people can write to it than to the file. A record of anybody
+/// else would tell us to write his bytes: in a folder of several people, such as /tmp, anybody can put one there.
+[[nodiscard]] inline bool is_trusted_record(const file_status& record, const file_status& file) noexcept {
+    constexpr std::uint32_t root = 0;
+    constexpr std::uint32_t writable_by_others = 0022;
+    return (record.owner == file.owner || record.owner == root || record.owner == process_user()) &&
+           (record.permissions & writable_by_others & ~file.permissions) == 0;
+}
+
+// -- undo log
+//
 // What leads back while a file is changed in place: a small file beside it that says what the old one was, and holds
 // the old bytes of whatever is overwritten. On the disk before the first byte of the file changes.
 //
@@ -19,38 +84,6 @@
 // The mark is on the disk before anything else of the file changes, and goes when all else is on the disk. So a file
 // with the mark of a record is the one that the record is about, wherever it was copied to; and one without it is
 // complete, whatever it is, and is never written to.
-#ifndef ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
-#define ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
-
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/codec/crc32c.hpp>
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/endian.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/os/directory.hpp>
-#include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/write/undo_name.hpp>
-#include <ztensor/options.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 /// What stands in a file while it is changed.
 inline constexpr std::size_t change_mark_bytes = 8;

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// A file being written: what may come next, and whether it is still whole. SPEC.md section 10.
+// What a writer does with objects, whatever it writes to.
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_CORE_HPP
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/detail/core/checked.hpp>
-#include <ztensor/detail/core/elements.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/manifest/footer.hpp>
-#include <ztensor/detail/manifest/write.hpp>
-#include <ztensor/detail/write/abort_on_failure.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/dense_check.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
-#include <ztensor/detail/write/value_check.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/version.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,6 +36,73 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- abort on failure
+//
+// What a failure half-way does to a writer. SPEC.md section 10.
+
+/// Stands around whatever puts bytes into a writer's file: if that fails, the writer breaks off; also if memory runs
+/// out, or if a sink or source of the caller's own throws.
+template <class Writer>
+class abort_on_failure {
+public:
+    explicit abort_on_failure(Writer& writer) noexcept : writer_(&writer) {}
+    abort_on_failure(const abort_on_failure&) = delete;
+    abort_on_failure& operator=(const abort_on_failure&) = delete;
+    ~abort_on_failure() {
+        if (writer_ != nullptr) {
+            writer_->break_off();
+        }
+    }
+
+    /// What came of the writing.
+    template <class Outcome>
+    [[nodiscard]] Outcome done(Outcome outcome) const {
+        if (outcome) {
+            writer_ = nullptr;
+        }
+        return outcome;
+    }
+
+private:
+    mutable Writer* writer_;
+};
+
+// -- options check
+//
+// What a writer is asked for, before anything is touched.
+
+/// Errors: invalid_argument; not_expressible (shards before version 2); unsupported_digest (version 2, in a build
+/// without xxHash).
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
+    constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
+    if (options.version_ > format_version::v2) { // made of a number
+        return fail(errc::invalid_argument, "there is no format version of number {}",
+                    {static_cast<unsigned>(options.version_)});
+    }
+    const bool is_version_2 = options.version_ == format_version::v2;
+    if (is_version_2 != (options.ways_of_2_ != nullptr)) {
+        return fail(errc::invalid_argument, "options are told of their version by write_options::version() alone");
+    }
+    const std::uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
+    const std::uint64_t alignment = options.alignment_bytes_.value_or(least);
+    if (!is_power_of_two(alignment) || alignment < least || alignment > max_alignment_bytes) {
+        return fail(errc::invalid_argument, "an alignment of {} bytes is not a power of two from {} to 1 GiB",
+                    {alignment, least});
+    }
+    if (options.shard_bytes_ != 0 && !is_version_2) {
+        return not_expressible(options.version_, "shards");
+    }
+    const bool has_digest = options.shard_digest_ == digest::xxh3 || options.shard_digest_ == digest::sha256;
+    if (options.shard_bytes_ != 0 && (!has_digest || options.make_shard_digester_ == nullptr)) {
+        return fail(errc::invalid_argument, "shards have digests of xxh3 or sha256, and of nothing else");
+    }
+    return is_version_2 ? require_xxh3() : result<void>();
+}
+
+// -- writer core
+//
+// A file being written: what may come next, and whether it is still whole. SPEC.md section 10.
 
 class writer_core {
 public:

@@ -4,13 +4,10 @@
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_DEFINITIONS_HPP
 
-#include <ztensor/detail/core/cast.hpp>
-#include <ztensor/detail/core/fail.hpp>
-#include <ztensor/detail/core/guard_memory.hpp>
-#include <ztensor/detail/core/try.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
-#include <ztensor/detail/write/options_check.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/detail/write/writer_streams.hpp>

@@ -4,8 +4,8 @@
 #ifndef ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 #define ZTENSOR_DETAIL_WRITE_WRITER_STREAMS_HPP
 
-#include <ztensor/detail/core/try.hpp>
-#include <ztensor/detail/write/blob_writer.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 
 #include <cstddef>

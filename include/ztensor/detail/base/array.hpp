@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory for records, bytes, statics that are never destroyed, and sorting: leaner to compile than the
+// standard library's containers and algorithms.
+#ifndef ZTENSOR_DETAIL_BASE_ARRAY_HPP
+#define ZTENSOR_DETAIL_BASE_ARRAY_HPP
+
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/version.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- array
+//
+// Memory for many records, and for bytes that are about to be written. Leaner to compile than std::vector and
+// std::unique_ptr, which took 40 ms of every file that opened another: what grows is compiled once for all records.
+
+/// Owned bytes, of any content until they are written. Move-only. Aligned for every element type.
+class byte_buffer {
+public:
+    byte_buffer() noexcept = default;
+    byte_buffer(byte_buffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, std::size_t{0})) {}
+    byte_buffer& operator=(byte_buffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    ~byte_buffer() { ::operator delete(data_); }
+
+    /// New bytes in place of the old ones, of which nothing is kept, and `zeros_behind` that don't count. False where
+    /// memory runs out; then there are none.
+    [[nodiscard]] ZTENSOR_COLD bool allocate(std::size_t size, std::size_t zeros_behind = 0) noexcept {
+        ::operator delete(std::exchange(data_, nullptr));
+        if (zeros_behind <= (std::numeric_limits<std::size_t>::max)() - size) {
+            data_ = ::operator new(size + zeros_behind != 0 ? size + zeros_behind : 1, std::nothrow);
+        }
+        size_ = data_ != nullptr ? size : 0;
+        if (data_ != nullptr) {
+            std::memset(data() + size, 0, zeros_behind);
+        }
+        return data_ != nullptr;
+    }
+
+    /// The memory itself, which `::operator delete` frees, and a buffer of such memory.
+    [[nodiscard]] void* release() noexcept {
+        size_ = 0;
+        return std::exchange(data_, nullptr);
+    }
+    [[nodiscard]] static byte_buffer adopt(void* memory, std::size_t size) noexcept {
+        byte_buffer made;
+        made.data_ = memory;
+        made.size_ = size;
+        return made;
+    }
+
+    [[nodiscard]] bool is_allocated() const noexcept { return data_ != nullptr; }
+    [[nodiscard]] std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bytes_view bytes() const noexcept { return {data(), size_}; }
+    [[nodiscard]] span<std::byte> writable_bytes() const noexcept { return {data(), size_}; }
+
+private:
+    void* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// What a record_array is without the type of its records.
+class raw_array {
+public:
+    raw_array() noexcept = default;
+    raw_array(const raw_array&) = delete;
+    raw_array& operator=(const raw_array&) = delete;
+    ~raw_array() { ::operator delete(data_); }
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+protected:
+    /// Room for `count` records of `record_bytes`, at least as many as there are. Throws std::bad_alloc.
+    ZTENSOR_NOINLINE void reallocate(std::size_t count, std::size_t record_bytes) {
+        if (count > static_cast<std::size_t>((std::numeric_limits<std::ptrdiff_t>::max)()) / record_bytes) {
+            raise_out_of_memory();
+        }
+        void* const moved = ::operator new(count* record_bytes);
+        if (size_ != 0) {
+            std::memcpy(moved, data_, size_ * record_bytes);
+        }
+        ::operator delete(std::exchange(data_, moved));
+        capacity_ = count;
+    }
+
+    void* data_ = nullptr;
+    std::size_t size_ = 0; ///< in records, like the capacity
+    std::size_t capacity_ = 0;
+};
+
+/// Records in a row, which may be moved as bytes.
+template <class Record>
+class record_array : public raw_array {
+public:
+    static_assert(std::is_trivially_copyable_v<Record>);
+
+    void reserve(std::size_t count) {
+        if (count > capacity_) {
+            reallocate(count, sizeof(Record));
+        }
+    }
+    void push_back(const Record& record) {
+        if (size_ == capacity_) {
+            reallocate(capacity_ < 4 ? 4 : 2 * capacity_, sizeof(Record));
+        }
+        ::new (static_cast<void*>(begin() + size_)) Record(record);
+        ++size_;
+    }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] bool has_room() const noexcept { return size_ != capacity_; }
+    /// `count` more records at the end, of any content until they are written; gives the first of them.
+    [[nodiscard]] Record* extend(std::size_t count) {
+        if (count > capacity_ - size_) {
+            if (count > (std::numeric_limits<std::size_t>::max)() - size_) {
+                raise_out_of_memory();
+            }
+            reallocate(size_ + count > 2 * capacity_ ? size_ + count : 2 * capacity_, sizeof(Record));
+        }
+        size_ += count;
+        return end() - count;
+    }
+    /// Takes in what was written at end(), where there is room for it.
+    void take(std::size_t count) noexcept { size_ += count; }
+    /// `count` records of zero bytes, in place of what there was.
+    void assign_zeros(std::size_t count) {
+        size_ = 0;
+        reserve(count);
+        std::memset(data_, 0, count * sizeof(Record));
+        size_ = count;
+    }
+    void swap(record_array& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+    /// Forgets all but the first `count`.
+    void truncate(std::size_t count) noexcept { size_ = count; }
+
+    [[nodiscard]] Record* data() noexcept { return begin(); }
+    [[nodiscard]] const Record* data() const noexcept { return begin(); }
+    [[nodiscard]] Record* begin() noexcept { return static_cast<Record*>(data_); }
+    [[nodiscard]] const Record* begin() const noexcept { return static_cast<const Record*>(data_); }
+    [[nodiscard]] Record* end() noexcept { return begin() + size_; }
+    [[nodiscard]] const Record* end() const noexcept { return begin() + size_; }
+    [[nodiscard]] Record& operator[](std::size_t i) noexcept { return begin()[i]; }
+    [[nodiscard]] const Record& operator[](std::size_t i) const noexcept { return begin()[i]; }
+    [[nodiscard]] Record& back() noexcept { return begin()[size_ - 1]; }
+    [[nodiscard]] const Record& back() const noexcept { return begin()[size_ - 1]; }
+};
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- never destroyed
+//
+// Statics that outlive all code that may use them.
+
+/// For a static in a function, of a type with a destructor: that would run while the program ends, and destructors of
+/// other statics, functions given to atexit() and threads may ask for the object after it. What it holds on the heap
+/// stays reachable, so that no search for leaks finds it.
+template <class T>
+class never_destroyed {
+public:
+    template <class... Arguments>
+    explicit never_destroyed(Arguments&&... arguments) {
+        ::new (static_cast<void*>(memory_)) T(std::forward<Arguments>(arguments)...);
+    }
+    never_destroyed(const never_destroyed&) = delete;
+    never_destroyed& operator=(const never_destroyed&) = delete;
+
+    [[nodiscard]] const T& get() const noexcept {
+        return *std::launder(static_cast<const T*>(static_cast<const void*>(memory_)));
+    }
+    [[nodiscard]] T& get() noexcept { return *std::launder(static_cast<T*>(static_cast<void*>(memory_))); }
+
+private:
+    alignas(T) unsigned char memory_[sizeof(T)];
+};
+
+// -- sort
+//
+// Sorting what seldom needs it. std::sort is compiled anew for every order it is given, at 0.06 s each; this is
+// compiled once, and calls the order.
+
+struct position_order {
+    bool (*is_less)(const void* context, std::uint32_t a, std::uint32_t b);
+    const void* context;
+};
+
+/// Heap sort: small, in place, and never worse than n log n.
+ZTENSOR_COLD inline void sort_in_order(span<std::uint32_t> positions, position_order order) {
+    const auto sift_down = [&](std::size_t parent, std::size_t count) {
+        for (std::size_t child = 2 * parent + 1; child < count; child = 2 * parent + 1) {
+            if (child + 1 < count && order.is_less(order.context, positions[child], positions[child + 1])) {
+                ++child;
+            }
+            if (!order.is_less(order.context, positions[parent], positions[child])) {
+                return;
+            }
+            std::swap(positions[parent], positions[child]);
+            parent = child;
+        }
+    };
+    for (std::size_t i = positions.size() / 2; i-- > 0;) {
+        sift_down(i, positions.size());
+    }
+    for (std::size_t count = positions.size(); count > 1; --count) {
+        std::swap(positions[0], positions[count - 1]);
+        sift_down(0, count - 1);
+    }
+}
+
+/// Two neighbouring runs that are in order, [begin, middle) and [middle, end), become one.
+inline void merge_runs(span<const std::uint32_t> from, std::size_t begin, std::size_t middle, std::size_t end,
+                       position_order order, span<std::uint32_t> to) {
+    std::size_t left = begin, right = middle;
+    for (std::size_t at = begin; at < end; ++at) {
+        const bool takes_right =
+            right < end && (left == middle || order.is_less(order.context, from[right], from[left]));
+        to[at] = from[takes_right ? right++ : left++];
+    }
+}
+
+/// Merge sort, for very many: with what stands there being looked at in order, mostly, a million names take a third of
+/// the time. `scratch` has as many places.
+ZTENSOR_COLD inline void sort_in_order(span<std::uint32_t> positions, span<std::uint32_t> scratch,
+                                       position_order order) {
+    const std::size_t count = positions.size();
+    span<std::uint32_t> from = positions, to = scratch;
+    for (std::size_t run = 1; run < count; run *= 2) {
+        for (std::size_t begin = 0; begin < count; begin += 2 * run) {
+            const std::size_t middle = (std::min)(begin + run, count);
+            merge_runs(from, begin, middle, (std::min)(middle + run, count), order, to);
+        }
+        std::swap(from, to);
+    }
+    if (from.data() != positions.data()) {
+        std::copy(from.begin(), from.end(), positions.begin());
+    }
+}
+
+/// `less(a, b)` says whether what stands at a comes before what stands at b; it must outlive the order.
+template <class Less>
+[[nodiscard]] position_order order_by(const Less& less) noexcept {
+    const auto is_less = [](const void* context, std::uint32_t a, std::uint32_t b) {
+        return static_cast<bool>((*static_cast<const Less*>(context))(a, b));
+    };
+    return {is_less, &less};
+}
+
+/// Sorts positions by what stands there.
+template <class Less>
+void sort_positions(span<std::uint32_t> positions, const Less& less) {
+    sort_in_order(positions, order_by(less));
+}
+template <class Less>
+void sort_positions(span<std::uint32_t> positions, span<std::uint32_t> scratch, const Less& less) {
+    sort_in_order(positions, scratch, order_by(less));
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

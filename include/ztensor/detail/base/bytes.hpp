@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// Bytes as other types, and numbers in either byte order.
+#ifndef ZTENSOR_DETAIL_BASE_BYTES_HPP
+#define ZTENSOR_DETAIL_BASE_BYTES_HPP
+
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- cast
+//
+// The only place where bytes become something else in place. Every function states what must have been checked.
+
+/// The same bytes as characters; always allowed.
+[[nodiscard]] inline std::string_view as_text(bytes_view bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The same characters as bytes; always allowed.
+[[nodiscard]] inline bytes_view as_bytes(std::string_view text) noexcept {
+    return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+/// The object representation of elements; always allowed.
+template <class T>
+[[nodiscard]] bytes_view as_bytes(span<const T> elements) noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return {reinterpret_cast<const std::byte*>(elements.data()), elements.size_bytes()};
+}
+
+template <class T>
+[[nodiscard]] span<std::byte> as_writable_bytes(span<T> elements) noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return {reinterpret_cast<std::byte*>(elements.data()), elements.size_bytes()};
+}
+
+/// True if the bytes start at a multiple of `alignment`.
+[[nodiscard]] inline bool is_aligned(bytes_view bytes, std::size_t alignment) noexcept {
+    return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
+}
+
+/// Where something lies, as a number.
+[[nodiscard]] inline std::uint64_t address_of(const void* place) noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(place));
+}
+
+/// How many bytes stand between a place and the next multiple of `alignment`, which is a power of two.
+[[nodiscard]] inline std::size_t bytes_to_multiple(const void* place, std::size_t alignment) noexcept {
+    return static_cast<std::size_t>(0 - address_of(place)) & (alignment - 1);
+}
+
+/// The bytes as elements. Checked before: size divides, is_aligned(bytes, alignof(T)), the host's byte order, and that
+/// every bit pattern is a T (so never bool).
+template <class T>
+[[nodiscard]] span<const T> as_elements(bytes_view bytes) noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// The same where bytes of bools were checked, too, to be 0 or 1, in memory that nobody writes to any more.
+template <class T>
+[[nodiscard]] span<const T> as_checked_elements(bytes_view bytes) noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// The same for writing.
+template <class T>
+[[nodiscard]] span<T> as_writable_elements(span<std::byte> bytes) noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// Where code lies; for the system's functions that ask for the module of an address.
+[[nodiscard]] inline const void* address_of_code(void (*code)(void* context)) noexcept {
+    return reinterpret_cast<const void*>(code);
+}
+
+// -- endian
+//
+// Byte order. A .zt file is little-endian, CBOR heads are big-endian, and the host is what it is. SPEC.md section 2.7.
+
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__)
+inline constexpr bool host_is_little_endian = __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__;
+#else
+inline constexpr bool host_is_little_endian = true; // MSVC, whose targets all are
+#endif
+
+/// The number whose bytes are those of `value` from the other end; compilers know it as one instruction.
+[[nodiscard]] constexpr std::uint64_t reverse_bytes(std::uint64_t value) noexcept {
+    value = (value & 0x00ff00ff00ff00ffu) << 8 | (value >> 8 & 0x00ff00ff00ff00ffu);
+    value = (value & 0x0000ffff0000ffffu) << 16 | (value >> 16 & 0x0000ffff0000ffffu);
+    return value << 32 | value >> 32;
+}
+
+/// The 8 bytes at `bytes` as a number, least significant first: one load, where g++ -O2 makes a loop of load_little().
+[[nodiscard]] inline std::uint64_t load_little_64(const std::byte* bytes) noexcept {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes, sizeof value);
+    return host_is_little_endian ? value : reverse_bytes(value);
+}
+
+/// Its opposite.
+inline void store_little_64(std::uint64_t value, std::byte* bytes) noexcept {
+    value = host_is_little_endian ? value : reverse_bytes(value);
+    std::memcpy(bytes, &value, sizeof value);
+}
+
+/// The same number, most significant first.
+[[nodiscard]] inline std::uint64_t load_big_64(const std::byte* bytes) noexcept {
+    return reverse_bytes(load_little_64(bytes));
+}
+
+/// The unsigned integer in `count` (at most 8) bytes, least significant first.
+[[nodiscard]] constexpr std::uint64_t load_little(const std::byte* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    }
+    return value;
+}
+
+/// The unsigned integer in `count` (at most 8) bytes, most significant first.
+[[nodiscard]] constexpr std::uint64_t load_big(const std::byte* bytes, std::size_t count) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return value;
+}
+
+/// A two's complement number of `count` bytes, from 1 to 8, as one of eight.
+[[nodiscard]] constexpr std::uint64_t extend_sign(std::uint64_t bits, std::size_t count) noexcept {
+    const std::uint64_t sign = std::uint64_t{1} << (8 * count - 1);
+    return (bits ^ sign) - sign;
+}
+
+constexpr void store_little(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes[i] = static_cast<std::byte>(value >> (8 * i));
+    }
+}
+
+constexpr void store_big(std::uint64_t value, std::byte* bytes, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes[count - 1 - i] = static_cast<std::byte>(value >> (8 * i));
+    }
+}
+
+/// Reverses the bytes of every element of `width` bytes; a rest shorter than that stays as it is.
+inline void swap_elements(span<std::byte> bytes, std::size_t width) noexcept {
+    if (width < 2) {
+        return;
+    }
+    for (std::size_t at = 0; bytes.size() - at >= width; at += width) {
+        std::reverse(bytes.data() + at, bytes.data() + at + width);
+    }
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

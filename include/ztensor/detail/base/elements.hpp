@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+//
+// Elements in the caller's memory, and what the reading and the writing side know of stored ones.
+#ifndef ZTENSOR_DETAIL_BASE_ELEMENTS_HPP
+#define ZTENSOR_DETAIL_BASE_ELEMENTS_HPP
+
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/slice.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- elements
+//
+// A C++ element type and memory of such elements, as the functions see them that are compiled once for all types.
+
+/// A C++ element type, as far as the checks need it.
+struct element_request {
+    std::optional<dtype> storage; ///< nothing: the bytes of any type
+    std::string_view type;        ///< logical type; "": the stored elements themselves
+    std::size_t size_bytes = 1;
+    std::size_t alignment_bytes = 1;
+    bool is_bool = false; ///< of C++, of which no byte but 0 and 1 may be made
+};
+
+// The assertions below say what to do instead. Where one fails, what follows it is left out, so that it stands alone.
+
+template <class T>
+[[nodiscard]] constexpr element_request element_request_of() noexcept {
+    if constexpr (std::is_same_v<T, std::byte>) {
+        return {};
+    } else if constexpr (std::is_const_v<T>) {
+        static_assert(!std::is_const_v<T>, "leave `const` out: view<float>() gives a span<const float>");
+        return {};
+    } else if constexpr (!is_element_v<T>) {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {};
+    } else {
+        static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % width_bytes(element_traits<T>::storage) == 0,
+                      "an element type is a trivially copyable run of its storage elements");
+        return {element_traits<T>::storage, element_traits<T>::type, sizeof(T), alignof(T), std::is_same_v<T, bool>};
+    }
+}
+
+template <class Container>
+inline constexpr bool is_vector_of_bools_v = false;
+template <class Allocator>
+inline constexpr bool is_vector_of_bools_v<std::vector<bool, Allocator>> = true;
+
+template <class Container, class = void>
+inline constexpr bool has_data_and_size_v = false;
+template <class Container>
+inline constexpr bool has_data_and_size_v<
+    Container, std::void_t<data_pointer_t<Container>, decltype(std::declval<Container&>().size())>> =
+    std::is_pointer_v<data_pointer_t<Container>>;
+
+/// What is given as elements, const or not: an array, or a container.
+template <class Elements, class = void>
+struct element_of {
+    using type = unsigned char; // of what is refused anyway
+};
+template <class Elements>
+struct element_of<Elements, std::enable_if_t<has_data_and_size_v<const Elements>>> {
+    using type = std::remove_cv_t<std::remove_pointer_t<data_pointer_t<const Elements>>>;
+};
+template <class T, std::size_t Count>
+struct element_of<T[Count], void> {
+    using type = std::remove_cv_t<std::remove_all_extents_t<T>>;
+};
+template <class T>
+struct element_of<std::initializer_list<T>, void> {
+    using type = T;
+};
+
+/// The element type of a container or array.
+template <class Elements>
+using element_of_t = typename element_of<Elements>::type;
+
+/// Elements in memory, in the host's byte order, as what they are in a file.
+struct typed_bytes {
+    dtype storage = dtype::u8;
+    std::string_view type; ///< logical type; "" for none
+    bytes_view bytes;
+};
+
+/// Of a span, vector, array or list of any type that element_traits describes; borrowed.
+template <class Elements>
+[[nodiscard]] typed_bytes typed_bytes_of(const Elements& elements) noexcept {
+    using T = element_of_t<Elements>;
+    if constexpr (std::is_pointer_v<Elements>) {
+        static_assert(!std::is_pointer_v<Elements>,
+                      "a pointer does not say how many elements there are: give ztensor::span(pointer, count)");
+        return {};
+    } else if constexpr (is_vector_of_bools_v<Elements>) {
+        static_assert(!is_vector_of_bools_v<Elements>,
+                      "a std::vector<bool> has no bools in memory that could be "
+                      "borrowed: give a std::vector<std::uint8_t>, or an array of bool");
+        return {};
+    } else if constexpr (std::is_array_v<Elements>) {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {element_traits<T>::storage, element_traits<T>::type,
+                as_bytes(span<const std::remove_extent_t<Elements>>(elements))};
+    } else if constexpr (!has_data_and_size_v<const Elements>) {
+        static_assert(has_data_and_size_v<const Elements>,
+                      "give the elements as a span, vector or array, or as something else with data() and size()");
+        return {};
+    } else if constexpr (!is_element_v<T>) {
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        return {};
+    } else {
+        return {element_traits<T>::storage, element_traits<T>::type, as_bytes(span<const T>(elements))};
+    }
+}
+template <class T>
+[[nodiscard]] typed_bytes typed_bytes_of(const std::initializer_list<T>& elements) noexcept {
+    return typed_bytes_of(span<const T>(elements.begin(), elements.size()));
+}
+
+/// The bools of a std::vector, which has none in memory. Throws std::bad_alloc.
+class bools_in_memory {
+public:
+    template <class Bools>
+    explicit bools_in_memory(const Bools& bools) : bytes_(bools.begin(), bools.end()) {}
+    [[nodiscard]] bytes_view bytes() const noexcept { return as_bytes(span<const unsigned char>(bytes_)); }
+
+private:
+    std::vector<unsigned char> bytes_;
+};
+template <>
+struct element_of<bools_in_memory, void> {
+    using type = bool;
+};
+[[nodiscard]] inline typed_bytes typed_bytes_of(const bools_in_memory& bools) noexcept {
+    return {dtype::boolean, {}, bools.bytes()};
+}
+
+/// The memory of what a caller wants elements in: a span, vector or array of any type.
+template <class Destination>
+[[nodiscard]] constexpr auto span_of_destination(Destination& destination) noexcept {
+    if constexpr (std::is_pointer_v<Destination>) {
+        static_assert(!std::is_pointer_v<Destination>,
+                      "a pointer does not say how much memory there is: give ztensor::span(pointer, count)");
+        return span<unsigned char>();
+    } else if constexpr (is_vector_of_bools_v<std::remove_cv_t<Destination>>) {
+        static_assert(!is_vector_of_bools_v<std::remove_cv_t<Destination>>,
+                      "a std::vector<bool> has no bools in memory to read into: read<bool>() makes one, or read into a "
+                      "std::vector<std::uint8_t>");
+        return span<unsigned char>();
+    } else if constexpr (std::is_array_v<Destination> && !std::is_const_v<std::remove_extent_t<Destination>>) {
+        static_assert(std::rank_v<Destination> == 1,
+                      "give an array of several dimensions as a span of all its elements");
+        return span<std::remove_extent_t<Destination>>(destination);
+    } else if constexpr (std::is_array_v<Destination>) {
+        static_assert(!std::is_array_v<Destination>, "the destination is const: nothing can be read into it");
+        return span<unsigned char>();
+    } else if constexpr (!has_data_and_size_v<Destination>) {
+        static_assert(has_data_and_size_v<Destination>,
+                      "give the destination as a span, vector or array, or as something else with data() and size()");
+        return span<unsigned char>();
+    } else if constexpr (std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>) {
+        static_assert(!std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>,
+                      "the destination is const: nothing can be read into it");
+        return span<unsigned char>();
+    } else {
+        return span<std::remove_pointer_t<data_pointer_t<Destination>>>(destination.data(), destination.size());
+    }
+}
+
+/// Memory for elements of which only reading tells how many there are.
+struct element_memory {
+    void* owner;
+    span<std::byte> (*resize)(void* owner, std::size_t elements); ///< all of it, afterwards; throws like its container
+    /// Where elements are made one by one and stay when there are more: room for that many, and where it is. They are
+    /// then best made and read in pieces that the cache holds, since making them writes them. Else null.
+    void* (*reserve)(void* owner, std::size_t elements) = nullptr;
+};
+
+template <class T>
+[[nodiscard]] element_memory memory_of(std::vector<T>& elements) noexcept {
+    return {&elements,
+            [](void* owner, std::size_t count) {
+                auto& mine = *static_cast<std::vector<T>*>(owner);
+                mine.resize(count);
+                return as_writable_bytes(span<T>(mine));
+            },
+            [](void* owner, std::size_t count) -> void* {
+                auto& mine = *static_cast<std::vector<T>*>(owner);
+                mine.reserve(count);
+                return mine.data();
+            }};
+}
+
+/// What stands for T in a std::vector while it is read: a std::vector<bool> has no bools in memory.
+template <class T>
+using in_vector_t = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
+
+template <class T>
+[[nodiscard]] std::vector<T> from_vector(std::vector<in_vector_t<T>> elements) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return std::vector<bool>(elements.begin(), elements.end());
+    } else {
+        return elements;
+    }
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+// -- stored component
+//
+// A component of an open file as the writing side sees it: where its blob lies, and what is said of it.
+
+class byte_source;
+class component_view;
+
+namespace detail {
+
+struct opened_file;
+struct object_record;
+struct component_record;
+
+/// Borrowed from the reader, like the component. Words are those of 1.2; unknown ones pass through.
+struct stored_component {
+    const byte_source* source = nullptr;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::string_view dtype;
+    std::string_view type;
+    std::string_view encoding;
+    std::string_view digest;
+    std::optional<std::uint64_t> decoded_bytes;       ///< where it is known
+    std::optional<std::uint64_t> uncompressed_length; ///< as the file states it
+    std::optional<ztensor::digest> new_digest; ///< of the blob, instead of its own; none: the version's usual one
+    ztensor::generation generation = ztensor::generation::v1_2;
+    bool has_type = false;
+    bool has_digest = false;
+    bool is_raw = false;
+    bool is_big_endian = false;
+
+    /// Whether the bytes match their digest. Null: there is none, or the reader is to check none. Errors:
+    /// digest_mismatch, and what the source says.
+    result<void> (*check_digest)(const stored_component& stored) = nullptr;
+    const opened_file* file = nullptr; ///< for that
+    const detail::object_record* object_record = nullptr;
+    const detail::component_record* component_record = nullptr;
+
+    std::string_view path; ///< of the file, for messages; and where in it the component is
+    std::string_view object;
+    std::string_view role;
+};
+
+/// Defined where component_view is.
+[[nodiscard]] stored_component describe_stored(const component_view& component) noexcept;
+
+// -- wanted tensor
+//
+// One tensor of a load_plan as it was asked for.
+
+/// What a plan was asked for.
+struct wanted_tensor {
+    enum class part_kind : std::uint8_t { whole, rows, slice };
+
+    std::string name;
+    element_request request;      ///< of the destination's elements
+    std::size_t number_bytes = 0; ///< not 0: converted to numbers of that size
+    span<std::byte> destination;
+    part_kind part = part_kind::whole;
+    std::vector<index_range> ranges;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// How errors are made, and caught where memory ran out.
+#ifndef ZTENSOR_DETAIL_BASE_FAIL_HPP
+#define ZTENSOR_DETAIL_BASE_FAIL_HPP
+
+#include <ztensor/detail/base/elements.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/result.hpp>
+
+#include <initializer_list>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- fail
+//
+// The one way in which the library words an error, kept apart from the code that finds it.
+
+/// An error with the sentence that `pattern` makes with a piece in the place of each {}. Without memory for it, it is
+/// out_of_memory.
+[[nodiscard]] ZTENSOR_COLD inline error fail(errc code, const char* pattern,
+                                             std::initializer_list<piece> pieces) noexcept {
+#if ZTENSOR_HAS_EXCEPTIONS
+    try {
+        return {code, sentence(pattern, pieces)};
+    } catch (...) {                                     // for want of memory
+        return {errc::out_of_memory, "memory ran out"}; // so short that it needs none
+    }
+#else
+    return {code, sentence(pattern, pieces)};
+#endif
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error fail(errc code, const char* sentence) noexcept {
+    return fail(code, sentence, {});
+}
+
+// -- guard memory
+//
+// Memory that runs out, as an error like any other. The public face guards each call once; what it calls just throws.
+
+#if ZTENSOR_HAS_EXCEPTIONS
+/// The error for the exception that is being handled; what is no want of memory is thrown on.
+[[nodiscard]] ZTENSOR_COLD inline error memory_error() {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return {errc::out_of_memory, "memory ran out"};
+    } catch (const std::length_error&) {
+        return fail(errc::out_of_memory, "a container can't hold that many elements on this host");
+    }
+}
+#endif
+
+/// Runs `call() -> result<T>`; where memory runs out inside, that is an error.
+template <class Call>
+[[nodiscard]] auto guard_memory(Call&& call) -> std::invoke_result_t<Call> {
+#if ZTENSOR_HAS_EXCEPTIONS
+    try {
+        return call();
+    } catch (...) {
+        return memory_error();
+    }
+#else
+    return call();
+#endif
+}
+
+// -- located
+//
+// Where an error happened, for headers that see no more of a component than its users do.
+
+/// Adds to an error in which file, object and component it happened.
+[[nodiscard]] inline error located(const component_view& component, error why) noexcept {
+    const stored_component at = describe_stored(component);
+    return std::move(why).in_component(at.role).in_object(at.object).in_file(at.path);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+//
+// Text: UTF-8, and messages.
+#ifndef ZTENSOR_DETAIL_BASE_TEXT_HPP
+#define ZTENSOR_DETAIL_BASE_TEXT_HPP
+
+#include <ztensor/span.hpp>
+#include <ztensor/version.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- utf8
+//
+// UTF-8, as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+
+/// Bytes that the multi-byte character at the start of `text` takes, or 0 if it is malformed.
+[[nodiscard]] ZTENSOR_NOINLINE inline std::size_t utf8_sequence_bytes(std::string_view text) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char lead = byte(0);
+    const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || text.size() < size) {
+        return 0;
+    }
+    // Only the second byte's range depends on the lead: it keeps out overlong forms, surrogates and > U+10FFFF.
+    const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    if (byte(1) < low || byte(1) > high) {
+        return 0;
+    }
+    for (std::size_t i = 2; i < size; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return size;
+}
+
+/// True if every byte is below 0x80. Names and words are short: whole words, the last one overlapping, beat a loop
+/// over bytes by 3x on the names of a model.
+[[nodiscard]] inline bool is_ascii(std::string_view text) noexcept {
+    constexpr std::uint64_t high_bits = 0x8080808080808080u;
+    const auto load = [&](std::size_t position, std::size_t size) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data() + position, size);
+        return word;
+    };
+    const std::size_t size = text.size();
+    std::uint64_t all = 0;
+    if (size >= 8) {
+        for (std::size_t at = 0; at + 8 < size; at += 8) {
+            all |= load(at, 8);
+        }
+        all |= load(size - 8, 8);
+    } else if (size >= 4) {
+        all = load(0, 4) | load(size - 4, 4);
+    } else if (size != 0) {
+        all = load(0, 1) | load(size / 2, 1) | load(size - 1, 1);
+    }
+    return (all & high_bits) == 0;
+}
+
+[[nodiscard]] ZTENSOR_NOINLINE inline bool is_utf8(std::string_view text) noexcept {
+    if (is_ascii(text)) {
+        return true;
+    }
+    while (!text.empty()) {
+        const std::size_t size = static_cast<unsigned char>(text.front()) < 0x80 ? 1 : utf8_sequence_bytes(text);
+        if (size == 0) {
+            return false;
+        }
+        text.remove_prefix(size);
+    }
+    return true;
+}
+
+// -- text
+//
+// Sentences from a pattern and what it leaves open. Text from a file is hostile: it is escaped and cut before it enters
+// a message.
+
+inline constexpr std::size_t max_quoted_bytes = 64;
+
+/// Where `word` stands among `words`; their number if it doesn't.
+[[nodiscard]] inline std::size_t place_of(std::string_view word, span<const std::string_view> words) noexcept {
+    std::size_t place = 0;
+    while (place < words.size() && words[place] != word) {
+        ++place;
+    }
+    return place;
+}
+
+/// What stands for a {} in a sentence: text of our own, a number, or text to be quoted. Borrows the text.
+class piece {
+public:
+    piece(std::string_view text) noexcept : text_(text.data()), size_(text.size()) {}
+    piece(const std::string& text) noexcept : piece(std::string_view(text)) {}
+    piece(const char* text) noexcept : piece(std::string_view(text)) {}
+    template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
+    piece(Integer number) noexcept : number_(static_cast<std::uint64_t>(number)), size_(is_number) {
+        if constexpr (std::is_signed_v<Integer>) {
+            size_ = number < 0 ? is_negative_number : is_number;
+        }
+    }
+
+    void append_to(std::string& out) const;
+
+private:
+    friend piece in_quotes(std::string_view text) noexcept;
+
+    // In the place of a size, which no text has. A sentence of an error is built in many places, most of which never
+    // run: a small piece keeps them small.
+    static constexpr std::size_t is_number = ~std::size_t{0};
+    static constexpr std::size_t is_negative_number = is_number - 1;
+    static constexpr std::size_t is_quoted = is_number / 2 + 1; ///< added to the size of the text
+
+    union {
+        const char* text_;
+        std::uint64_t number_; ///< of a negative one its two's complement
+    };
+    std::size_t size_;
+};
+
+/// `text` in double quotes, with everything outside printable ASCII as \xNN, cut after 64 bytes.
+[[nodiscard]] inline piece in_quotes(std::string_view text) noexcept {
+    piece out(text);
+    out.size_ += piece::is_quoted;
+    return out;
+}
+
+ZTENSOR_COLD inline void append_quoted(std::string& out, std::string_view text) {
+    constexpr char digits[] = "0123456789abcdef";
+    out += '"';
+    for (const char c : text.substr(0, max_quoted_bytes)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte >= 0x7f) {
+            const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            out.append(escape, sizeof escape);
+            continue;
+        }
+        if (c == '"' || c == '\\') {
+            out += '\\';
+        }
+        out += c;
+    }
+    out += text.size() > max_quoted_bytes ? "\xe2\x80\xa6\"" : "\"";
+}
+
+ZTENSOR_COLD inline void append_number(std::string& out, std::uint64_t number) {
+    char digits[20];
+    char* at = digits + sizeof digits;
+    do {
+        *--at = static_cast<char>('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    out.append(at, static_cast<std::size_t>(digits + sizeof digits - at));
+}
+
+ZTENSOR_COLD inline void piece::append_to(std::string& out) const {
+    if (size_ == is_number) {
+        return append_number(out, number_);
+    }
+    if (size_ == is_negative_number) {
+        out += '-';
+        return append_number(out, std::uint64_t{0} - number_);
+    }
+    if (size_ >= is_quoted) {
+        return append_quoted(out, {text_, size_ - is_quoted});
+    }
+    out.append(text_, size_);
+}
+
+/// `pattern` with a piece in the place of each {}.
+[[nodiscard]] ZTENSOR_COLD inline std::string sentence(std::string_view pattern, std::initializer_list<piece> pieces) {
+    std::string out;
+    for (const piece& each : pieces) {
+        const std::size_t place = pattern.find("{}");
+        out.append(pattern.data(), place);
+        each.append_to(out);
+        pattern.remove_prefix(place + 2);
+    }
+    return out.append(pattern.data(), pattern.size());
+}
+
+[[nodiscard]] inline std::string quote(std::string_view text) {
+    return sentence("{}", {in_quotes(text)});
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

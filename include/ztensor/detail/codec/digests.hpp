@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+//
+// The text of a digest, before version 2 and in it. SPEC.md section 7, section 13.5.
+#ifndef ZTENSOR_DETAIL_CODEC_DIGESTS_HPP
+#define ZTENSOR_DETAIL_CODEC_DIGESTS_HPP
+
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/codec/sha256.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- digest text
+//
+// The text of a digest, "algorithm:hex": taken apart and compared. SPEC.md section 7.
+
+[[nodiscard]] ZTENSOR_NOINLINE inline bool is_hex(std::string_view text) noexcept {
+    for (const char c : text) {
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The text of a digest, taken apart.
+struct digest_parts {
+    digest algorithm = digest::none; ///< none: unknown to this library, like every text without a colon
+    std::string_view digits;         ///< in either case, without 0x
+    bool is_well_formed = true;      ///< false where the algorithm is known and the digits are not such
+};
+
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest(std::string_view text) noexcept {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view algorithm = text.substr(0, colon);
+    std::string_view digits = text.substr(colon + 1);
+    if (algorithm == name(digest::crc32c)) {
+        if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
+            digits.remove_prefix(2);
+        }
+        return {digest::crc32c, digits, digits.size() == 8 && is_hex(digits)};
+    }
+    if (algorithm == name(digest::sha256)) {
+        return {digest::sha256, digits, digits.size() == 64 && is_hex(digits)};
+    }
+    return {digest::none, digits, true};
+}
+
+[[nodiscard]] inline bool is_lower_hex(std::string_view text) noexcept {
+    return is_hex(text) && text.find_first_of("ABCDEF") == std::string_view::npos;
+}
+
+/// Letters in lower case and digits.
+[[nodiscard]] inline bool is_algorithm_word(std::string_view text) noexcept {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string_view::npos;
+}
+
+/// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower
+/// case. One of another length than its algorithm's is well-formed there, and matches nothing.
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
+    const std::size_t colon = (std::min)(text.find(':'), text.size());
+    const std::string_view algorithm = text.substr(0, colon);
+    const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));
+    const bool is_well_formed = is_algorithm_word(algorithm) && !digits.empty() && is_lower_hex(digits);
+    const digest known = algorithm == name(digest::xxh3)     ? digest::xxh3
+                         : algorithm == name(digest::sha256) ? digest::sha256
+                                                             : digest::none;
+    return {known, digits, is_well_formed};
+}
+
+/// The same, where a checksum of a ZIP archive may stand: .zt does not know it.
+[[nodiscard]] inline digest_parts parse_any_digest(std::string_view text) noexcept {
+    constexpr std::string_view prefix = "crc32:";
+    if (text.substr(0, prefix.size()) != prefix) {
+        return parse_digest(text);
+    }
+    const std::string_view digits = text.substr(prefix.size());
+    return {digest::crc32, digits, digits.size() == 8 && is_hex(digits)};
+}
+
+/// True if both are the same digest, whatever the case of their digits and with or without 0x.
+[[nodiscard]] inline bool same_digest(const digest_parts& a, const digest_parts& b) noexcept {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; };
+    if (a.algorithm != b.algorithm || a.digits.size() != b.digits.size()) {
+        return false;
+    }
+    for (std::size_t i = 0; i < a.digits.size(); ++i) {
+        if (lower(a.digits[i]) != lower(b.digits[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// True if the digits, two of each byte, are those of `value`, in either case.
+[[nodiscard]] inline bool are_digits_of(std::string_view digits, bytes_view value) noexcept {
+    const auto number = [](char digit) {
+        return static_cast<unsigned>(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+    };
+    if (digits.size() != 2 * value.size() || !is_hex(digits)) {
+        return false;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        if (number(digits[2 * i]) * 16 + number(digits[2 * i + 1]) != std::to_integer<unsigned>(value[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- digest 2
+//
+// The digests that version 2 knows, XXH3 and SHA-256, without the others: whoever opens files of version 2 carries no
+// tables of CRCs. SPEC.md section 13.8.
+
+[[nodiscard]] inline std::string with_hex(std::string_view prefix, bytes_view bytes, const char* digits) {
+    std::string out(prefix);
+    for (const std::byte byte : bytes) {
+        const auto value = std::to_integer<unsigned>(byte);
+        out += digits[value >> 4];
+        out += digits[value & 15];
+    }
+    return out;
+}
+
+[[nodiscard]] inline std::string text_of_xxh3(std::uint64_t value) {
+    std::array<std::byte, 8> bytes = {};
+    store_big(value, bytes.data(), bytes.size());
+    return with_hex("xxh3:", bytes, "0123456789abcdef");
+}
+
+inline void start_digest_2(digest algorithm, digest_memory& memory) noexcept {
+    if (algorithm == digest::xxh3) {
+        xxh3_start(memory);
+    } else {
+        std::copy_n(sha256_start, 8, memory.words);
+    }
+}
+
+inline void update_digest_2(digest algorithm, digest_memory& memory, bytes_view bytes) noexcept {
+    if (algorithm == digest::sha256) {
+        sha256_update(memory, bytes);
+    } else if (algorithm == digest::xxh3) {
+        xxh3_update(memory, bytes);
+    }
+}
+
+/// "" for an algorithm that is neither, or that this build can't compute.
+[[nodiscard]] ZTENSOR_COLD inline std::string text_of_digest_2(digest algorithm, const digest_memory& memory) {
+    if (algorithm == digest::sha256) {
+        return with_hex("sha256:", sha256_value(memory), "0123456789abcdef");
+    }
+    if (algorithm == digest::xxh3 && has_xxh3) {
+        return text_of_xxh3(xxh3_value(memory));
+    }
+    return {};
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+//
+// GGUF: the header and its key-value pairs.
+#ifndef ZTENSOR_DETAIL_IMPORT_GGUF_HEADER_HPP
+#define ZTENSOR_DETAIL_IMPORT_GGUF_HEADER_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/import/foreign_index.hpp>
+#include <ztensor/detail/import/protobuf.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- gguf values
+//
+// The values of GGUF's key-values, of 13 kinds, as CBOR.
+
+enum class gguf_kind : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
+
+class gguf_values {
+public:
+    gguf_values(header_stream& header, bool is_big_endian, cbor_encoder& out) noexcept
+        : header_(header), out_(out), is_big_endian_(is_big_endian) {}
+
+    /// The kind of a value and the value.
+    [[nodiscard]] result<void> read() {
+        gguf_kind kind = gguf_kind::u8;
+        ZTENSOR_TRY(take_kind(kind));
+        while (true) {
+            ZTENSOR_TRY(kind == gguf_kind::array ? begin_array() : read_single(kind));
+            while (depth_ != 0 && arrays_[depth_ - 1].left == 0) {
+                --depth_;
+            }
+            if (depth_ == 0) {
+                return {};
+            }
+            --arrays_[depth_ - 1].left;
+            kind = arrays_[depth_ - 1].kind;
+        }
+    }
+
+    /// A value that must be a u32, which is also given to the caller.
+    [[nodiscard]] result<void> read_u32(std::uint64_t& value) {
+        gguf_kind kind = gguf_kind::u8;
+        ZTENSOR_TRY(take_kind(kind));
+        if (kind != gguf_kind::u32) {
+            return fail(errc::header_malformed, "general.alignment is of kind {}, expected a u32 ({})",
+                        {static_cast<unsigned>(kind), static_cast<unsigned>(gguf_kind::u32)});
+        }
+        if (!take(4, value)) {
+            return header_.failure();
+        }
+        out_.unsigned_integer(value);
+        return {};
+    }
+
+    /// A value that must be an integer of 0 or more, of any width, which is also given to the caller.
+    [[nodiscard]] result<void> read_count(std::string_view key, std::uint64_t& value) {
+        gguf_kind kind = gguf_kind::u8;
+        ZTENSOR_TRY(take_kind(kind));
+        const bool is_signed =
+            kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
+        const bool is_unsigned =
+            kind == gguf_kind::u8 || kind == gguf_kind::u16 || kind == gguf_kind::u32 || kind == gguf_kind::u64;
+        if (!is_signed && !is_unsigned) {
+            return fail(errc::header_malformed, "{} is of kind {}, no integer",
+                        {in_quotes(key), static_cast<unsigned>(kind)});
+        }
+        const std::size_t width = width_of(kind);
+        if (!take(width, value)) {
+            return header_.failure();
+        }
+        if (is_signed && extend_sign(value, width) >> 63 != 0) {
+            return fail(errc::header_malformed, "{} is negative", {in_quotes(key)});
+        }
+        out_.unsigned_integer(value);
+        return {};
+    }
+
+private:
+    static constexpr std::size_t most_depth = 16;
+
+    /// An array that has begun, and how many of its items are to come.
+    struct open_array {
+        gguf_kind kind = gguf_kind::u8;
+        std::uint64_t left;
+    };
+
+    /// The least that a value of that kind takes.
+    [[nodiscard]] static constexpr std::size_t width_of(gguf_kind kind) noexcept {
+        constexpr std::uint8_t widths[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+        return widths[static_cast<std::size_t>(kind)];
+    }
+
+    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
+        return header_.take_unsigned(size, is_big_endian_, value);
+    }
+
+    [[nodiscard]] result<void> take_kind(gguf_kind& kind) {
+        std::uint64_t number = 0;
+        if (!take(4, number)) {
+            return header_.failure();
+        }
+        if (number > static_cast<std::uint64_t>(gguf_kind::f64)) {
+            return fail(errc::header_malformed, "a value is of kind {}, which GGUF does not have", {number})
+                .at(header_.position() - 4);
+        }
+        kind = static_cast<gguf_kind>(number);
+        return {};
+    }
+
+    [[nodiscard]] result<void> begin_array() {
+        gguf_kind kind = gguf_kind::u8;
+        std::uint64_t count = 0;
+        ZTENSOR_TRY(take_kind(kind));
+        if (!take(8, count)) {
+            return header_.failure();
+        }
+        if (count > header_.left() / width_of(kind)) {
+            return fail(errc::truncated, "an array states {} values, more than the file has room for", {count})
+                .at(header_.position() - 8);
+        }
+        if (depth_ == most_depth) {
+            return fail(errc::header_malformed, "arrays are nested more than {} deep", {most_depth})
+                .at(header_.position());
+        }
+        out_.begin_array(count);
+        arrays_[depth_++] = {kind, count};
+        return {};
+    }
+
+    [[nodiscard]] result<void> read_single(gguf_kind kind) {
+        std::uint64_t bits = 0;
+        const std::size_t width = width_of(kind);
+        if (!take(width, bits)) {
+            return header_.failure();
+        }
+        switch (kind) {
+        case gguf_kind::text:
+            return read_text(bits);
+        case gguf_kind::boolean:
+            return read_bool(bits);
+        case gguf_kind::f32:
+            out_.number(static_cast<double>(from_bits<float>(static_cast<std::uint32_t>(bits))));
+            return {};
+        case gguf_kind::f64:
+            out_.number(from_bits<double>(bits));
+            return {};
+        case gguf_kind::i8:
+        case gguf_kind::i16:
+        case gguf_kind::i32:
+        case gguf_kind::i64:
+            out_.integer(from_bits<std::int64_t>(extend_sign(bits, width)));
+            return {};
+        default:
+            out_.unsigned_integer(bits);
+            return {};
+        }
+    }
+
+    /// What is no UTF-8, as some tokens of vocabularies are, is kept as bytes.
+    [[nodiscard]] result<void> read_text(std::uint64_t size) {
+        bytes_view text;
+        if (!header_.take(size, text)) {
+            return header_.failure();
+        }
+        if (is_utf8(as_text(text))) {
+            out_.text(as_text(text));
+        } else {
+            out_.byte_string(text);
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> read_bool(std::uint64_t byte) {
+        if (byte > 1) {
+            return fail(errc::header_malformed, "a bool is stored as {}, neither 0 nor 1", {byte})
+                .at(header_.position() - 1);
+        }
+        out_.boolean(byte == 1);
+        return {};
+    }
+
+    template <class Number, class Bits>
+    [[nodiscard]] static Number from_bits(Bits bits) noexcept {
+        static_assert(sizeof(Number) == sizeof(Bits));
+        Number value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+
+    header_stream& header_;
+    cbor_encoder& out_;
+    open_array arrays_[most_depth];
+    std::size_t depth_ = 0;
+    bool is_big_endian_;
+};
+
+// -- gguf header
+//
+// The header of a GGUF file, versions 2 and 3 of either byte order: key-values and the list of tensors.
+
+/// The tensors of a file, without memory of each one's own.
+struct gguf_tensors {
+    struct record {
+        std::uint64_t offset;    ///< in the source
+        std::uint32_t name;      ///< where it begins among the names
+        std::uint32_t dimension; ///< where the first begins among the dimensions
+        std::uint32_t type;
+        std::uint8_t name_bytes;
+        std::uint8_t rank;
+    };
+    static_assert(sizeof(record) == 24); // what it takes in the file at least
+    std::deque<record> records;          ///< which grows without copies, since their number is not known before
+    std::string names;
+    std::vector<std::uint64_t> dimensions; ///< outermost first, as ours
+
+    [[nodiscard]] std::string_view name_of(const record& tensor) const noexcept {
+        return std::string_view(names).substr(tensor.name, tensor.name_bytes);
+    }
+    [[nodiscard]] span<const std::uint64_t> shape_of(const record& tensor) const noexcept {
+        return {dimensions.data() + tensor.dimension, tensor.rank};
+    }
+};
+
+/// Which part of a model a file is, as its key-values say. A model in one file has one part, or says nothing of parts.
+struct gguf_part {
+    std::uint64_t number = 0; ///< from 0 on
+    std::uint64_t count = 0;
+    std::optional<std::uint64_t> tensors; ///< of all parts together
+};
+
+struct gguf_header {
+    gguf_tensors tensors;
+    gguf_part part;
+    bool is_big_endian = false;
+};
+
+class gguf_header_reader {
+public:
+    /// The header of the file that lies at [begin, end) of `source` and starts with the magic of GGUF. Key-values
+    /// become attributes of `index`, unless it is null.
+    gguf_header_reader(const byte_source& source, std::uint64_t begin, std::uint64_t end, std::uint64_t most_bytes,
+                       foreign_index* index)
+        : header_(source, begin + magic_bytes, end, most_bytes), index_(index), begin_(begin), size_(end - begin) {}
+
+    [[nodiscard]] result<gguf_header> read() {
+        std::uint64_t tensors = 0;
+        std::uint64_t key_values = 0;
+        ZTENSOR_TRY(read_version());
+        if (!take(8, tensors) || !take(8, key_values)) {
+            return header_.failure();
+        }
+        if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
+            return fail(errc::truncated,
+                        "the header states {} tensors and {} key-values, more than the file has room for",
+                        {tensors, key_values});
+        }
+        for (std::uint64_t i = 0; i < key_values; ++i) {
+            ZTENSOR_TRY(read_key_value());
+        }
+        for (std::uint64_t i = 0; i < tensors; ++i) {
+            ZTENSOR_TRY(read_tensor());
+        }
+        ZTENSOR_TRY(place_tensors());
+        return std::move(found_);
+    }
+
+    static constexpr std::uint64_t magic_bytes = 4;
+
+private:
+    static constexpr std::uint64_t least_key_value_bytes = 8 + 4 + 1;
+    static constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
+    static constexpr std::uint64_t most_name_bytes = 255; ///< ggml itself takes 63; writers of image models have more
+    static constexpr std::uint64_t most_dimensions = 8;   ///< ggml itself takes 4
+    static constexpr std::size_t most_in_index = std::size_t{1} << 30; ///< bytes of names, or dimensions
+
+    /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
+    [[nodiscard]] result<void> read_version() {
+        std::uint64_t version = 0;
+        if (!take(4, version)) {
+            return header_.failure();
+        }
+        if ((version & 0xffff) == 0) {
+            found_.is_big_endian = true;
+            version = reverse_bytes(version) >> 32;
+        }
+        if (version != 2 && version != 3) {
+            return fail(errc::unsupported_version, "the file is GGUF of version {}; 2 and 3 can be read", {version});
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> read_key_value() {
+        std::uint64_t key_bytes = 0;
+        bytes_view key_view;
+        if (!take(8, key_bytes)) {
+            return header_.failure();
+        }
+        if (key_bytes == 0 || key_bytes > max_name_bytes) {
+            return fail(errc::name_invalid, "a key has {} bytes, expected from 1 to {}", {key_bytes, max_name_bytes})
+                .at(header_.position());
+        }
+        if (!header_.take(key_bytes, key_view)) {
+            return header_.failure();
+        }
+        const std::string key(as_text(key_view)); // the view ends with the next take
+        cbor_encoder dropped;
+        gguf_values values(header_, found_.is_big_endian, index_ != nullptr ? index_->attribute(key) : dropped);
+        if (key == "general.alignment") {
+            return values.read_u32(alignment_);
+        }
+        if (key == "split.no") {
+            return values.read_count(key, found_.part.number);
+        }
+        if (key == "split.count") {
+            return values.read_count(key, found_.part.count);
+        }
+        if (key == "split.tensors.count") {
+            return values.read_count(key, found_.part.tensors.emplace());
+        }
+        return values.read();
+    }
+
+    [[nodiscard]] result<void> read_tensor() {
+        gguf_tensors& tensors = found_.tensors;
+        std::uint64_t name_bytes = 0, rank = 0, type = 0;
+        bytes_view name;
+        if (!take(8, name_bytes)) {
+            return header_.failure();
+        }
+        if (name_bytes > most_name_bytes) {
+            return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
+                        {name_bytes, most_name_bytes})
+                .at(header_.position());
+        }
+        if (!header_.take(name_bytes, name)) {
+            return header_.failure();
+        }
+        if (tensors.names.size() > most_in_index || tensors.dimensions.size() > most_in_index) {
+            return fail(errc::manifest_too_large, "the names and shapes of all tensors are more than an index holds");
+        }
+        gguf_tensors::record read = {};
+        read.name = static_cast<std::uint32_t>(tensors.names.size());
+        read.name_bytes = static_cast<std::uint8_t>(name_bytes);
+        tensors.names += as_text(name);
+        if (!take(4, rank)) {
+            return header_.failure();
+        }
+        if (rank > most_dimensions) {
+            return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
+                .in_object(tensors.name_of(read))
+                .at(header_.position());
+        }
+        read.rank = static_cast<std::uint8_t>(rank);
+        read.dimension = static_cast<std::uint32_t>(tensors.dimensions.size());
+        tensors.dimensions.resize(read.dimension + read.rank);
+        for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
+            if (!take(8, tensors.dimensions[read.dimension + i])) {
+                return header_.failure();
+            }
+        }
+        if (!take(4, type) || !take(8, read.offset)) {
+            return header_.failure();
+        }
+        read.type = static_cast<std::uint32_t>(type);
+        tensors.records.push_back(read);
+        return {};
+    }
+
+    /// The data starts at the first multiple of the alignment behind the header, and offsets count from there.
+    [[nodiscard]] result<void> place_tensors() {
+        if (!is_power_of_two(alignment_)) {
+            return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
+        }
+        const std::optional<std::uint64_t> data = checked_align(header_.position() - begin_, alignment_);
+        for (gguf_tensors::record& each : found_.tensors.records) {
+            if (each.name_bytes == 0) {
+                return fail(errc::name_invalid, "the name of a tensor is empty");
+            }
+            if (each.offset % alignment_ != 0) {
+                return fail(errc::misaligned_offset, "the data starts {} bytes into the tensor data, no multiple of {}",
+                            {each.offset, alignment_})
+                    .in_object(found_.tensors.name_of(each));
+            }
+            const std::optional<std::uint64_t> offset = data ? checked_add(*data, each.offset) : std::nullopt;
+            if (!offset || !checked_add(begin_, *offset)) {
+                return fail(errc::out_of_bounds, "the data starts {} bytes into the tensor data, but the file has {}",
+                            {each.offset, size_})
+                    .in_object(found_.tensors.name_of(each));
+            }
+            each.offset = begin_ + *offset;
+        }
+        return {};
+    }
+
+    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
+        return header_.take_unsigned(size, found_.is_big_endian, value);
+    }
+
+    header_stream header_;
+    foreign_index* index_;
+    std::uint64_t begin_;
+    std::uint64_t size_;
+    std::uint64_t alignment_ = 32;
+    gguf_header found_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

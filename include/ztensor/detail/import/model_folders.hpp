@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+//
+// Models in many files: numbered ones, folders, and indexes of shards.
+#ifndef ZTENSOR_DETAIL_IMPORT_MODEL_FOLDERS_HPP
+#define ZTENSOR_DETAIL_IMPORT_MODEL_FOLDERS_HPP
+
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/import/importer.hpp>
+#include <ztensor/detail/import/json.hpp>
+#include <ztensor/detail/import/zip.hpp>
+#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- numbered files
+//
+// Files that say by their names that they are parts of one model, such as "model-00002-of-00003.safetensors": which
+// parts there are, and which are missing. Opens nothing.
+
+/// "model-00002-of-00003.safetensors"
+struct numbered_name {
+    std::string_view before; ///< "model-"
+    std::string_view number; ///< "00002"
+    std::string_view of;     ///< "-of-"
+    std::string_view count;  ///< "00003"
+    std::string_view after;  ///< ".safetensors"
+};
+
+[[nodiscard]] inline bool is_digit(char letter) noexcept {
+    return letter >= '0' && letter <= '9';
+}
+
+/// Nothing if the name is none of a part.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<numbered_name> read_numbered_name(std::string_view name) noexcept {
+    constexpr std::size_t most_digits = 9;
+    for (const std::string_view of : {"-of-", "_of_"}) {
+        const std::size_t at = name.rfind(of);
+        if (at == std::string_view::npos) {
+            continue;
+        }
+        std::size_t begin = at, end = at + of.size();
+        while (begin != 0 && is_digit(name[begin - 1])) {
+            --begin;
+        }
+        while (end != name.size() && is_digit(name[end])) {
+            ++end;
+        }
+        const bool stands_alone = begin == 0 || std::string_view("-_.").find(name[begin - 1]) != std::string_view::npos;
+        const numbered_name found = {name.substr(0, begin), name.substr(begin, at - begin), of,
+                                     name.substr(at + of.size(), end - at - of.size()), name.substr(end)};
+        const bool has_numbers = !found.number.empty() && !found.count.empty() && found.number.size() <= most_digits &&
+                                 found.count.size() <= most_digits;
+        if (stands_alone && has_numbers) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Of at most nine digits.
+[[nodiscard]] inline std::uint64_t number_of(std::string_view digits) noexcept {
+    std::uint64_t number = 0;
+    for (const char digit : digits) {
+        number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+    }
+    return number;
+}
+
+/// The parts of each model among the files of a folder.
+class numbered_files {
+public:
+    /// Takes in the name of a file; other names than those of parts are passed over.
+    void add(std::string_view file) {
+        const std::optional<numbered_name> name = read_numbered_name(file);
+        if (name) {
+            model& of = models_[{std::string(name->before), std::string(name->count), std::string(name->of),
+                                 std::string(name->after)}];
+            of.digits = (std::max)(of.digits, name->number.size());
+            of.numbers.insert(number_of(name->number));
+        }
+    }
+
+    /// How the parts of each model are called, such as "model-*-of-00003.safetensors", in quotes and after commas.
+    [[nodiscard]] std::string names() const {
+        std::string all;
+        for (const auto& each : models_) {
+            all += (all.empty() ? "" : ", ") + quote(name_of(each.first, "*"));
+        }
+        return all;
+    }
+    [[nodiscard]] std::size_t models() const noexcept { return models_.size(); }
+
+    /// Errors: shard_missing for parts that are missing, each by its number; invalid_argument if there are several
+    /// models.
+    [[nodiscard]] ZTENSOR_COLD result<void> check() const {
+        if (models_.size() > 1) {
+            return fail(errc::invalid_argument,
+                        "the files in the folder are parts of {} models, {}: give the files of one of them",
+                        {models_.size(), names()});
+        }
+        for (const auto& each : models_) {
+            ZTENSOR_TRY(check_model(each.first, each.second));
+        }
+        return {};
+    }
+
+private:
+    using key = std::tuple<std::string, std::string, std::string, std::string>; ///< before, count, of, after
+    struct model {
+        std::set<std::uint64_t> numbers;
+        std::size_t digits = 0; ///< of the longest number
+    };
+
+    [[nodiscard]] static std::string name_of(const key& of, const std::string& number) {
+        return std::get<0>(of) + number + std::get<2>(of) + std::get<1>(of) + std::get<3>(of);
+    }
+    [[nodiscard]] static std::string name_of(const key& of, const model& parts, std::uint64_t number) {
+        const std::string digits = std::to_string(number);
+        const std::string zeros(parts.digits - (std::min)(parts.digits, digits.size()), '0');
+        return name_of(of, zeros + digits);
+    }
+
+    /// Parts are counted from 1 on, and by some from 0 on.
+    [[nodiscard]] static result<void> check_model(const key& of, const model& parts) {
+        const std::uint64_t count = number_of(std::get<1>(of));
+        const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
+        if (*parts.numbers.rbegin() >= end) {
+            return fail(errc::invalid_argument, "the file {} says that it is one of {}",
+                        {in_quotes(name_of(of, parts, *parts.numbers.rbegin())), count});
+        }
+        if (parts.numbers.size() == count) {
+            return {};
+        }
+        constexpr std::size_t most_told = 20;
+        const std::uint64_t absent = count - parts.numbers.size();
+        std::string missing;
+        std::size_t told = 0;
+        for (std::uint64_t number = first; number != end && told != most_told; ++number) {
+            if (parts.numbers.count(number) == 0) {
+                missing += sentence("{}part {} of {}, {}: it is missing",
+                                    {told == 0 ? "" : "; ", number, count, in_quotes(name_of(of, parts, number))});
+                ++told;
+            }
+        }
+        const std::uint64_t untold = absent - told;
+        return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
+    }
+
+    std::map<key, model> models_;
+};
+
+// -- folder models
+//
+// What is said of a folder that is no set of files: of several models, or of none.
+
+/// Names of files, in quotes and after commas; not all of very many.
+[[nodiscard]] ZTENSOR_COLD inline std::string told_names(const std::vector<native_path>& names) {
+    constexpr std::size_t most_told = 20;
+    std::string all;
+    for (std::size_t i = 0; i < (std::min)(names.size(), most_told); ++i) {
+        all += (i == 0 ? "" : ", ") + quote(path_text(names[i]));
+    }
+    return names.size() > most_told ? all + ", ..." : all;
+}
+
+/// A folder of several indices.
+[[nodiscard]] ZTENSOR_COLD inline error several_indices(const std::vector<native_path>& indices) {
+    return fail(errc::invalid_argument, "the folder holds several models, by the indices {}: open one of these",
+                {told_names(indices)});
+}
+
+/// Files of which `why` says that objects of one name are in several.
+[[nodiscard]] ZTENSOR_COLD inline error several_models(const std::vector<native_path>& files, const error& why) {
+    return fail(why.code(), "the folder holds several models, or one in several files, {}: open one of them. {}",
+                {told_names(files), why.sentence()})
+        .in_file(why.path());
+}
+
+/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: those of
+/// numbered_files::check().
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
+    numbered_files parts;
+    for (const native_path& each : files) {
+        parts.add(path_text(each));
+    }
+    return parts.check();
+}
+
+/// A folder, at `path`, without files of a model; perhaps they are in folders below it. `names` is what is in it, in
+/// order, and `is_of_model` tells names of such files.
+template <class Predicate>
+[[nodiscard]] ZTENSOR_COLD error no_model_in(const directory& folder, const native_path& path,
+                                             const std::vector<native_path>& names, const Predicate& is_of_model) {
+    std::vector<native_path> below;
+    for (const native_path& each : names) {
+        const result<file_status> status = folder.status(each);
+        const bool is_link = !folder.os().link_target(folder.place(), each).failure;
+        if (!status || status->kind != file_kind::other || is_link) {
+            continue;
+        }
+        const result<directory> opened = directory::open(joined_path(path, each), false);
+        if (!opened) {
+            continue;
+        }
+        const os_answer<std::vector<native_path>> there = opened->os().list(opened->place());
+        if (std::any_of(there.value.begin(), there.value.end(), is_of_model)) {
+            below.push_back(each);
+        }
+    }
+    constexpr const char* none = "the directory has no file that is called as one of tensors is";
+    return below.empty() ? fail(errc::file_not_found, none)
+                         : fail(errc::file_not_found, "{}, but folders in it have some, {}: open one of these",
+                                {none, told_names(below)});
+}
+
+// -- shard index
+//
+// The index of a model in shards, as Hugging Face writes it beside them: which object is in which file. File names are
+// hostile: each must be that of a file beside the index, or in a folder there.
+
+struct shard_entry {
+    std::string name; ///< of an object
+    std::size_t file; ///< in shard_index::files
+};
+
+/// The largest index that is read, whatever max_manifest_bytes allows, because its entries take several times as much
+/// memory as their text. An index of a million tensors has about 100 MB.
+inline constexpr std::uint64_t max_shard_index_bytes = std::uint64_t{128} << 20;
+
+/// What an index says.
+struct shard_index {
+    std::vector<std::string> files; ///< sorted, each once
+    std::vector<shard_entry> entries;
+};
+
+/// A path of a file beside the index, or in a folder there.
+[[nodiscard]] inline bool is_file_below(std::string_view path) noexcept {
+    const std::string_view last = path.substr(path.find_last_of('/') + 1);
+    return is_path_below(path) && !last.empty() && last != ".";
+}
+
+class shard_index_listener final : public json_listener {
+public:
+    explicit shard_index_listener(std::uint64_t max_objects) noexcept : max_objects_(max_objects) {}
+
+    /// What was read, checked. Errors: schema_missing, duplicate_key.
+    [[nodiscard]] result<shard_index> finish() {
+        if (!has_map_) {
+            return fail(errc::schema_missing, "the index lacks \"weight_map\"");
+        }
+        shard_index found;
+        std::vector<std::size_t> places(files_.size()); // by the order in which the files were met
+        for (const auto& [file, met] : files_) {
+            places[met] = found.files.size();
+            found.files.push_back(file);
+        }
+        for (shard_entry& each : entries_) {
+            each.file = places[each.file];
+        }
+        found.entries = std::move(entries_);
+        return check_names(found) ? result<shard_index>(std::move(found)) : why_;
+    }
+
+    [[nodiscard]] error why() const override { return why_; }
+
+    [[nodiscard]] bool begin_object() override {
+        if (depth_ == 1 && is_map_) {
+            is_in_map_ = true;
+        }
+        return (is_in_map_ && depth_ == 2) ? refuse_kind("an object") : ++depth_ != 0;
+    }
+    [[nodiscard]] bool end_object() override {
+        is_in_map_ = false; // in which no other object may stand
+        --depth_;
+        return true;
+    }
+    [[nodiscard]] bool key(std::string_view name) override {
+        if (depth_ == 1) {
+            is_map_ = name == "weight_map";
+            if (is_map_ && std::exchange(has_map_, true)) {
+                why_ = fail(errc::duplicate_key, "the index has \"weight_map\" twice");
+                return false;
+            }
+        } else if (is_in_map_) {
+            name_ = name;
+        }
+        return true;
+    }
+    [[nodiscard]] bool begin_array() override {
+        return depth_ == 0 || is_within_map() ? refuse_kind("an array") : ++depth_ != 0;
+    }
+    [[nodiscard]] bool end_array() override {
+        --depth_;
+        return true;
+    }
+    [[nodiscard]] bool text(std::string_view value) override {
+        if (!is_in_map_) {
+            return other("text");
+        }
+        if (!is_file_below(value)) {
+            why_ =
+                fail(errc::name_invalid, "the index says that {} is in {}, which is no plain path of a file beside it",
+                     {in_quotes(name_), in_quotes(value)});
+            return false;
+        }
+        if (entries_.size() >= max_objects_) {
+            why_ = fail(errc::limit_exceeded, "the index names more than {} objects", {max_objects_});
+            return false;
+        }
+        const std::size_t met = files_.size();
+        entries_.push_back({name_, files_.emplace(value, met).first->second});
+        return true;
+    }
+    [[nodiscard]] bool unsigned_integer(std::uint64_t) override { return other("a number"); }
+    [[nodiscard]] bool null() override { return other("null"); }
+    [[nodiscard]] bool other(const char* what) override {
+        return depth_ != 0 && !is_within_map() ? true : refuse_kind(what);
+    }
+
+private:
+    /// Where only the map itself, or the name of a file, may stand.
+    [[nodiscard]] bool is_within_map() const noexcept { return is_in_map_ || (depth_ == 1 && is_map_); }
+
+    ZTENSOR_COLD bool refuse_kind(const char* found) {
+        why_ =
+            fail(errc::schema_type, "the index holds {} where names of objects and their files should stand", {found});
+        return false;
+    }
+
+    /// Each object is named once; else why_ says which is not.
+    [[nodiscard]] bool check_names(const shard_index& found) {
+        std::vector<std::string_view> names;
+        names.reserve(found.entries.size());
+        for (const shard_entry& each : found.entries) {
+            names.push_back(each.name);
+        }
+        std::sort(names.begin(), names.end());
+        const auto twin = std::adjacent_find(names.begin(), names.end());
+        if (twin != names.end()) {
+            why_ = fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
+            return false;
+        }
+        return true;
+    }
+
+    std::uint64_t max_objects_;
+    std::vector<shard_entry> entries_;
+    std::map<std::string, std::size_t, std::less<>> files_; ///< each with how many were met before it
+    std::string name_;
+    std::size_t depth_ = 0;
+    bool is_map_ = false;    ///< the value that comes next is the map
+    bool is_in_map_ = false; ///< within it
+    bool has_map_ = false;
+    error why_{errc::json_malformed, {}};
+};
+
+/// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
+/// duplicate_key, name_invalid; what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source,
+                                                                       const read_options& options) {
+    const std::uint64_t size = source.size();
+    const std::uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
+    if (size > most_bytes) {
+        return fail(errc::manifest_too_large, "the index takes {} bytes, more than the {} allowed", {size, most_bytes});
+    }
+    ZTENSOR_TRY_ASSIGN(const byte_buffer text, read_header(source, 0, size));
+    shard_index_listener listener(options.max_objects_);
+    ZTENSOR_TRY(parse_json(as_text(text.bytes()), listener));
+    return listener.finish();
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

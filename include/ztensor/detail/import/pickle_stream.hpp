@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+//
+// Bytes and lines of a pickle.
+#ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
+#define ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/import/importer.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/version.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iomanip>
+#include <limits>
+#include <locale>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- pickle bytes
+//
+// A pickle's bytes, from front to back.
+
+/// Each take is false where the pickle has no more; then it takes nothing, or only part.
+class pickle_bytes {
+public:
+    explicit pickle_bytes(bytes_view all) noexcept : all_(all) {}
+
+    [[nodiscard]] std::size_t position() const noexcept { return position_; }
+    [[nodiscard]] bool is_at_end() const noexcept { return position_ == all_.size(); }
+
+    [[nodiscard]] bool take(std::uint64_t size, bytes_view& bytes) noexcept {
+        if (size > all_.size() - position_) {
+            return false;
+        }
+        bytes = all_.subspan(position_, static_cast<std::size_t>(size));
+        position_ += static_cast<std::size_t>(size);
+        return true;
+    }
+    /// Of at most 8 bytes, the lowest first.
+    [[nodiscard]] bool take_unsigned(std::size_t size, std::uint64_t& value) noexcept {
+        bytes_view bytes;
+        if (!take(size, bytes)) {
+            return false;
+        }
+        value = load_little(bytes.data(), size);
+        return true;
+    }
+    /// Up to a line feed, which is taken too.
+    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
+        const std::string_view rest = as_text(all_.subspan(position_));
+        const std::size_t size = rest.find('\n');
+        if (size == std::string_view::npos) {
+            return false;
+        }
+        line = rest.substr(0, size);
+        position_ += size + 1;
+        return true;
+    }
+
+private:
+    bytes_view all_;
+    std::size_t position_ = 0;
+};
+
+// -- pickle lines
+//
+// Values of pickles that stand in lines of text, as protocol 0 writes them: numbers and texts with escapes.
+
+/// A sign and digits. False for anything else, and for what 64 bits can't hold.
+[[nodiscard]] inline bool parse_integer_line(std::string_view line, std::int64_t& value) noexcept {
+    constexpr std::uint64_t most = (std::numeric_limits<std::int64_t>::max)();
+    const bool is_negative = !line.empty() && line[0] == '-';
+    line.remove_prefix(is_negative ? 1 : 0);
+    std::uint64_t magnitude = 0;
+    for (const char each : line) {
+        const auto digit = static_cast<std::uint64_t>(each - '0');
+        if (each < '0' || each > '9' || magnitude > (most - digit) / 10) {
+            return false;
+        }
+        magnitude = magnitude * 10 + digit;
+    }
+    value = is_negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+    return !line.empty();
+}
+
+/// As Python prints a float.
+[[nodiscard]] inline bool parse_number_line(std::string_view line, double& value) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (line == "inf" || line == "-inf" || line == "nan") {
+        value = line == "nan" ? std::numeric_limits<double>::quiet_NaN() : line == "inf" ? infinity : -infinity;
+        return true;
+    }
+    std::istringstream text{std::string(line)};
+    text.imbue(std::locale::classic());
+    text >> value;
+    return !text.fail() && text.peek() == std::istringstream::traits_type::eof();
+}
+
+/// As Python prints a float: the fewest digits that mean it, with an exponent where it is far from 1.
+[[nodiscard]] inline std::string print_number(double value) {
+    constexpr int most_digits = 17;
+    constexpr int least_exponent = -4, most_exponent = 15;
+    if (std::isnan(value) || std::isinf(value)) {
+        return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+    }
+    std::string text;
+    double read = 0;
+    for (int digits = 1; digits <= most_digits; ++digits) {
+        std::ostringstream out;
+        out.imbue(std::locale::classic());
+        out << std::scientific << std::setprecision(digits - 1) << value;
+        text = out.str();
+        if (parse_number_line(text, read) && std::equal_to<double>()(read, value)) {
+            break;
+        }
+    }
+    const std::size_t mark = text.find('e');
+    std::int64_t exponent = 0;
+    static_cast<void>(
+        parse_integer_line(std::string_view(text).substr(mark + (text[mark + 1] == '+' ? 2 : 1)), exponent));
+    if (exponent < least_exponent || exponent > most_exponent) {
+        return text; // whose exponent has two digits at least, as in Python
+    }
+    const std::string sign = text[0] == '-' ? "-" : "";
+    std::string digits;
+    for (const char each : text.substr(0, mark)) {
+        digits += each >= '0' && each <= '9' ? std::string(1, each) : "";
+    }
+    if (exponent < 0) {
+        return sign + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+    }
+    const std::size_t whole = static_cast<std::size_t>(exponent) + 1;
+    if (digits.size() <= whole) {
+        return sign + digits + std::string(whole - digits.size(), '0') + ".0";
+    }
+    return sign + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+[[nodiscard]] inline bool parse_hex(std::string_view digits, std::uint32_t& value) noexcept {
+    value = 0;
+    for (const char each : digits) {
+        const bool is_digit = each >= '0' && each <= '9';
+        const bool is_lower = each >= 'a' && each <= 'f';
+        const bool is_upper = each >= 'A' && each <= 'F';
+        if (!is_digit && !is_lower && !is_upper) {
+            return false;
+        }
+        const int digit = is_digit ? each - '0' : is_lower ? each - 'a' + 10 : each - 'A' + 10;
+        value = value << 4 | static_cast<std::uint32_t>(digit);
+    }
+    return true;
+}
+
+inline void append_utf8(std::string& text, std::uint32_t character) {
+    const auto add = [&](std::uint32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
+    if (character < 0x80) {
+        add(character);
+        return;
+    }
+    if (character < 0x800) {
+        add(0xc0 | character >> 6);
+    } else if (character < 0x10000) {
+        add(0xe0 | character >> 12);
+        add(0x80 | (character >> 6 & 0x3f));
+    } else {
+        add(0xf0 | (character >> 18 & 7));
+        add(0x80 | (character >> 12 & 0x3f));
+        add(0x80 | (character >> 6 & 0x3f));
+    }
+    add(0x80 | (character & 0x3f));
+}
+
+/// A text of which each byte is a character, and a backslash with u and four digits, or with U and eight, is another.
+/// False if one is cut off.
+[[nodiscard]] inline bool decode_unicode_line(std::string_view line, std::string& text) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char next = line[i] == '\\' && i + 1 < line.size() ? line[i + 1] : '\0';
+        if (next != 'u' && next != 'U') {
+            append_utf8(text, static_cast<unsigned char>(line[i]));
+            continue;
+        }
+        const std::size_t digits = next == 'u' ? 4 : 8;
+        std::uint32_t character = 0;
+        if (line.size() - i - 2 < digits || !parse_hex(line.substr(i + 2, digits), character)) {
+            return false;
+        }
+        append_utf8(text, character);
+        i += 1 + digits;
+    }
+    return true;
+}
+
+/// Takes an escape of three octal digits at most, which starts there; gives how many there are.
+[[nodiscard]] inline std::size_t take_octal(std::string_view from, std::string& text) {
+    unsigned byte = 0;
+    std::size_t digits = 0;
+    for (; digits < 3 && digits < from.size() && from[digits] >= '0' && from[digits] <= '7'; ++digits) {
+        byte = byte * 8 + static_cast<unsigned>(from[digits] - '0');
+    }
+    text += static_cast<char>(static_cast<unsigned char>(byte & 0xff));
+    return digits;
+}
+
+/// A text between quotes, with the escapes of Python. False if the quotes or an escape are not whole.
+[[nodiscard]] inline bool decode_quoted_line(std::string_view line, std::string& text) {
+    if (line.size() < 2 || (line[0] != '\'' && line[0] != '"') || line.back() != line[0]) {
+        return false;
+    }
+    line = line.substr(1, line.size() - 2);
+    constexpr std::string_view escapes = "\\'\"abfnrtv", meanings = "\\'\"\a\b\f\n\r\t\v";
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] != '\\') {
+            text += line[i];
+            continue;
+        }
+        if (++i == line.size()) {
+            return false;
+        }
+        std::uint32_t byte = 0;
+        if (const std::size_t known = escapes.find(line[i]); known != std::string_view::npos) {
+            text += meanings[known];
+        } else if (line[i] == 'x' && line.size() - i > 2 && parse_hex(line.substr(i + 1, 2), byte)) {
+            text += static_cast<char>(static_cast<unsigned char>(byte));
+            i += 2;
+        } else if (line[i] >= '0' && line[i] <= '7') {
+            i += take_octal(line.substr(i), text) - 1;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- pickle stream
+//
+// Pickles that stand in a file one behind the other, with other bytes between them: where each ends, found without
+// carrying it out.
+
+/// Goes over an opcode's argument. False where the bytes have no more.
+[[nodiscard]] inline bool skip_argument(char opcode, pickle_bytes& from) noexcept {
+    constexpr std::string_view of_one = "\x80Kqh\x82", of_two = "M\x83", of_four = "Jrj\x84", of_eight = "G\x95";
+    constexpr std::string_view counted_by_one = "\x8c"
+                                                "CU\x8a",
+                               counted_by_four = "XBT\x8b", counted_by_eight = "\x8d\x8e\x96";
+    constexpr std::string_view lines = "ILFSVpgP", pairs_of_lines = "ci";
+    const auto is_in = [&](std::string_view set) { return set.find(opcode) != std::string_view::npos; };
+    bytes_view skipped;
+    std::string_view line;
+    if (is_in(lines) || is_in(pairs_of_lines)) {
+        return from.take_line(line) && (is_in(lines) || from.take_line(line));
+    }
+    std::uint64_t size = is_in(of_one) ? 1 : is_in(of_two) ? 2 : is_in(of_four) ? 4 : is_in(of_eight) ? 8 : 0;
+    const std::size_t count_bytes = is_in(counted_by_one)     ? 1
+                                    : is_in(counted_by_four)  ? 4
+                                    : is_in(counted_by_eight) ? 8
+                                                              : 0;
+    if (count_bytes != 0 && !from.take_unsigned(count_bytes, size)) {
+        return false;
+    }
+    return from.take(size, skipped);
+}
+
+/// The bytes of the pickle that they start with; 0 if it does not end in them.
+[[nodiscard]] inline std::size_t pickle_length(bytes_view bytes) noexcept {
+    pickle_bytes from(bytes);
+    std::uint64_t opcode = 0;
+    while (from.take_unsigned(1, opcode)) {
+        if (opcode == '.') {
+            return from.position();
+        }
+        if (!skip_argument(static_cast<char>(static_cast<unsigned char>(opcode)), from)) {
+            break;
+        }
+    }
+    return 0;
+}
+
+class pickle_stream {
+public:
+    /// The part of `source` up to `end`.
+    pickle_stream(const byte_source& source, std::uint64_t position, std::uint64_t end, std::uint64_t most_bytes)
+        : source_(source), position_(position), end_(end), most_bytes_(most_bytes) {}
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+    /// The next pickle. It is looked for in ever more bytes, twice as many each time, so that reading it takes time in
+    /// proportion to it. Errors: truncated; limit_exceeded; what the source says.
+    [[nodiscard]] result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
+        const std::uint64_t there = end_ - position_;
+        for (std::uint64_t size = first_bytes;; size *= 2) {
+            const std::uint64_t window = (std::min)({size, there, most_bytes_});
+            result<byte_buffer> bytes = read_header(source_, position_, window);
+            if (!bytes) {
+                return bytes;
+            }
+            if (const std::size_t length = pickle_length(bytes->bytes()); length != 0) {
+                const std::uint64_t begin = position_;
+                position_ += length;
+                return length == window ? std::move(bytes) : read_header(source_, begin, length);
+            }
+            if (window == there) {
+                return fail(errc::truncated, "the pickle at byte {} is cut off", {position_});
+            }
+            if (window == most_bytes_) {
+                return fail(errc::limit_exceeded, "the pickle at byte {} takes more than the {} bytes allowed",
+                            {position_, most_bytes_});
+            }
+        }
+    }
+
+    /// A number between pickles. Errors: truncated; what the source says.
+    [[nodiscard]] result<std::uint64_t> next_number(std::size_t size) {
+        std::byte bytes[8];
+        if (end_ - position_ < size) {
+            return fail(errc::truncated, "the file ends at byte {}, where a number should be", {end_});
+        }
+        ZTENSOR_TRY(source_.read_at(position_, {bytes, size}));
+        position_ += size;
+        return load_little(bytes, size);
+    }
+
+    /// Goes over so many bytes. Errors: truncated.
+    [[nodiscard]] result<void> skip(std::uint64_t size) {
+        if (size > end_ - position_) {
+            return fail(errc::truncated, "{} bytes from byte {} on are not all there", {size, position_});
+        }
+        position_ += size;
+        return {};
+    }
+
+private:
+    const byte_source& source_;
+    std::uint64_t position_;
+    std::uint64_t end_;
+    std::uint64_t most_bytes_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

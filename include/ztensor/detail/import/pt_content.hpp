@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+//
+// A pickled checkpoint, level by level, as names and what stands under them: nested dictionaries, lists and tuples
+// become names with dots.
+#ifndef ZTENSOR_DETAIL_IMPORT_PT_CONTENT_HPP
+#define ZTENSOR_DETAIL_IMPORT_PT_CONTENT_HPP
+
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/import/pickle_numpy.hpp>
+#include <ztensor/detail/import/pickle_stream.hpp>
+#include <ztensor/detail/import/pickle_values.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+/// A single value of the checkpoint that is no tensor, as CBOR. Errors: pickle_refused.
+[[nodiscard]] inline result<void> encode_pickled(const pickled& content, const pickle_value& value, cbor_encoder& out) {
+    switch (value.kind) {
+    case pickle_kind::none:
+        out.null();
+        return {};
+    case pickle_kind::boolean:
+        out.boolean(value.place != 0);
+        return {};
+    case pickle_kind::integer:
+        out.integer(content.integer_of(value));
+        return {};
+    case pickle_kind::number:
+        out.number(content.number_of(value));
+        return {};
+    case pickle_kind::text:
+        if (is_utf8(content.text_of(value))) {
+            out.text(content.text_of(value));
+            return {};
+        }
+        out.byte_string(content.bytes_of(value)); // lone surrogates, which Python's texts may hold
+        return {};
+    case pickle_kind::byte_string:
+    case pickle_kind::long_integer:
+        out.byte_string(content.bytes_of(value));
+        return {};
+    case pickle_kind::global:
+        if (pickle_globals[value.place].role == pickle_role::dtype) {
+            out.text("torch." + std::string(pickle_globals[value.place].name));
+            return {};
+        }
+        break;
+    default:
+        break;
+    }
+    return fail(errc::pickle_refused, "a value of the checkpoint is {}, which is neither a tensor nor an attribute",
+                {name(value.kind)});
+}
+
+/// Whether it is one, and what is written of it.
+[[nodiscard]] inline bool is_attribute(const pickle_value& value) noexcept {
+    return value.kind == pickle_kind::none || value.kind == pickle_kind::boolean ||
+           value.kind == pickle_kind::integer || value.kind == pickle_kind::long_integer ||
+           value.kind == pickle_kind::number || value.kind == pickle_kind::text ||
+           value.kind == pickle_kind::byte_string ||
+           (value.kind == pickle_kind::global && pickle_globals[value.place].role == pickle_role::dtype);
+}
+
+/// The name of a class or function.
+[[nodiscard]] inline std::string describe_type(const pickled& content, const pickle_value& type) {
+    const bool is_known = type.kind == pickle_kind::global;
+    const std::string_view module = is_known ? pickle_globals[type.place].module : content.names[type.place].module;
+    const std::string_view name = is_known ? pickle_globals[type.place].name : content.names[type.place].name;
+    return sentence("{} of module {}", {in_quotes(name), in_quotes(module)});
+}
+
+/// What a pt_walk finds. Each gives what went wrong.
+class pt_visitor {
+public:
+    virtual ~pt_visitor() = default;
+    /// A tensor, a storage, or an array or scalar of NumPy whose numbers can be read.
+    [[nodiscard]] virtual result<void> tensor(const std::string& name, const pickle_value& value) = 0;
+    [[nodiscard]] virtual result<void> attribute(const std::string& name, const pickle_value& value) = 0;
+    [[nodiscard]] virtual result<void> skip(const std::string& name, std::string why) = 0;
+};
+
+/// What the names of a part of the checkpoint start with.
+struct pt_names {
+    std::string of_root; ///< the name of a tensor or an object that stands alone
+    std::string front;   ///< stands in front of all other names, with a dot between; "" for nothing
+};
+
+/// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves: those without
+/// tensors are gone through once, and none within itself. Depth and steps are bounded.
+class pt_walk {
+public:
+    explicit pt_walk(const pickled& content)
+        : content_(content), most_steps_(4096 + 4 * content.item_count), of_runs_(content.values.size()),
+          of_containers_(content.containers.size()) {}
+
+    /// Errors: name_invalid, pickle_malformed, limit_exceeded; those of the visitor.
+    [[nodiscard]] result<void> run(const pt_names& names, pt_visitor& visitor) {
+        if (is_leaf(content_.root)) {
+            name_ = names.of_root;
+            if (is_attribute(content_.root)) {
+                return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
+            }
+            return visit(content_.root, company::plain, visitor);
+        }
+        if (content_.root.kind == pickle_kind::object) {
+            ZTENSOR_TRY(skip_object(names.of_root, content_.root, false, visitor));
+        }
+        name_ = names.front;
+        enter(content_.root, name_.size(), company::plain);
+        while (!levels_.empty()) {
+            if (result<void> done = step(visitor); !done) {
+                return std::move(done).error().in_object(name_);
+            }
+        }
+        return {};
+    }
+
+private:
+    static constexpr std::size_t most_levels = 1024;
+
+    enum class visited : std::uint8_t { never, open, without_tensors, with_tensors };
+
+    /// What a value belongs to.
+    enum class company : std::uint8_t {
+        plain,
+        script, ///< a module of TorchScript, whose state is all that it holds
+        object, ///< one that is not made, and goes with what is no tensor in it
+    };
+
+    struct level {
+        pickle_value container;
+        pickle_items items;
+        std::size_t count;      ///< of items that were gone through
+        std::size_t name_bytes; ///< of the container itself
+        company inside;
+        bool has_tensors;
+    };
+
+    [[nodiscard]] visited& state_of(const pickle_value& container) noexcept {
+        return container.kind == pickle_kind::tuple ? of_runs_[container.place]
+                                                    : of_containers_[pickle_items::container_of(content_, container)];
+    }
+
+    /// A tensor, an attribute, or what is skipped, but nothing that holds others.
+    [[nodiscard]] bool is_leaf(const pickle_value& value) const {
+        return !holds_values(value.kind) || is_numpy_array(content_, value);
+    }
+    /// Classes that an archive of TorchScript has the code of.
+    [[nodiscard]] bool is_of_script(const pickle_value& object) const noexcept {
+        constexpr std::string_view script = "__torch__";
+        const pickle_value type = content_.objects[object.place].type;
+        const std::string_view module =
+            type.kind == pickle_kind::unknown_global ? content_.names[type.place].module : std::string_view();
+        return module == script || (module.substr(0, script.size()) == script && module[script.size()] == '.');
+    }
+
+    void enter(const pickle_value& container, std::size_t name_bytes, company of) {
+        state_of(container) = visited::open;
+        if (container.kind == pickle_kind::object && of != company::object) {
+            of = is_of_script(container) ? company::script : company::object;
+        }
+        levels_.push_back({container, pickle_items(content_, container), 0, name_bytes, of, false});
+    }
+    void leave() {
+        const bool has_tensors = levels_.back().has_tensors;
+        state_of(levels_.back().container) = has_tensors ? visited::with_tensors : visited::without_tensors;
+        levels_.pop_back();
+        if (!levels_.empty()) {
+            levels_.back().has_tensors = levels_.back().has_tensors || has_tensors;
+        }
+    }
+
+    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside,
+                                           pt_visitor& visitor) const {
+        if (is_of_script(object)) {
+            return {};
+        }
+        if (is_of_role(content_, object, pickle_role::numpy_array)) {
+            const pickled_array array = read_numpy_array(content_, object);
+            return visitor.skip(name,
+                                sentence("it is made of NumPy's type {}, {}", {in_quotes(array.type), array.why}));
+        }
+        if (is_of_role(content_, object, pickle_role::numpy_dtype)) {
+            return is_inside ? result<void>() : visitor.skip(name, "it is a type of NumPy, without an array");
+        }
+        return visitor.skip(name, "it is an object of " + describe_type(content_, content_.objects[object.place].type) +
+                                      ", which is not run: the tensors in it are read, and nothing else");
+    }
+
+    [[nodiscard]] result<void> step(pt_visitor& visitor) {
+        const pickle_value* const first = levels_.back().items.next(content_);
+        if (first == nullptr) {
+            leave();
+            return {};
+        }
+        if (++steps_ > most_steps_) {
+            return fail(errc::limit_exceeded, "the checkpoint has more than {} values, some of them in several places",
+                        {most_steps_});
+        }
+        level& innermost = levels_.back();
+        const bool has_key =
+            innermost.container.kind == pickle_kind::dictionary || innermost.container.kind == pickle_kind::object;
+        const pickle_value value = has_key ? *innermost.items.next(content_) : *first; // which come in pairs
+        const bool is_named = name_item(innermost, has_key ? *first : pickle_value(), value);
+        if (!is_named) {
+            return visitor.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
+        }
+        return is_leaf(value) ? visit(value, innermost.inside, visitor) : step_into(value, visitor);
+    }
+
+    [[nodiscard]] result<void> step_into(const pickle_value& value, pt_visitor& visitor) {
+        const level& innermost = levels_.back();
+        const visited before = state_of(value);
+        const bool is_empty_tuple = value.kind == pickle_kind::tuple && value.place == 0;
+        if (is_empty_tuple) {
+            return {};
+        }
+        if (before == visited::open || before == visited::without_tensors) {
+            const char* const why = before == visited::open ? "it lies within itself"
+                                                            : "it is one object with another, which is read before";
+            return innermost.inside != company::plain ? result<void>() : visitor.skip(name_, why);
+        }
+        if (levels_.size() == most_levels) {
+            return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
+        }
+        if (value.kind == pickle_kind::object && before == visited::never) {
+            ZTENSOR_TRY(skip_object(name_, value, innermost.inside != company::plain, visitor));
+        }
+        enter(value, name_.size(), innermost.inside);
+        return {};
+    }
+
+    [[nodiscard]] result<void> visit(const pickle_value& value, company inside, pt_visitor& visitor) {
+        const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage ||
+                               value.kind == pickle_kind::object; // of NumPy
+        if (!is_tensor && (inside == company::object || (inside == company::script && is_flag_of_modules(name_)))) {
+            return {};
+        }
+        if (name_.size() > max_name_bytes) { // before anybody keeps it: one long key may be part of many names
+            return fail(errc::name_invalid, "a value of the checkpoint has a name of {} bytes, more than {}",
+                        {name_.size(), max_name_bytes});
+        }
+        if (is_tensor) {
+            if (!levels_.empty()) {
+                levels_.back().has_tensors = true;
+            }
+            return visitor.tensor(name_, value);
+        }
+        if (is_attribute(value)) {
+            return visitor.attribute(name_, value);
+        }
+        return visitor.skip(name_, "it is " + (value.kind == pickle_kind::unset
+                                                   ? std::string("nothing")
+                                                   : describe_type(content_, value) + ", which is not run"));
+    }
+
+    /// The name of an item in name_; false where its key can't be in one.
+    [[nodiscard]] bool name_item(level& innermost, const pickle_value& key, const pickle_value& value) {
+        name_.resize(innermost.name_bytes);
+        const bool is_of_module = innermost.inside != company::plain && value.kind == pickle_kind::dictionary &&
+                                  key.kind == pickle_kind::text && is_dictionary_of_module(content_.text_of(key));
+        if (key.kind == pickle_kind::spliced || is_of_module) {
+            return true;
+        }
+        if (innermost.name_bytes != 0) {
+            name_ += '.';
+        }
+        const bool is_numbered =
+            innermost.container.kind != pickle_kind::dictionary && innermost.container.kind != pickle_kind::object;
+        if (is_numbered || key.kind == pickle_kind::unnamed) {
+            name_ += std::to_string(innermost.count++);
+            return true;
+        }
+        return append_key(key);
+    }
+    /// What every module of TorchScript has, which says nothing of it.
+    [[nodiscard]] static bool is_flag_of_modules(std::string_view name) noexcept {
+        const std::string_view last = name.substr(name.find_last_of('.') + 1);
+        return last == "training" || last == "_is_full_backward_hook";
+    }
+    /// A state_dict() leaves them out of its names.
+    [[nodiscard]] static bool is_dictionary_of_module(std::string_view key) noexcept {
+        return key == "_parameters" || key == "_buffers" || key == "_modules";
+    }
+    [[nodiscard]] bool append_key(const pickle_value& key) {
+        switch (key.kind) {
+        case pickle_kind::integer:
+            name_ += std::to_string(content_.integer_of(key));
+            return true;
+        case pickle_kind::text:
+            name_ += content_.text_of(key);
+            return true;
+        case pickle_kind::boolean:
+            name_ += key.place != 0 ? "True" : "False";
+            return true;
+        case pickle_kind::none:
+            name_ += "None";
+            return true;
+        case pickle_kind::number:
+            name_ += print_number(content_.number_of(key));
+            return true;
+        case pickle_kind::tuple:
+            return append_tuple(key);
+        default:
+            name_ += '?';
+            return false;
+        }
+    }
+    /// As Python prints it. Tuples in it may be shared, but each adds to a name, which has an end.
+    [[nodiscard]] bool append_tuple(const pickle_value& key) {
+        struct open_tuple {
+            pickle_value tuple;
+            std::size_t next;
+        };
+        std::vector<open_tuple> open = {{key, 0}};
+        name_ += '(';
+        while (!open.empty()) {
+            const pickle_value tuple = open.back().tuple;
+            const std::size_t i = open.back().next++;
+            const std::size_t count = content_.count_of(tuple);
+            if (name_.size() > max_name_bytes) {
+                return false;
+            }
+            if (i == count) {
+                name_ += count == 1 ? ",)" : ")";
+                open.pop_back();
+                continue;
+            }
+            name_ += i == 0 ? "" : ", ";
+            const pickle_value& item = content_.item_of(tuple, i);
+            if (item.kind == pickle_kind::tuple) {
+                name_ += '(';
+                open.push_back({item, 0});
+                continue;
+            }
+            const char* const quote = item.kind == pickle_kind::text ? "'" : "";
+            name_ += quote;
+            if (!append_key(item)) {
+                return false;
+            }
+            name_ += quote;
+        }
+        return true;
+    }
+
+    const pickled& content_;
+    std::vector<level> levels_;
+    std::string name_;
+    std::size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two
+    std::size_t steps_ = 0;
+    std::vector<visited> of_runs_; ///< by the place of a tuple
+    std::vector<visited> of_containers_;
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+//
+// ZIP archives: the directory, its records, and what kind of file an archive is.
+#ifndef ZTENSOR_DETAIL_IMPORT_ZIP_HPP
+#define ZTENSOR_DETAIL_IMPORT_ZIP_HPP
+
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/codec/deflate.hpp>
+#include <ztensor/detail/import/importer.hpp>
+#include <ztensor/error.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- zip record
+//
+// What the records of a ZIP archive are made of: numbers, those of 64 bits that stand elsewhere, and names.
+
+/// The little-endian numbers of a record, which was found to hold them.
+class zip_record {
+public:
+    explicit zip_record(bytes_view bytes) noexcept : bytes_(bytes) {}
+    [[nodiscard]] std::uint16_t u16(std::size_t at) const noexcept {
+        return static_cast<std::uint16_t>(load_little(bytes_.data() + at, 2));
+    }
+    [[nodiscard]] std::uint32_t u32(std::size_t at) const noexcept {
+        return static_cast<std::uint32_t>(load_little(bytes_.data() + at, 4));
+    }
+    [[nodiscard]] std::uint64_t u64(std::size_t at) const noexcept { return load_little(bytes_.data() + at, 8); }
+    [[nodiscard]] bool starts_with(std::string_view magic) const noexcept {
+        return as_text(bytes_).substr(0, magic.size()) == magic;
+    }
+
+private:
+    bytes_view bytes_;
+};
+
+inline constexpr std::uint16_t zip_unknown_16 = 0xffff;     ///< the number stands in a ZIP64 record
+inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
+
+/// The numbers of 64 bits that an entry's extra fields give in place of those of 32. False if they lack one.
+[[nodiscard]] inline bool take_zip64(bytes_view extra, std::initializer_list<std::uint64_t*> wanted) noexcept {
+    constexpr std::uint16_t zip64_field = 1;
+    bool lacks_any = false;
+    for (std::uint64_t* const each : wanted) {
+        lacks_any = lacks_any || *each == zip_unknown_32;
+    }
+    while (lacks_any && extra.size() >= 4) {
+        const zip_record field(extra);
+        const std::size_t size = field.u16(2);
+        if (size > extra.size() - 4) {
+            return false;
+        }
+        bytes_view numbers = extra.subspan(4, size);
+        extra = extra.subspan(4 + size);
+        if (field.u16(0) != zip64_field) {
+            continue;
+        }
+        for (std::uint64_t* const each : wanted) {
+            if (*each != zip_unknown_32) {
+                continue;
+            }
+            if (numbers.size() < 8) {
+                return false;
+            }
+            *each = load_little(numbers.data(), 8);
+            numbers = numbers.subspan(8);
+        }
+        return true;
+    }
+    return !lacks_any;
+}
+
+/// A name that leads nowhere else: UTF-8, relative, without `..`.
+[[nodiscard]] inline bool is_plain_path(std::string_view name) noexcept {
+    if (name.empty() || name.size() > max_name_bytes || name[0] == '/' || !is_utf8(name) ||
+        name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
+        return false;
+    }
+    while (!name.empty()) {
+        const std::string_view step = name.substr(0, name.find('/'));
+        if (step == "..") {
+            return false;
+        }
+        name.remove_prefix((std::min)(step.size() + 1, name.size()));
+    }
+    return true;
+}
+
+/// Likewise on every system: no drive of Windows, nor a stream of a file there.
+[[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
+    return is_plain_path(name) && name.find(':') == std::string_view::npos;
+}
+
+// -- zip
+//
+// ZIP archives: which entries there are, and where their bytes lie. Reads the directory at the end and then each
+// entry's own header, which must say the same. Knows nothing of what the entries hold.
+
+struct zip_entry {
+    std::string_view name;           ///< UTF-8; lies in the zip_directory
+    std::uint64_t header_offset = 0; ///< of its own header
+    std::uint64_t offset = 0;        ///< of its bytes, as they are stored
+    std::uint64_t stored_bytes = 0;
+    std::uint64_t size = 0; ///< of its content
+    std::uint32_t crc32 = 0;
+    bool is_unchecked = false; ///< its CRC-32 is none
+    bool is_deflated = false;  ///< else its content lies in the file as it is
+    std::uint16_t flags = 0;
+};
+
+/// All entries of an archive.
+class zip_directory {
+public:
+    /// In the order of the directory.
+    [[nodiscard]] const std::vector<zip_entry>& entries() const noexcept { return entries_; }
+
+    /// Errors: zip_malformed, name_invalid, duplicate_key, unsupported_encoding (encrypted, or of a method that is none
+    /// of stored and deflated), unsupported_container (of several disks), decode_limit, limit_exceeded,
+    /// manifest_too_large; what the source says.
+    [[nodiscard]] ZTENSOR_COLD static result<zip_directory> read(const byte_source& source,
+                                                                 const read_options& options) {
+        zip_directory found;
+        ZTENSOR_TRY_ASSIGN(const span_of_directory place, find_directory(source));
+        if (place.count > options.max_objects_) {
+            return fail(errc::limit_exceeded, "the archive has {} entries, more than read_options::max_objects allows",
+                        {place.count});
+        }
+        if (place.size > options.max_manifest_bytes_) {
+            return fail(errc::manifest_too_large,
+                        "the directory of the archive takes {} bytes, more than the {} allowed",
+                        {place.size, options.max_manifest_bytes_});
+        }
+        ZTENSOR_TRY_ASSIGN(byte_buffer bytes, read_header(source, place.begin, place.size));
+        found.bytes_ = std::move(bytes);
+        found.begin_ = place.begin;
+        result<void> valid = found.read_entries(place.count);
+        if (valid) {
+            valid = found.check_names();
+        }
+        if (valid) {
+            valid = found.check_local_headers(source);
+        }
+        return valid ? result<zip_directory>(std::move(found)) : std::move(valid).error();
+    }
+
+private:
+    struct span_of_directory {
+        std::uint64_t begin = 0;
+        std::uint64_t size = 0;
+        std::uint64_t count = 0; ///< of entries
+    };
+    static constexpr std::size_t end_bytes = 22, locator_bytes = 20, end_64_bytes = 56, central_bytes = 46,
+                                 local_bytes = 30;
+
+    [[nodiscard]] static error malformed(const char* sentence) { return fail(errc::zip_malformed, sentence); }
+    [[nodiscard]] static error malformed(const zip_entry& entry, const char* sentence) {
+        return fail(errc::zip_malformed, "entry {}: {}", {in_quotes(entry.name), sentence}).at(entry.header_offset);
+    }
+
+    // -- the end of the archive
+
+    [[nodiscard]] static result<span_of_directory> find_directory(const byte_source& source) {
+        constexpr std::uint64_t most_comment_bytes = 0xffff;
+        const std::uint64_t size = source.size();
+        const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
+        ZTENSOR_TRY_ASSIGN(const byte_buffer tail, read_header(source, size - tail_size, tail_size));
+        for (std::size_t comment = 0; comment + end_bytes <= tail.size(); ++comment) {
+            const std::size_t at = tail.size() - end_bytes - comment;
+            const zip_record end(tail.bytes().subspan(at));
+            if (end.starts_with("PK\x05\x06") && end.u16(20) == comment) {
+                return read_end(source, end, size - end_bytes - comment);
+            }
+        }
+        return malformed("the archive lacks the record at its end: it is cut off, or bytes were appended");
+    }
+
+    /// `end` stands at `end_offset`.
+    [[nodiscard]] static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
+                                                            std::uint64_t end_offset) {
+        span_of_directory found;
+        found.count = end.u16(10);
+        found.size = end.u32(12);
+        found.begin = end.u32(16);
+        std::uint64_t here = end.u16(8);
+        bool is_of_one_disk = end.u16(4) == 0 && end.u16(6) == 0;
+        std::uint64_t directory_end = end_offset;
+        std::array<std::byte, locator_bytes> locator_content;
+        if (end_offset >= locator_bytes) {
+            ZTENSOR_TRY(source.read_at(end_offset - locator_bytes, locator_content));
+        }
+        const zip_record locator(locator_content);
+        const bool needs_64 = found.count == zip_unknown_16 || here == zip_unknown_16 || found.size == zip_unknown_32 ||
+                              found.begin == zip_unknown_32;
+        if (end_offset >= locator_bytes && locator.starts_with("PK\x06\x07")) {
+            directory_end = locator.u64(8);
+            if (!fits(directory_end, end_64_bytes, end_offset - locator_bytes)) {
+                return malformed("the ZIP64 record at the archive's end lies outside of it");
+            }
+            std::array<std::byte, end_64_bytes> content;
+            ZTENSOR_TRY(source.read_at(directory_end, content));
+            const zip_record end_64(content);
+            const bool agrees = (found.count == zip_unknown_16 || found.count == end_64.u64(32)) &&
+                                (found.size == zip_unknown_32 || found.size == end_64.u64(40)) &&
+                                (found.begin == zip_unknown_32 || found.begin == end_64.u64(48));
+            if (!end_64.starts_with("PK\x06\x06") || !agrees) {
+                return malformed("the ZIP64 record at the archive's end is damaged, or says else than the other one");
+            }
+            is_of_one_disk = end_64.u32(16) == 0 && end_64.u32(20) == 0;
+            here = end_64.u64(24);
+            found = {end_64.u64(48), end_64.u64(40), end_64.u64(32)};
+        } else if (needs_64) {
+            return malformed("the archive lacks the ZIP64 record that its end speaks of");
+        }
+        if (!is_of_one_disk || here != found.count) {
+            return fail(errc::unsupported_container, "the archive is one of several disks");
+        }
+        if (!fits(found.begin, found.size, directory_end) || found.begin + found.size != directory_end) {
+            return malformed("the archive's directory is not where its end says: bytes were put in front, or cut out");
+        }
+        return found;
+    }
+
+    // -- the directory
+
+    [[nodiscard]] result<void> read_entries(std::uint64_t count) {
+        bytes_view rest = bytes_.bytes();
+        if (count > rest.size() / central_bytes) {
+            return malformed("the archive's directory is too small for its entries");
+        }
+        entries_.reserve(static_cast<std::size_t>(count));
+        for (; count != 0; --count) {
+            ZTENSOR_TRY(read_entry(rest));
+        }
+        return rest.empty() ? result<void>() : malformed("bytes follow the last entry of the archive's directory");
+    }
+
+    [[nodiscard]] result<void> read_entry(bytes_view& rest) {
+        const zip_record record(rest);
+        if (rest.size() < central_bytes || !record.starts_with("PK\x01\x02")) {
+            return malformed("an entry of the archive's directory is damaged or cut off");
+        }
+        const std::size_t name_bytes = record.u16(28), extra_bytes = record.u16(30), comment_bytes = record.u16(32);
+        if (name_bytes + extra_bytes + comment_bytes > rest.size() - central_bytes) {
+            return malformed("an entry of the archive's directory is cut off");
+        }
+        zip_entry entry;
+        entry.name = as_text(rest.subspan(central_bytes, name_bytes));
+        entry.flags = record.u16(8);
+        entry.crc32 = record.u32(16);
+        entry.stored_bytes = record.u32(20);
+        entry.size = record.u32(24);
+        entry.header_offset = record.u32(42);
+        if (!take_zip64(rest.subspan(central_bytes + name_bytes, extra_bytes),
+                        {&entry.size, &entry.stored_bytes, &entry.header_offset})) {
+            return malformed(entry, "it lacks the ZIP64 numbers that it speaks of");
+        }
+        if (!is_plain_path(entry.name)) {
+            return fail(errc::name_invalid, "an entry of the archive is called {}, which is no plain relative path",
+                        {in_quotes(entry.name)});
+        }
+        if (record.u16(34) != 0) {
+            return fail(errc::unsupported_container, "entry {} lies on another disk", {in_quotes(entry.name)});
+        }
+        ZTENSOR_TRY(take_method(entry, record.u16(10)));
+        rest = rest.subspan(central_bytes + name_bytes + extra_bytes + comment_bytes);
+        entries_.push_back(entry);
+        return {};
+    }
+
+    [[nodiscard]] static result<void> take_method(zip_entry& entry, std::uint16_t method) {
+        constexpr std::uint16_t encrypted = 0x0001, patched = 0x0020, strongly_encrypted = 0x0040, masked = 0x2000;
+        constexpr std::uint16_t stored = 0, deflated = 8;
+        if ((entry.flags & (encrypted | strongly_encrypted | masked)) != 0) {
+            return fail(errc::unsupported_encoding, "entry {} is encrypted", {in_quotes(entry.name)});
+        }
+        if ((method != stored && method != deflated) || (entry.flags & patched) != 0) {
+            return fail(errc::unsupported_encoding,
+                        "entry {} is compressed by method {}; stored and deflated are known",
+                        {in_quotes(entry.name), method});
+        }
+        entry.is_deflated = method == deflated;
+        if (!entry.is_deflated && entry.size != entry.stored_bytes) {
+            return malformed(entry, "it is stored as it is, in another size than its own");
+        }
+        if (entry.is_deflated && entry.size / max_deflate_ratio > entry.stored_bytes) {
+            return fail(errc::decode_limit, "entry {} of {} bytes can't inflate to the claimed {}",
+                        {in_quotes(entry.name), entry.stored_bytes, entry.size});
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_names() const {
+        std::vector<std::string_view> names;
+        names.reserve(entries_.size());
+        for (const zip_entry& each : entries_) {
+            names.push_back(each.name);
+        }
+        std::sort(names.begin(), names.end());
+        const auto twin = std::adjacent_find(names.begin(), names.end());
+        return twin == names.end()
+                   ? result<void>()
+                   : fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
+    }
+
+    // -- the entries' own headers
+
+    [[nodiscard]] result<void> check_local_headers(const byte_source& source) {
+        std::vector<zip_entry*> in_order;
+        in_order.reserve(entries_.size());
+        for (zip_entry& each : entries_) {
+            in_order.push_back(&each);
+        }
+        std::sort(in_order.begin(), in_order.end(),
+                  [](const zip_entry* a, const zip_entry* b) { return a->header_offset < b->header_offset; });
+        std::uint64_t reached = 0;
+        std::vector<std::byte> memory;
+        for (zip_entry* const each : in_order) {
+            if (each->header_offset < reached) {
+                return malformed(*each, "it shares bytes with another entry");
+            }
+            ZTENSOR_TRY(check_local_header(source, *each, memory));
+            reached = each->offset + each->stored_bytes; // which lie in the file
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_local_header(const byte_source& source, zip_entry& entry,
+                                                  std::vector<std::byte>& memory) const {
+        constexpr std::uint16_t has_descriptor = 0x0008;
+        const std::uint64_t fixed_bytes = local_bytes + entry.name.size();
+        if (!fits(entry.header_offset, fixed_bytes, begin_)) {
+            return malformed(entry, "its header lies outside of the archive");
+        }
+        memory.resize(static_cast<std::size_t>(fixed_bytes));
+        ZTENSOR_TRY(source.read_at(entry.header_offset, memory));
+        const zip_record record(memory);
+        const std::uint16_t method = entry.is_deflated ? 8 : 0;
+        const std::size_t extra_bytes = record.u16(28);
+        if (!record.starts_with("PK\x03\x04") || record.u16(26) != entry.name.size() ||
+            as_text(bytes_view(memory)).substr(local_bytes) != entry.name) {
+            return malformed(entry, "where its header should be stands another");
+        }
+        entry.offset = entry.header_offset + fixed_bytes + extra_bytes;
+        if (!fits(fixed_bytes + extra_bytes, entry.stored_bytes, begin_ - entry.header_offset)) {
+            return malformed(entry, "it reaches into the directory, or beyond the archive");
+        }
+        std::uint64_t stored_bytes = record.u32(18), size = record.u32(22);
+        if (stored_bytes == zip_unknown_32 || size == zip_unknown_32) {
+            memory.resize(static_cast<std::size_t>(fixed_bytes + extra_bytes));
+            const span<std::byte> extra = span<std::byte>(memory).subspan(static_cast<std::size_t>(fixed_bytes));
+            ZTENSOR_TRY(source.read_at(entry.header_offset + fixed_bytes, extra));
+            if (!take_zip64(extra, {&size, &stored_bytes})) {
+                return malformed(entry, "its header lacks the ZIP64 numbers that it speaks of");
+            }
+        }
+        const zip_record own(memory);
+        const bool comes_later = (own.u16(6) & has_descriptor) != 0;
+        const auto agrees = [&](std::uint64_t found, std::uint64_t expected) {
+            return found == expected || (comes_later && found == 0);
+        };
+        if (own.u16(6) != entry.flags || own.u16(8) != method || !agrees(own.u32(14), entry.crc32) ||
+            !agrees(stored_bytes, entry.stored_bytes) || !agrees(size, entry.size)) {
+            return malformed(entry, "its header says else than the directory");
+        }
+        return comes_later ? check_descriptor(source, entry) : result<void>();
+    }
+
+    /// What stands behind the entry's bytes: its CRC-32 and its two sizes of 4 or 8 bytes each, perhaps after a magic.
+    [[nodiscard]] result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
+        constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
+        const std::uint64_t at = entry.offset + entry.stored_bytes;
+        std::array<std::byte, most_bytes> content{};
+        const std::uint64_t room = (std::min)(begin_ - at, most_bytes);
+        if (room < least_bytes) {
+            return malformed(entry, "the record behind its bytes is cut off");
+        }
+        const span<std::byte> found = span<std::byte>(content).first(static_cast<std::size_t>(room));
+        ZTENSOR_TRY(source.read_at(at, found));
+        const bool has_magic = zip_record(found).starts_with("PK\x07\x08");
+        const bool agrees =
+            (has_magic && is_descriptor(bytes_view(found).subspan(4), entry)) || is_descriptor(found, entry);
+        return agrees ? result<void>() : malformed(entry, "the record behind its bytes says else than the directory");
+    }
+
+    [[nodiscard]] static bool is_descriptor(bytes_view bytes, const zip_entry& entry) noexcept {
+        const zip_record record(bytes);
+        const bool is_32 = bytes.size() >= 12 && record.u32(4) == entry.stored_bytes && record.u32(8) == entry.size;
+        const bool is_64 = bytes.size() >= 20 && record.u64(4) == entry.stored_bytes && record.u64(12) == entry.size;
+        return (is_32 || is_64) && record.u32(0) == entry.crc32;
+    }
+
+    byte_buffer bytes_;
+    std::uint64_t begin_ = 0;
+    std::vector<zip_entry> entries_;
+};
+
+// -- zip kinds
+//
+// ZIP archives that are neither NumPy's nor PyTorch's: what they are, told by the names of their entries.
+
+struct zip_kind {
+    std::string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
+    const char* what;
+};
+
+inline constexpr zip_kind zip_kinds[] = {
+    {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
+    {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
+    {"*/archive_format",
+     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
+    {"serialized_exported_program.json",
+     "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
+    {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},
+    {"[Content_Types].xml", "a document of Office Open XML (.docx, .xlsx, .pptx) or a package of NuGet"},
+    {"mimetype", "a document of OpenDocument or EPUB"},
+    {"AndroidManifest.xml", "an Android package (.apk)"},
+    {"META-INF/MANIFEST.MF", "a Java archive (.jar)"},
+    {"EGG-INFO/PKG-INFO", "a Python egg"},
+    {"*/WHEEL", "a Python wheel (.whl): unpack it, and open the files of tensors in it"},
+    {"*/saved_model.pb", "a SavedModel of TensorFlow"},
+    {"saved_model.pb", "a SavedModel of TensorFlow"},
+    {"*/.zarray", "a store of Zarr"},
+    {".zgroup", "a store of Zarr"},
+    {"*/zarr.json", "a store of Zarr"},
+    {"zarr.json", "a store of Zarr"},
+};
+
+[[nodiscard]] inline bool is_mark(std::string_view mark, std::string_view name) noexcept {
+    if (mark.substr(0, 1) != "*") {
+        return name == mark;
+    }
+    mark.remove_prefix(1);
+    return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
+}
+
+/// What the archive is; null if no entry says it.
+[[nodiscard]] ZTENSOR_COLD inline const char* zip_kind_of(const zip_directory& directory) noexcept {
+    for (const zip_entry& each : directory.entries()) {
+        for (const zip_kind& kind : zip_kinds) {
+            if (is_mark(kind.mark, each.name)) {
+                return kind.what;
+            }
+        }
+    }
+    return nullptr;
+}
+
+/// An archive without arrays, that has entries.
+[[nodiscard]] ZTENSOR_COLD inline error unknown_zip(const zip_directory& directory) {
+    constexpr std::size_t most_told = 3;
+    std::string names;
+    const std::size_t count = directory.entries().size();
+    for (std::size_t i = 0; i < (std::min)(count, most_told); ++i) {
+        names += i == 0 ? "" : ", ";
+        names += quote(directory.entries()[i].name);
+    }
+    return fail(
+        errc::foreign_file,
+        "a ZIP archive without any array (.npy) or checkpoint of PyTorch in it: it holds {}{}. Tensors in files "
+        "of it can be read when it is unpacked",
+        {names, count > most_told ? ", ..." : ""});
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+//
+// What words of a manifest mean in each version. SPEC.md section 3.2, section 4, section 8.
+#ifndef ZTENSOR_DETAIL_INDEX_WORDS_HPP
+#define ZTENSOR_DETAIL_INDEX_WORDS_HPP
+
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- words
+//
+// What the words in a manifest mean in each generation. SPEC.md section 3.2, section 4, section 8.
+
+/// Of a version 1.MINOR or 1.MINOR.anything: 1.3 and later count as 1.2, since minor versions only add. Nothing for
+/// every other text.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<generation> generation_of(std::string_view version) noexcept {
+    constexpr std::size_t max_version_bytes = 32;
+    const std::string_view minor = version.substr((std::min<std::size_t>)(2, version.size()));
+    const std::size_t digits = (std::min)(minor.find_first_not_of("0123456789"), minor.size());
+    const bool ends_there = (digits == minor.size() || minor[digits] == '.') && (digits < 2 || minor[0] != '0');
+    if (version.size() > max_version_bytes || version.substr(0, 2) != "1." || digits == 0 || !ends_there) {
+        return std::nullopt;
+    }
+    const bool is_before_1_2 = digits == 1 && minor[0] <= '1';
+    return is_before_1_2 ? generation::v1_1 : generation::v1_2;
+}
+
+/// The words of storage types, each as the number that its characters make.
+struct storage_words {
+    explicit constexpr storage_words(std::string_view dtype_facts::*name) noexcept {
+        for (std::size_t row = 0; row < dtypes.size(); ++row) {
+            const std::string_view word = dtypes[row].*name;
+            for (std::size_t i = 0; i < word.size(); ++i) { // at most 8: else this is no constant
+                numbers[row] |= static_cast<std::uint64_t>(word[i]) << 8 * i;
+            }
+        }
+    }
+    std::uint64_t numbers[dtypes.size()] = {};
+};
+inline constexpr storage_words storage_names(&dtype_facts::name);
+inline constexpr storage_words long_storage_names(&dtype_facts::long_name);
+
+/// The storage type of that word. Not find_dtype(), which unrolls into a kilobyte, and compares text.
+[[nodiscard]] ZTENSOR_NOINLINE inline known_word<dtype> find_storage(std::string_view word,
+                                                                     const storage_words& words) noexcept {
+    if (word.empty() || word.size() > sizeof(std::uint64_t) || word.back() == '\0') { // which adds nothing to a number
+        return {};
+    }
+    const std::uint64_t number = load_little(as_bytes(word).data(), word.size());
+    for (std::size_t row = 0; row < dtypes.size(); ++row) {
+        if (words.numbers[row] == number) {
+            return dtypes[row].id;
+        }
+    }
+    return {};
+}
+
+/// Stands before the storage type of a component in the index that was made of a foreign header: .zt itself has had no
+/// big-endian elements since 0.1.
+inline constexpr char big_endian_mark = '>';
+
+/// The component's storage type, and the logical type that some words of 1.1 carry. A component without the word keeps
+/// what it has.
+ZTENSOR_COLD inline void interpret_dtype(const manifest& index, std::string_view word,
+                                         component_record& component) noexcept {
+    const generation from = index.generation;
+    if (index.is_foreign() && !word.empty() && word[0] == big_endian_mark) {
+        component.is_big_endian = true;
+        word.remove_prefix(1);
+    }
+    if (!component.dtype_word.is_present()) {
+        return;
+    }
+    if (from <= generation::v1_0) {
+        component.dtype = find_storage(word, long_storage_names);
+        return;
+    }
+    component.dtype = find_storage(word, storage_names);
+    if (!component.dtype && from == generation::v1_1) {
+        for (std::size_t row = 0; row < logical_types.size(); ++row) {
+            if (logical_types[row].name_as_dtype == word && !word.empty()) {
+                component.dtype = logical_types[row].storage;
+                component.logical_type = static_cast<std::uint8_t>(row);
+            }
+        }
+    }
+}
+
+/// The component's logical type. The storage type's own name is none.
+ZTENSOR_COLD inline void interpret_type(std::string_view word, std::string_view dtype_word,
+                                        component_record& component) noexcept {
+    if (!component.type_word.is_present()) {
+        return;
+    }
+    if (const logical_type_facts* const row = find_logical_type(word)) {
+        component.logical_type = static_cast<std::uint8_t>(row - logical_types.data());
+    } else if (word != dtype_word) {
+        component.logical_type = unknown_type;
+    }
+}
+
+// -- meaning
+//
+// What the words of an index mean, and that no name stands twice: where the differences between versions end. SPEC.md
+// section 3 and section 8.
+
+/// Neither has a logical type, and the other words are the same.
+[[nodiscard]] inline bool has_words_of(const manifest& index, const component_record& a,
+                                       const component_record& b) noexcept {
+    return !b.type_word.is_present() && a.dtype_word.is_present() && b.dtype_word.is_present() &&
+           a.encoding_word.is_present() == b.encoding_word.is_present() &&
+           index.text(a.dtype_word) == index.text(b.dtype_word) &&
+           index.text(a.encoding_word) == index.text(b.encoding_word);
+}
+
+ZTENSOR_COLD inline void interpret(const manifest& index, component_record& component) {
+    interpret_dtype(index, index.text(component.dtype_word), component);
+    interpret_type(index.text(component.type_word), index.text(component.dtype_word), component);
+    component.encoding = component.encoding_word.is_present() ? find_encoding(index.text(component.encoding_word))
+                                                              : ztensor::encoding::raw;
+}
+
+/// Most components of a file have the words of the one before them, and then mean the same.
+ZTENSOR_COLD inline void interpret_words(manifest& into) {
+    const component_record* before = nullptr;
+    for (std::size_t i = 0; i < into.components.size(); ++i) {
+        component_record& component = into.components[i];
+        if (before != nullptr && has_words_of(into, *before, component)) {
+            component.dtype = before->dtype;
+            component.encoding = before->encoding;
+        } else {
+            interpret(into, component);
+        }
+        before = component.type_word.is_present() || component.logical_type != plain_type ? nullptr : &component;
+    }
+    if (into.generation == generation::v0_1) { // which has words of its own for the format
+        return;
+    }
+    std::string_view word;
+    known_word<format> meaning;
+    for (object_record& object : into.objects) {
+        if (const std::string_view next = into.text(object.format_word); next != word) {
+            word = next;
+            meaning = find_format(next);
+        }
+        object.format = meaning;
+    }
+}
+
+/// Sorted names are distinct. Others go into the table that look-ups will use: it finds a twin without sorting.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_object_names(const manifest& index, std::uint64_t index_offset) {
+    const std::uint32_t twin = index.names_are_sorted ? name_table::absent : index.index_names();
+    if (twin == name_table::absent) {
+        return {};
+    }
+    error why = fail(errc::duplicate_key, "two objects have this name").in_object(index.name_of(twin));
+    return index.is_foreign() ? why : std::move(why).at(index_offset + index.objects[twin].name.position);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MIT
+//
+// An object as another version of the format has it. SPEC.md section 8, section 13.
+#ifndef ZTENSOR_DETAIL_TRANSFER_TRANSCODE_HPP
+#define ZTENSOR_DETAIL_TRANSFER_TRANSCODE_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/codec/digests.hpp>
+#include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/write.hpp>
+#include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/object_access.hpp>
+#include <ztensor/detail/read/sparse_parts.hpp>
+#include <ztensor/detail/write/typed_drafts.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/quantization.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/sparse.hpp>
+#include <ztensor/store.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- across
+//
+// An object between version 2 and the versions before it: what it is called there, and what its attributes say. What
+// one side can't say of the other is refused by name. SPEC.md section 13.
+
+[[nodiscard]] inline bool goes_into_2(generation from, format_version to) noexcept {
+    return to == format_version::v2 && from != generation::v2;
+}
+[[nodiscard]] inline bool comes_out_of_2(generation from, format_version to) noexcept {
+    return to != format_version::v2 && from == generation::v2;
+}
+
+/// What has a storage type of its own before version 2.
+[[nodiscard]] inline bool is_bool_2(const component_view& component) noexcept {
+    return component.generation() == generation::v2 && component.dtype() == dtype::u8 && component.type() == "bool";
+}
+
+/// How a component is to be digested in the target: by the algorithm that it has, or by that side's own for it. None is
+/// what version 2 always has.
+[[nodiscard]] inline digest digest_across(const component_view& component, format_version to) noexcept {
+    const bool is_2 = component.generation() == generation::v2;
+    const digest found = (is_2 ? parse_digest_2(component.digest()) : parse_digest(component.digest())).algorithm;
+    if (found == digest::crc32c && to == format_version::v2) {
+        return digest::none;
+    }
+    if (found == digest::xxh3) {
+        return to == format_version::v2 ? digest::none : digest::crc32c;
+    }
+    return found;
+}
+
+/// What zt.quant_group/1 says, where 1.2 could say it. Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object,
+                                                                           format_version to) {
+    const shape dimensions = object.shape();
+    ZTENSOR_TRY_ASSIGN(const quant_group_layout layout, read_quant_group(object.attributes(), dimensions));
+    const result<component_view> data = object.component("data");
+    const char* const problem = !layout.is_lsb_first ? "the first weight in the highest bits of a word"
+                                : layout.axis + 1 != dimensions.rank() ? "groups along another dimension than the last"
+                                : layout.zero != zero_form::tensor
+                                    ? "quantized weights without a zero point for each group"
+                                : layout.zeros_are_packed                   ? "packed zero points"
+                                : layout.scale == scale_form::e8m0_exponent ? "scales that are exponents"
+                                : !data || !data->dtype()                   ? "words of an unknown type"
+                                                                            : nullptr;
+    if (problem != nullptr) {
+        return not_expressible(to, problem);
+    }
+    std::string packing_name;
+    append_number(packing_name, layout.per_word);
+    packing_name += "_per_";
+    packing_name += name(*data->dtype());
+    return quantization{layout.bits, layout.group_size, packing_name};
+}
+
+/// Attributes of quantized weights, in the words of the other side.
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_view& object,
+                                                                                 format_version to) {
+    attributes words(object.attributes());
+    if (to == format_version::v2) {
+        ZTENSOR_TRY_ASSIGN(const quantization parameters, read_quantization(object.attributes()));
+        for (const std::string_view key : {"axis", "scale_form", "zero_point"}) {
+            if (object.attributes().contains(key)) {
+                return not_expressible(to, sentence("place for an attribute {} of quantized weights: it has a meaning "
+                                                    "there",
+                                                    {in_quotes(key)}));
+            }
+        }
+        result<void> set = set_quant_group(parameters, object.shape(), words);
+        return set ? result<attributes>(std::move(words)) : std::move(set).error();
+    }
+    ZTENSOR_TRY_ASSIGN(const quantization parameters, quantization_across(object, to));
+    words.remove("axis").remove("scale_form").remove("zero_point");
+    words.set("bits", parameters.bits).set("group_size", parameters.group_size).set("packing", parameters.packing_name);
+    return words;
+}
+
+/// The rules of version 2 that only the indices of a sparse object show. Errors: not_expressible, and those of reading.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
+    result<void> valid;
+    if (object.known_format() == format::sparse_csr) {
+        const auto csr = csr_view<std::byte>::read(object);
+        valid = csr ? check_rising_columns(as_bytes(csr->indices()), as_bytes(csr->indptr()), dtype::u64) : csr.error();
+        if (!valid && csr) {
+            return not_expressible(format_version::v2, "rows whose columns do not rise");
+        }
+    } else if (object.known_format() == format::sparse_coo) {
+        const auto coo = coo_view<std::byte>::read(object);
+        valid = coo ? check_distinct_coords(object.shape(), as_bytes(coo->coords()), dtype::u64) : coo.error();
+        if (!valid && coo) {
+            return not_expressible(format_version::v2, "coordinates that stand twice");
+        }
+    }
+    return valid;
+}
+
+/// What the target calls the object's layout. Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
+    const std::string_view word = object.format();
+    if (const std::optional<format> known = object.known_format()) {
+        const std::string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
+        return there.empty() ? result<std::string_view>(not_expressible(to, sentence("layout {}", {in_quotes(word)})))
+                             : result<std::string_view>(there);
+    }
+    const bool means_more = to == format_version::v2 ? find_layout(word).has_value() : find_format(word).has_value();
+    if (means_more) {
+        return not_expressible(to, sentence("format {} of a meaning that is not known", {in_quotes(word)}));
+    }
+    return word;
+}
+
+/// The draft of an object that crosses, without its components. Errors: not_expressible, and those of reading.
+[[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
+    ZTENSOR_TRY_ASSIGN(const std::string_view word, format_across(object, to));
+    if (to == format_version::v2) {
+        ZTENSOR_TRY(check_sparse_order_2(object));
+    }
+    object_draft draft(word, object.shape());
+    if (object.known_format() == format::quantized_group) {
+        ZTENSOR_TRY_ASSIGN(attributes words, quantized_attributes_across(object, to));
+        draft.attributes(std::move(words));
+    } else if (object.has_attributes()) {
+        draft.attributes(attributes(object.attributes()));
+    }
+    return draft;
+}
+
+/// What the target calls a component.
+[[nodiscard]] inline std::string_view role_across(const object_view& object, const component_view& component,
+                                                  format_version to) noexcept {
+    const generation from = component.generation();
+    const std::string_view role = component.role();
+    if (object.known_format() != format::quantized_group) {
+        return role;
+    }
+    if (goes_into_2(from, to)) {
+        return quant_group_role(role);
+    }
+    return comes_out_of_2(from, to) && role == "data" ? std::string_view("packed_weight") : role;
+}
+
+/// A component that is copied as it is stored, in the words of the target, and digested as that has it.
+[[nodiscard]] ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
+                                                          component_source& source) {
+    stored_component& stored = *source.stored;
+    const bool comes_out = comes_out_of_2(component.generation(), to);
+    if (!comes_out && !goes_into_2(component.generation(), to)) {
+        return {};
+    }
+    if (!component.encoding()) {
+        return not_expressible(
+            to, sentence("encoding {} of a meaning that is not known", {in_quotes(component.encoding_name())}));
+    }
+    if (comes_out && is_bool_2(component)) {
+        stored.dtype = name(dtype::boolean);
+        stored.has_type = false;
+    }
+    if (comes_out && component.encoding() == encoding::zstd_seekable) {
+        stored.encoding = name(encoding::zstd); // frames, and one to be skipped
+    }
+    if (const digest algorithm = digest_across(component, to); algorithm != digest::none) {
+        stored.new_digest = algorithm;
+        source.how.digest(algorithm);
+    }
+    return {};
+}
+
+/// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
+/// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
+    const std::string_view type = component.type();
+    if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
+        return {};
+    }
+    const bool is_known = component.dtype() == dtype::u8; // what it stands over
+    if (goes_into_2(component.generation(), to) && !is_known) {
+        return not_expressible(to, sentence("logical type {} of a meaning that is not known", {in_quotes(type)}));
+    }
+    if (comes_out_of_2(component.generation(), to) && !is_bool_2(component) && to != format_version::v1_2) {
+        return not_expressible(to, sentence("logical type {}", {in_quotes(type)}));
+    }
+    return {};
+}
+
+// -- redraft
+//
+// An object of an open file as a draft for another file: stored blobs as they are where the target's version takes
+// them so, else decoded and turned into what it takes. SPEC.md section 8.
+
+/// A draft and the memory that it borrows.
+struct redrafted {
+    object_draft draft;
+    std::deque<std::vector<std::byte>> memory; ///< a deque: what is in it stays where it is
+};
+
+/// How a component is to be stored again: as it was, as far as the target has it.
+[[nodiscard]] inline store store_like(const component_view& component, format_version version) {
+    store how;
+    if (version == format_version::v2 || !is_bool_2(component)) {
+        how.type_ = component.type();
+        how.has_type_ = component.has_type(); // one of no letters, too
+    }
+    if (component.encoding() == encoding::zstd || component.encoding() == encoding::zstd_seekable) {
+        how.zstd(0);
+    }
+    how.digest(digest_across(component, version));
+    return how;
+}
+
+class redrafting {
+public:
+    redrafting(const object_view& object, format_version version, bool reencode)
+        : object_(object), version_(version),
+          reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
+
+    [[nodiscard]] result<redrafted> run() && {
+        if (goes_into_2(generation(), version_) || comes_out_of_2(generation(), version_)) {
+            ZTENSOR_TRY_ASSIGN(object_draft draft, draft_across(object_, version_));
+            out_.draft = std::move(draft);
+            return std::move(*this).with_components();
+        }
+        if (object_.has_attributes()) {
+            out_.draft.attributes(attributes(object_.attributes()));
+        }
+        if (version_ == format_version::v2) {
+            draft_access::keep_word(out_.draft);
+            return std::move(*this).with_components();
+        }
+        const std::optional<format> same_word = find_format(object_.format());
+        const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
+        if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
+            draft_access::keep_word(out_.draft);
+        } else if (!object_.known_format() && same_word && has_word_in_target) {
+            return not_expressible(version_,
+                                   sentence("format {} of a meaning that is not known", {in_quotes(object_.format())}));
+        }
+        for (const component_view component : object_) {
+            if (component.has_unknown_type() &&
+                component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
+                return not_expressible(version_, sentence("logical type {} of a meaning that is not known",
+                                                          {in_quotes(component.type())}))
+                    .in_component(component.role());
+            }
+        }
+        return std::move(*this).with_components();
+    }
+
+private:
+    [[nodiscard]] ztensor::generation generation() const noexcept {
+        return object_access::file_of(object_).index.generation;
+    }
+
+    [[nodiscard]] result<redrafted> with_components() && {
+        const bool is_sparse =
+            object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
+        const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
+        const bool is_0_1 = version_ == format_version::v0_1;
+        result<void> added;
+        if (is_in_one_blob && (!is_0_1 || !blob_record().holds_indices)) {
+            added = is_0_1 ? add_one_blob() : add_parts();
+        } else if (is_sparse && !is_in_one_blob && is_0_1) {
+            added = add_one_blob();
+        } else {
+            added = add_components();
+        }
+        if (!added) {
+            return std::move(added).error();
+        }
+        return std::move(out_);
+    }
+
+    [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
+        return version_ == format_version::v0_1 && object_access::file_of(object_).index.generation == generation::v0_1;
+    }
+
+    /// The one component of a tensor of 0.1.
+    [[nodiscard]] const component_record& blob_record() const noexcept {
+        return object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0];
+    }
+
+    [[nodiscard]] result<void> add_components() {
+        std::vector<component_view> components(object_.begin(), object_.end());
+        std::stable_sort(components.begin(), components.end(), [](const component_view& a, const component_view& b) {
+            return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
+        });
+        for (const component_view& component : components) {
+            ZTENSOR_TRY(add_component(component));
+        }
+        return {};
+    }
+
+    [[nodiscard]] result<void> add_component(const component_view& component) {
+        if (result<void> valid = check_type_across(component, version_); !valid) {
+            return std::move(valid).error().in_component(component.role());
+        }
+        if (needs_wide_indices(component)) {
+            return add_wide_indices(component);
+        }
+        if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
+            return not_expressible(version_, sentence("storage type {} of a meaning that is not known",
+                                                      {in_quotes(component.dtype_name())}));
+        }
+        const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
+        if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
+            return not_expressible(version_, "big-endian data but the raw data of dense tensors of version 0.1");
+        }
+        if (has_loose_bools(component) && reencode_) {
+            return add_bools(component);
+        }
+        // The frames of version 2 have checksums and a table, those before it need not.
+        const bool needs_other_frames = version_ == format_version::v2 && component.encoding() == encoding::zstd;
+        if (reencode_ || must_swap || needs_other_frames) {
+            return add_decoded(component);
+        }
+        if (has_loose_bools(component) && component.encoding()) { // of 0.1
+            return add_bools(component);
+        }
+        std::optional<std::uint64_t> decoded_bytes = component.decoded_bytes();
+        if (!decoded_bytes && component.encoding() && version_ == format_version::v1_2) { // 1.2 states every size
+            ZTENSOR_TRY_ASSIGN(const std::vector<std::byte> decoded, component.read<std::byte>());
+            decoded_bytes = decoded.size();
+        }
+        out_.draft.component_stored(role_across(object_, component, version_), component, decoded_bytes);
+        return say_across(component, version_, draft_access::last(out_.draft));
+    }
+
+    [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
+        const opened_file& file = component_access::file_of(component);
+        call_budget budget(file.options);
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indices, load_indices(file, component_access::record_of(component),
+                                                                    dtype::u64, loading::reads, budget));
+        add_little_endian(component.role(), indices.bytes, store_like(component, version_).type({}));
+        return {};
+    }
+
+    /// A word that is unknown in the file must not become a known one in its copy.
+    [[nodiscard]] bool has_meaning_in_target(std::string_view word) const noexcept {
+        if (version_ == format_version::v0_1) {
+            return find_dtype(word) || find_dtype_by_long_name(word); // those of 1.2 are translated
+        }
+        const bool is_logical = std::any_of(logical_types.begin(), logical_types.end(),
+                                            [&](const logical_type_facts& row) { return row.name_as_dtype == word; });
+        return find_dtype(word) || (!word.empty() && version_ == format_version::v1_1 && is_logical);
+    }
+
+    /// 1.1 allows index parts of any integer type, 1.2 only u64, version 2 u32, too.
+    [[nodiscard]] bool needs_wide_indices(const component_view& component) const {
+        const std::string_view role = component.role();
+        const bool is_index_of_csr =
+            object_.known_format() == format::sparse_csr && (role == "indices" || role == "indptr");
+        const bool is_index_of_coo = object_.known_format() == format::sparse_coo && role == "coords";
+        if (!(is_index_of_csr || is_index_of_coo) || !component.dtype() || component.dtype() == dtype::u64) {
+            return false;
+        }
+        if (version_ == format_version::v2) {
+            return component.dtype() != dtype::u32 || (is_index_of_csr && !has_one_index_type());
+        }
+        return version_ == format_version::v1_2;
+    }
+
+    [[nodiscard]] bool has_one_index_type() const {
+        const result<component_view> indices = object_.component("indices");
+        const result<component_view> indptr = object_.component("indptr");
+        return indices && indptr && indices->dtype() == indptr->dtype();
+    }
+
+    /// The storage type before version 2 of what may be a bool there.
+    [[nodiscard]] dtype storage_of(const component_view& component) const noexcept {
+        return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype();
+    }
+
+    [[nodiscard]] result<void> add_decoded(const component_view& component) {
+        if (!component.dtype()) {
+            return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
+        }
+        const bool stays_big_endian = component.is_big_endian() && version_ == format_version::v0_1;
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> decoded,
+                           stays_big_endian ? component.read<std::byte>() : component.read_little_endian());
+        const store how = store_like(component, version_).big_endian(stays_big_endian);
+        out_.memory.push_back(std::move(decoded));
+        out_.draft.component_bytes(role_across(object_, component, version_), storage_of(component), out_.memory.back(),
+                                   how);
+        return {};
+    }
+
+    /// In 0.1 any byte but 0 is true, later only 1 is. What layouts that are unknown keep may be no bools.
+    [[nodiscard]] bool has_loose_bools(const component_view& component) const noexcept {
+        return component.generation() == generation::v0_1 && version_ != format_version::v0_1 &&
+               component.dtype() == dtype::boolean && object_.known_format() == format::dense;
+    }
+
+    /// Bytes that are 0 or 1 already are copied as they are stored.
+    [[nodiscard]] result<void> add_bools(const component_view& component) {
+        ZTENSOR_TRY_ASSIGN(std::vector<std::uint8_t> stored, component.read<std::uint8_t>());
+        if (!reencode_ && std::all_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte <= 1; })) {
+            out_.draft.component_stored(component.role(), component, stored.size());
+            return say_across(component, version_, draft_access::last(out_.draft));
+        }
+        std::vector<std::byte> bools;
+        bools.reserve(stored.size());
+        for (const std::uint8_t byte : stored) {
+            bools.push_back(std::byte{byte != 0});
+        }
+        out_.memory.push_back(std::move(bools));
+        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(),
+                                   store_like(component, version_));
+        return {};
+    }
+
+    /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
+    [[nodiscard]] result<void> add_parts() {
+        ZTENSOR_TRY_ASSIGN(const component_view blob, object_.component("data"));
+        if (!blob.dtype()) {
+            return unknown_dtype(object_access::file_of(object_), blob_record());
+        }
+        const store how = store_like(blob, version_);
+        if (object_.known_format() == format::sparse_csr) {
+            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
+            add_values(csr.values(), *blob.dtype(), how);
+            add_little_endian("indices", as_bytes(csr.indices()), how);
+            add_little_endian("indptr", as_bytes(csr.indptr()), how);
+            return {};
+        }
+        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
+        add_values(coo.values(), *blob.dtype(), how);
+        add_little_endian("coords", as_bytes(coo.coords()), how);
+        return {};
+    }
+
+    void add_values(bytes_view values, dtype storage, const store& how) {
+        out_.memory.emplace_back(values.begin(), values.end());
+        if (storage == dtype::boolean) { // in 0.1, where these come from, any byte but 0 is true
+            for (std::byte& each : out_.memory.back()) {
+                each = std::byte{each != std::byte{0}};
+            }
+        }
+        out_.draft.component_bytes("values", storage, out_.memory.back(), how);
+    }
+
+    /// Indices of 64 bits in the host's order.
+    void add_little_endian(std::string_view role, bytes_view indices, const store& how) {
+        out_.memory.push_back(little_endian_bytes(indices, sizeof(std::uint64_t)));
+        out_.draft.component_bytes(role, dtype::u64, out_.memory.back(), how);
+    }
+
+    /// The object's indices and values in one blob. Values are bytes of a file already.
+    [[nodiscard]] result<std::vector<std::byte>> pack_0_1() const {
+        if (object_.known_format() == format::sparse_csr) {
+            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
+            return pack_csr_0_1(as_bytes(csr.indptr()), as_bytes(csr.indices()), csr.values(), 1);
+        }
+        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
+        const std::size_t value_bytes = coo.entry_count() == 0 ? 0 : coo.values().size() / coo.entry_count();
+        return pack_coo_0_1(object_.shape(), as_bytes(coo.coords()), coo.values(), value_bytes, 1);
+    }
+
+    /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
+    [[nodiscard]] result<void> add_one_blob() {
+        const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
+        if (object_.component("values") && object_.size() != parts) {
+            return not_expressible(version_, "place for components beside those that the format needs");
+        }
+        ZTENSOR_TRY_ASSIGN(const component_view values,
+                           object_.component(object_.component("values") ? "values" : "data"));
+        for (const component_view part : object_) {
+            if (part.encoding() != values.encoding() ||
+                store_like(part, version_).digest_ != store_like(values, version_).digest_) {
+                return not_expressible(version_, "place for different encodings or digests within one object")
+                    .in_component(part.role());
+            }
+        }
+        if (!values.dtype()) {
+            return values.read<std::uint8_t>().transform([](const auto&) {}); // says why not
+        }
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> blob, pack_0_1());
+        out_.memory.push_back(std::move(blob));
+        out_.draft.component_bytes("data", storage_of(values), out_.memory.back(), store_like(values, version_));
+        return {};
+    }
+
+    object_view object_;
+    format_version version_;
+    bool reencode_;
+    redrafted out_;
+};
+
+/// Errors: as reading the object does.
+[[nodiscard]] inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
+    result<redrafted> draft = redrafting(object, version, reencode).run();
+    return draft ? std::move(draft) : object_access::located(object, std::move(draft).error());
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

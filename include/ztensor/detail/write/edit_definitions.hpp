@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// What the public headers on appending, editing and recovering declare.
+#ifndef ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
+
+#include <ztensor/append.hpp>
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/editor.hpp>
+#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/edit.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/recover.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+// -- append definitions
+//
+// Going on with a file that exists. Defines writer::append, see append.hpp. SPEC.md section 10.
+
+ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path, const write_options& options) {
+    return detail::guard_memory([&]() -> result<writer> {
+        result<writer> out = detail::append_to(path, options, detail::operating_system());
+        if (!out) {
+            return std::move(out).error().in_file(detail::path_text(path.native()));
+        }
+        detail::writer_access::core_of(*out)->set_path(path);
+        return out;
+    });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+// -- edit definitions
+//
+// The editor's public face, where memory is guarded. Defines what edit.hpp declares. SPEC.md section 10.
+
+ZTENSOR_INLINE void detail::editor_deleter::operator()(editor_core* core) const noexcept {
+    delete core;
+}
+
+namespace detail {
+
+/// Runs `work(editor_core&) -> result<T>`, unless the editor was moved from.
+template <class Core, class Work>
+[[nodiscard]] auto with_editor(const Core& core, const Work& work) {
+    using outcome = std::invoke_result_t<const Work&, editor_core&>;
+    return guard_memory([&]() -> outcome {
+        if (core == nullptr) {
+            return writer_core::closed();
+        }
+        outcome done = work(*core);
+        if (!done) {
+            core->locate(done.error());
+        }
+        return done;
+    });
+}
+
+} // namespace detail
+
+ZTENSOR_INLINE result<void> editor::rename(std::string_view from, std::string_view to) {
+    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.rename(from, to); });
+}
+
+ZTENSOR_INLINE result<void> editor::remove(std::string_view name) {
+    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.remove(name); });
+}
+
+ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_draft& draft) {
+    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.replace(name, draft); });
+}
+
+ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
+                                                  const detail::typed_bytes& elements, const store& how) {
+    return detail::with_editor(core_, [&](detail::editor_core& core) {
+        object_draft draft(format::dense, dimensions);
+        detail::draft_access::add(draft, "data", elements, how);
+        return core.replace(name, draft);
+    });
+}
+
+ZTENSOR_INLINE result<attributes> editor::attributes(std::string_view name) const {
+    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.attributes_of_object(name); });
+}
+
+ZTENSOR_INLINE result<void> editor::attributes(std::string_view name, ztensor::attributes values) {
+    return detail::with_editor(core_,
+                               [&](detail::editor_core& core) { return core.set_attributes(name, std::move(values)); });
+}
+
+ZTENSOR_INLINE result<void> editor::remove_attributes(std::string_view name) {
+    return detail::with_editor(core_,
+                               [&](detail::editor_core& core) { return core.set_attributes(name, std::nullopt); });
+}
+
+ZTENSOR_INLINE attributes editor::file_attributes() const {
+    return core_ != nullptr ? core_->file_attributes() : ztensor::attributes();
+}
+
+ZTENSOR_INLINE result<void> editor::file_attributes(ztensor::attributes values) {
+    return detail::with_editor(core_,
+                               [&](detail::editor_core& core) { return core.set_file_attributes(std::move(values)); });
+}
+
+ZTENSOR_INLINE result<void> editor::remove_file_attributes() {
+    return detail::with_editor(core_,
+                               [&](detail::editor_core& core) { return core.set_file_attributes(std::nullopt); });
+}
+
+ZTENSOR_INLINE result<void> editor::finish() {
+    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.finish(); });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const write_options& options) {
+    return detail::guard_memory([&]() -> result<editor> {
+        result<std::unique_ptr<detail::editor_core>> made = detail::edit_by(path, options, detail::operating_system());
+        if (!made) {
+            return std::move(made).error().in_file(detail::path_text(path.native()));
+        }
+        return detail::editor_access::make(made->release());
+    });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+
+// -- recover definitions
+//
+// After a crash. Defines what recover.hpp declares. SPEC.md section 10.
+
+ZTENSOR_COLD ZTENSOR_INLINE result<recovery> recover(const file_path& path) {
+    return detail::guard_memory([&]() -> result<recovery> {
+        result<recovery> outcome = detail::recover_by(path, detail::operating_system());
+        return outcome ? std::move(outcome) : std::move(outcome).error().in_file(detail::path_text(path.native()));
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<bool> has_undo_record(const file_path& path) {
+    return detail::guard_memory([&]() -> result<bool> {
+        result<bool> found = detail::has_undo_record_by(path, detail::operating_system());
+        return found ? std::move(found) : std::move(found).error().in_file(detail::path_text(path.native()));
+    });
+}
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::size_t> remove_abandoned(const file_path& directory,
+                                                                 std::uint64_t least_age_seconds) {
+    return detail::guard_memory(
+        [&] { return detail::remove_abandoned_by(directory, least_age_seconds, detail::operating_system()); });
+}
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

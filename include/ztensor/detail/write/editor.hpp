@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: MIT
+//
+// Appending to a file and editing it.
+#ifndef ZTENSOR_DETAIL_WRITE_EDITOR_HPP
+#define ZTENSOR_DETAIL_WRITE_EDITOR_HPP
+
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/index/fields.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/write/atomic_file.hpp>
+#include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/detail/write/old_file.hpp>
+#include <ztensor/detail/write/patching.hpp>
+#include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/file_path.hpp>
+#include <ztensor/object_draft.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/writer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- editor core
+//
+// A file being edited: its objects and what is to become of each; the new file beside it. SPEC.md section 10.
+
+class editor_core {
+public:
+    /// `patch` writes in place, and then `out` is not used; else it is null.
+    editor_core(std::unique_ptr<old_file> old, std::unique_ptr<writer_core> out,
+                std::unique_ptr<patching> patch) noexcept
+        : old_(std::move(old)), out_(std::move(out)), patch_(std::move(patch)) {}
+
+    /// As writer_core::locate().
+    ZTENSOR_COLD void locate(error& why) const noexcept {
+        if (why.path().empty()) {
+            why = std::move(why).in_file(old_->opened.path).by_caller();
+        }
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> start() {
+        const manifest& index = model();
+        if (index.has_attributes) { // which 0.1 has none of
+            file_attributes_ = attributes(attributes_view(index.from(index.attributes)));
+        }
+        for (std::size_t i = 0; i < index.objects.size(); ++i) {
+            edited_object object;
+            object.name = index.name_of(i);
+            object.record = &index.objects[i];
+            object.old = &old_->index.objects[i];
+            by_name_.emplace(object.name, objects_.size());
+            objects_.push_back(std::move(object));
+        }
+        return out_ != nullptr ? out_->begin() : result<void>();
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(from, "another name"));
+        result<void> valid = check_name(old_->version, to);
+        if (valid && from != to && by_name_.count(std::string(to)) != 0) {
+            valid = fail(errc::duplicate_key, "there is an object of this name already");
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(to);
+        }
+        const std::size_t place = static_cast<std::size_t>(found - objects_.data());
+        const std::string old_name(found->name);
+        std::string name(to);
+        if (from != to) {
+            by_name_.emplace(name, place);
+            by_name_.erase(old_name);
+        }
+        found->name = std::move(name);
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> remove(std::string_view name) {
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "objects taken out"));
+        by_name_.erase(found->name);
+        found->is_removed = true;
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
+        edited_object& object = *found;
+        if (patch_ != nullptr) {
+            return patch_->replace(*object.record, *object.old, draft);
+        }
+        return out_->add_object(name, draft, [&](const object_entry& entry) {
+            cbor_encoder value;
+            encode_object_before_2(value, old_->version, entry); // files of version 2 are patched
+            object.value.assign(value.bytes().begin(), value.bytes().end());
+            object.new_attributes = draft.attributes();
+            object.changes_attributes = false;
+            object.old = nullptr;
+        });
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<attributes> attributes_of_object(std::string_view name) const {
+        const auto at = by_name_.find(std::string(name));
+        if (at == by_name_.end()) {
+            return not_found(name);
+        }
+        const edited_object& object = objects_[at->second];
+        if (object.old == nullptr || object.changes_attributes) {
+            return object.new_attributes.value_or(attributes());
+        }
+        return attributes(attributes_of(model(), *object.record));
+    }
+
+    /// Nothing for none at all.
+    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
+        ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "other attributes"));
+        edited_object& object = *found;
+        result<void> valid =
+            values ? check_attributes(old_->version, *values, depth_around_object_attributes(old_->version))
+                   : result<void>();
+        if (valid && values && old_->version == format_version::v0_1) {
+            valid = check_no_fields(*values, fields_of(object));
+        }
+        if (!valid) {
+            return std::move(valid).error().in_object(name);
+        }
+        object.new_attributes = std::move(values);
+        object.changes_attributes = true;
+        return {};
+    }
+
+    [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
+    [[nodiscard]] ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
+        ZTENSOR_TRY(check_can_change("other attributes"));
+        ZTENSOR_TRY(values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>());
+        if (old_->version == format_version::v0_1) {
+            return not_expressible(old_->version, "attributes of the file");
+        }
+        file_attributes_ = std::move(values);
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        if (patch_ != nullptr) {
+            return patch_->finish();
+        }
+        ZTENSOR_TRY(out_->check_open());
+        const abort_on_failure writing(*out_);
+        ZTENSOR_TRY(writing.done(keep_objects()));
+        old_->opened.source.reset(); // not every system replaces a file that is open
+        return out_->finish();
+    }
+
+private:
+    struct edited_object {
+        std::string name;
+        const object_record* record = nullptr; ///< in the old file
+        const old_object* old = nullptr;       ///< null once it was replaced
+        std::vector<std::byte> value;          ///< then what stands for it
+        std::optional<attributes> new_attributes;
+        bool changes_attributes = false;
+        bool is_removed = false;
+    };
+
+    [[nodiscard]] const manifest& model() const noexcept { return old_->opened.index; }
+
+    [[nodiscard]] static error not_found(std::string_view name) {
+        return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
+    }
+
+    [[nodiscard]] result<edited_object*> find(std::string_view name) {
+        const bool is_open = patch_ != nullptr ? patch_->is_open() : out_->check_open().has_value();
+        if (!is_open) {
+            return writer_core::closed();
+        }
+        const auto at = by_name_.find(std::string(name));
+        return at != by_name_.end() ? result<edited_object*>(&objects_[at->second]) : not_found(name);
+    }
+
+    [[nodiscard]] result<void> check_can_change(const char* what) const {
+        if (patch_ != nullptr) {
+            return fail(errc::not_expressible, "in place there is no room for {}: only replace() works there", {what});
+        }
+        return out_->check_open();
+    }
+
+    [[nodiscard]] result<edited_object*> find_to_change(std::string_view name, const char* what) {
+        result<edited_object*> found = find(name);
+        if (found) {
+            ZTENSOR_TRY(check_can_change(what));
+        }
+        return found;
+    }
+
+    /// Of 0.1, where attributes stand beside them.
+    [[nodiscard]] span<const std::string_view> fields_of(const edited_object& object) const {
+        if (object.old == nullptr) {
+            return field_keys_0_1({}, std::nullopt, true);
+        }
+        const object_record& record = *object.record;
+        return field_keys_0_1(model().text(record.format_word), record.format,
+                              model().components_of(record).data()[0].holds_indices);
+    }
+
+    [[nodiscard]] result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {
+        for (const attributes::entry& each : values.values()) {
+            if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
+                return not_expressible(
+                    old_->version, sentence("place for an attribute {}: a field has that name", {in_quotes(each.key)}));
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<void> keep_objects() {
+        std::vector<moved_blob> blobs;
+        for (const edited_object& object : objects_) {
+            if (object.is_removed || object.old == nullptr) {
+                continue;
+            }
+            for (const component_record& each : model().components_of(*object.record)) {
+                blobs.push_back({each.offset, each.length});
+            }
+        }
+        std::sort(blobs.begin(), blobs.end());
+        blobs.erase(std::unique(blobs.begin(), blobs.end()), blobs.end());
+        for (moved_blob& blob : blobs) {
+            ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, out_->file().begin_blob());
+            blob.new_offset = offset;
+            ZTENSOR_TRY(out_->file().copy_range(old_->source(), blob.offset, blob.length));
+        }
+        if (file_attributes_) {
+            ZTENSOR_TRY(out_->set_attributes(*file_attributes_));
+        }
+        for (const edited_object& object : objects_) {
+            if (!object.is_removed) {
+                keep(object, blobs);
+            }
+        }
+        return {};
+    }
+
+    void keep(const edited_object& object, const std::vector<moved_blob>& moved) {
+        object_changes changes;
+        changes.moved = object.old != nullptr ? &moved : nullptr;
+        changes.changes_attributes = object.changes_attributes;
+        changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
+        changes.name_0_1 = object.name;
+        cbor_encoder value;
+        const bytes_view before = object.old != nullptr ? old_->index.value_of(*object.old) : bytes_view(object.value);
+        if (old_->version == format_version::v0_1) {
+            changes.fields_0_1 = fields_of(object);
+            object_rewriter(before, changes).rewrite_0_1(value);
+        } else {
+            object_rewriter(before, changes).rewrite_1(value);
+        }
+        out_->manifest().keep_old(object.name, value.bytes());
+    }
+
+    std::unique_ptr<old_file> old_;
+    std::unique_ptr<writer_core> out_;
+    std::unique_ptr<patching> patch_;
+    std::vector<edited_object> objects_; ///< in the order of the old file
+    std::map<std::string, std::size_t> by_name_;
+    std::optional<attributes> file_attributes_;
+};
+
+/// The largest power of two, up to 1 GiB, at a multiple of which every blob of the file starts.
+[[nodiscard]] inline std::uint64_t alignment_of_blobs(const manifest& index) noexcept {
+    std::uint64_t bits = std::uint64_t{1} << 30;
+    for (const object_record& object : index.objects) {
+        for (const component_record& each : index.components_of(object)) {
+            bits |= each.offset;
+        }
+    }
+    return bits & (~bits + 1);
+}
+
+// -- appending
+//
+// A writer that goes on with a file that exists, by any calls.
+
+/// At which version 2 goes on: the largest, up to that of its canonical form, at which the manifest and all blobs are.
+[[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_kept_2(const old_file& old) noexcept {
+    std::uint64_t bits = canonical_alignment_2 | old.index.offset;
+    const manifest& index = old.opened.index;
+    for (const object_record& object : index.objects) {
+        for (const component_record& each : index.components_of(object)) {
+            bits |= shard_of(index, each) == nullptr ? each.offset : 0;
+        }
+    }
+    return bits & (~bits + 1);
+}
+
+/// A writer that has nothing to write yet but what the old file's manifest says of itself.
+[[nodiscard]] ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_ptr<byte_sink> sink,
+                                                            write_options options) {
+    options.version(old.version);
+    if (old.version == format_version::v2) {
+        options.any_order();
+        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(alignment_kept_2(old))));
+    }
+    auto* const core = new writer_core(std::move(sink), nullptr, options);
+    writer out = writer_access::make(core);
+    const bytes_view fields = old.index.fields.bytes();
+    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    const manifest& index = old.opened.index;
+    if (index.has_attributes) { // which 0.1 has none of
+        ZTENSOR_TRY(core->set_attributes(attributes(attributes_view(index.from(index.attributes)))));
+    }
+    return out;
+}
+
+/// A sink for what comes instead of the old file; it takes the lock over.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
+make_successor(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+    auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync_, std::move(old.lock));
+    auto* const file = new file_writer(path, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    ZTENSOR_TRY(file->open(std::move(target)));
+    return sink;
+}
+
+/// A sink for what comes behind the old file.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
+make_extension(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+    ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old, old.source().size()));
+    auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync_);
+    auto* const file = new file_writer(path, options, os);
+    std::unique_ptr<byte_sink> sink(file);
+    ZTENSOR_TRY(file->open(std::move(target), facts.old_bytes));
+    return sink;
+}
+
+/// writer::append by these calls.
+[[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
+                                                           os_calls& os) {
+    ZTENSOR_TRY(check_options(options));
+    if (options.shard_bytes_ != 0) {
+        return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
+    }
+    const bool in_place = options.publish_ == publish_mode::in_place;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> opened, open_old_file(path.native(), options, os));
+    old_file& old = *opened;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink,
+                       in_place ? make_extension(old, path, options, os) : make_successor(old, path, options, os));
+    result<writer> out = go_on_with(old, std::move(sink), options);
+    if (!out) {
+        return out;
+    }
+    writer_core& core = *writer_access::core_of(*out);
+    // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
+    const std::uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.index.offset;
+    if (in_place) {
+        core.file().go_on_at(old.source().size());
+    } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
+        return std::move(copied).error();
+    }
+    for (const old_object& object : old.index.objects) {
+        core.manifest().keep_old(object.name, old.index.value_of(object));
+    }
+    return out;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- editing
+//
+// An editor of a file, by any calls.
+
+/// A core for a new file in place of the old one, whose lock it takes over.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<writer_core>>
+make_edited(old_file& old, const file_path& path, write_options options, os_calls& os) {
+    options.version(old.version);
+    options.alignment_bytes(
+        (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
+    auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
+    const bytes_view fields = old.index.fields.bytes();
+    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    return core;
+}
+
+/// edit() by these calls.
+[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<editor_core>>
+edit_by(const file_path& path, const write_options& options, os_calls& os) {
+    ZTENSOR_TRY(check_options(options));
+    const bool in_place = options.publish_ == publish_mode::in_place;
+    ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));
+    if (old->version == format_version::v2) {
+        return fail(errc::not_expressible,
+                    "files of version 2 only grow: append() to this one, or copy() what is to stay to another");
+    }
+    std::unique_ptr<patching> patch;
+    std::unique_ptr<writer_core> out;
+    if (in_place) {
+        patch = std::make_unique<patching>(*old, options.sync_, options.threads_);
+    } else {
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<writer_core> made, make_edited(*old, path, options, os));
+        out = std::move(made);
+    }
+    auto core = std::make_unique<editor_core>(std::move(old), std::move(out), std::move(patch));
+    ZTENSOR_TRY(core->start());
+    return core;
+}
+
+} // namespace detail
+
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+//
+// Pickles put together opcode by opcode: what each may stand on, what it makes, and how each is refused.
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <ztensor/detail/import/pickle_machine.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace opcodes_of_pickles {
+
+using support::bytes;
+using ztensor::detail::pickle_kind;
+
+bytes text(const bytes& content) {
+    return "X" + support::little_endian(content.size(), 4) + content;
+}
+bytes number(std::uint64_t value) {
+    return "J" + support::little_endian(value, 4);
+}
+bytes global(const bytes& module, const bytes& name) {
+    return "c" + module + "\n" + name + "\n";
+}
+bytes tuple(const std::vector<bytes>& items) {
+    bytes all = "(";
+    for (const bytes& each : items) {
+        all += each;
+    }
+    return all + "t";
+}
+bytes called(const bytes& callable, const std::vector<bytes>& arguments) {
+    return callable + tuple(arguments) + "R";
+}
+
+const bytes float_storage = global("torch", "FloatStorage"), one_two = tuple({number(1), number(2)});
+
+/// With one of its parts replaced.
+bytes storage_id(std::size_t place = 9, const bytes& part = {}) {
+    std::vector<bytes> parts = {text("storage"), float_storage, text("0"), text("cpu"), number(6)};
+    if (place < parts.size()) {
+        parts[place] = part;
+    }
+    return tuple(parts) + "Q";
+}
+
+/// Of _rebuild_tensor_v2, with one argument replaced and others behind.
+bytes tensor(std::size_t place = 9, const bytes& part = {}, const std::vector<bytes>& behind = {}) {
+    std::vector<bytes> arguments = {storage_id(), number(0), one_two, one_two, "\x89", ")"};
+    if (place < arguments.size()) {
+        arguments[place] = part;
+    }
+    arguments.insert(arguments.end(), behind.begin(), behind.end());
+    return called(global("torch._utils", "_rebuild_tensor_v2"), arguments);
+}
+bytes tensor_3(const std::vector<bytes>& behind) {
+    std::vector<bytes> arguments = {storage_id(), number(0), one_two, one_two, "\x89", ")"};
+    arguments.insert(arguments.end(), behind.begin(), behind.end());
+    return called(global("torch._utils", "_rebuild_tensor_v3"), arguments);
+}
+
+/// "ok, " and the kind of its root, or the name of the error's code.
+std::string outcome_of(const bytes& pickle) {
+    const auto made = ztensor::detail::pickle_machine(support::bytes_of(pickle)).run();
+    return made ? "ok, " + std::string(ztensor::detail::name(made->root.kind)) : support::outcome(made);
+}
+
+} // namespace opcodes_of_pickles
+
+} // namespace
+
+TEST_CASE("every opcode of a pickle makes its value, and is refused when it is cut off") {
+    using namespace opcodes_of_pickles;
+    const std::pair<bytes, pickle_kind> rows[] = {
+        {"N", pickle_kind::none},
+        {"\x88", pickle_kind::boolean},
+        {"\x89", pickle_kind::boolean},
+        {"K\x07", pickle_kind::integer},
+        {"M\x07\x01", pickle_kind::integer},
+        {"J\x07\x01\x01\xff", pickle_kind::integer},
+        {bytes("\x8a\0", 2), pickle_kind::integer},
+        {"\x8a\x02\x01\x02", pickle_kind::integer},
+        {"\x8a\x09" + bytes(9, '\1'), pickle_kind::long_integer},
+        {bytes("\x8b\1\0\0\0\5", 6), pickle_kind::integer},
+        {"G" + bytes(8, '\1'), pickle_kind::number},
+        {"\x8c\1a", pickle_kind::text},
+        {text("ab"), pickle_kind::text},
+        {"\x8d" + support::little_endian(2, 8) + "ab", pickle_kind::text},
+        {"C\1a", pickle_kind::byte_string},
+        {"B" + support::little_endian(2, 4) + "ab", pickle_kind::byte_string},
+        {"\x8e" + support::little_endian(2, 8) + "ab", pickle_kind::byte_string},
+        {")", pickle_kind::tuple},
+        {"N\x85", pickle_kind::tuple},
+        {"NN\x86", pickle_kind::tuple},
+        {"NNN\x87", pickle_kind::tuple},
+        {"(NNNNt", pickle_kind::tuple},
+        {"]", pickle_kind::list},
+        {"]Na", pickle_kind::list},
+        {"](NNe", pickle_kind::list},
+        {"}", pickle_kind::dictionary},
+        {"}NNs", pickle_kind::dictionary},
+        {"}(NNNNu", pickle_kind::dictionary},
+        {"}}b", pickle_kind::dictionary},
+        {float_storage, pickle_kind::global},
+        {text("torch") + text("FloatStorage") + "\x93", pickle_kind::global},
+        {called(global("collections", "OrderedDict"), {}), pickle_kind::dictionary},
+        {called(global("torch", "Size"), {one_two}), pickle_kind::tuple},
+        {bytes("Nq\0h\0\x86", 6), pickle_kind::tuple},
+        {bytes("Nr\0\0\0\0j\0\0\0\0\x86", 12), pickle_kind::tuple},
+        {bytes("Nq\0q\0", 5), pickle_kind::none},
+        {"N\x94", pickle_kind::none},
+        {"Nq\x02h\x02\x86", pickle_kind::tuple}, // numbers may be left out
+        {"\x8f", pickle_kind::set},
+        {"\x8f(NK\x07\x90", pickle_kind::set},
+        {"(NN\x91", pickle_kind::set},
+        {"(NNl", pickle_kind::list},
+        {"(NNd", pickle_kind::dictionary},
+        {"NN0", pickle_kind::none},
+        {"N(NN1", pickle_kind::none},
+        {"N2\x86", pickle_kind::tuple},
+        {"I12\n", pickle_kind::integer},
+        {"I01\n", pickle_kind::boolean},
+        {"L-12L\n", pickle_kind::integer},
+        {"F1.5\n", pickle_kind::number},
+        {"S'a\\x41'\n", pickle_kind::text},
+        {"Va\\u0041\n", pickle_kind::text},
+        {"U\1a", pickle_kind::text},
+        {"T" + support::little_endian(2, 4) + "ab", pickle_kind::text},
+        {"\x96" + support::little_endian(2, 8) + "ab", pickle_kind::byte_string},
+        {"Np2\ng2\n\x86", pickle_kind::tuple},
+        {"cos\nsystem\n", pickle_kind::unknown_global},
+        {"cos\nsystem\n(NtR", pickle_kind::object},
+        {"cos\nsystem\n)\x81", pickle_kind::object},
+        {"cos\nsystem\n)}\x92", pickle_kind::object},
+        {"cos\nsystem\n)R}b", pickle_kind::object},
+        {"cos\nsystem\n)R(NNu", pickle_kind::object},
+        {"cos\nsystem\n)R(NNe", pickle_kind::object},
+        {"(Nios\nsystem\n", pickle_kind::object},
+        {"(cos\nsystem\nNo", pickle_kind::object},
+        {called(global("collections", "Counter"), {"}"}), pickle_kind::dictionary},
+        {called(global("collections", "OrderedDict"), {"](NN\x86"
+                                                       "e"}),
+         pickle_kind::dictionary},
+        {called(global("collections", "defaultdict"), {"N"}), pickle_kind::dictionary},
+        {called(global("__builtin__", "set"), {"]"}), pickle_kind::list},
+        {called(global("_codecs", "encode"), {text("\xc3\xbf"), text("latin1")}), pickle_kind::byte_string},
+        {called(global("torch", "device"), {text("cpu")}), pickle_kind::text},
+        {tensor() + "}b", pickle_kind::tensor},
+        {tensor(9, {}, {"}" + text("conj") + "\x88s"}), pickle_kind::tensor},
+        {storage_id(), pickle_kind::storage},
+        {tensor(), pickle_kind::tensor},
+        {tensor(9, {}, {"N"}), pickle_kind::tensor},
+        {tensor(9, {}, {"}"}), pickle_kind::tensor},
+        {tensor_3({global("torch", "float32")}), pickle_kind::tensor},
+        {tensor_3({global("torch", "float32"), "N"}), pickle_kind::tensor},
+        {called(global("torch._utils", "_rebuild_parameter"), {tensor(), "\x88", "}"}), pickle_kind::tensor},
+        {"\x95" + bytes(8, '\1') + "N", pickle_kind::none},
+    };
+    for (const auto& [opcodes, kind] : rows) {
+        CAPTURE(support::to_hex(support::bytes_of(opcodes)));
+        CHECK(outcome_of("\x80\x02" + opcodes + ".") == "ok, " + std::string(ztensor::detail::name(kind)));
+        for (std::size_t size = 0; size <= opcodes.size(); ++size) {
+            CHECK(outcome_of("\x80\x02" + opcodes.substr(0, size)) == "pickle_malformed");
+        }
+        CHECK(outcome_of("\x80\x02" + opcodes + ".N") == "pickle_malformed");
+        CHECK(outcome_of("\x80\x02N" + opcodes + ".") == "pickle_malformed");
+    }
+}
+
+TEST_CASE("an opcode of a pickle that stands on the wrong values is refused") {
+    using namespace opcodes_of_pickles;
+    const std::pair<bytes, const char*> rows[] = {
+        {"", "pickle_malformed"},
+        {"a", "pickle_malformed"},
+        {"Na", "pickle_malformed"},
+        {"NNa", "pickle_malformed"},
+        {"e", "pickle_malformed"},
+        {"(e", "pickle_malformed"},
+        {"NNNs", "pickle_malformed"},
+        {"}Ns", "pickle_malformed"},
+        {"}(Nu", "pickle_malformed"},
+        {"u", "pickle_malformed"},
+        {"t", "pickle_malformed"},
+        {"\x85", "pickle_malformed"},
+        {"N\x86", "pickle_malformed"},
+        {"NN\x87", "pickle_malformed"},
+        {"q", "pickle_malformed"},
+        {"q\x01", "pickle_malformed"},
+        {bytes("h\0", 2), "pickle_malformed"},
+        {"\x94", "pickle_malformed"},
+        {"\x93", "pickle_malformed"},
+        {"N\x93", "pickle_malformed"},
+        {"NN\x93", "pickle_malformed"},
+        {text("torch") + "N\x93", "pickle_malformed"},
+        {"N" + text("torch") + "\x93", "pickle_malformed"},
+        {"R", "pickle_malformed"},
+        {")R", "pickle_malformed"},
+        {"N)R", "pickle_malformed"},
+        {float_storage + "NR", "pickle_malformed"},
+        {float_storage + ")R", "pickle_refused"},
+        {"b", "pickle_malformed"},
+        {"Nb", "pickle_malformed"},
+        {"NNb", "pickle_refused"},
+        {"}Nb", "pickle_refused"},
+        {"N}b", "pickle_refused"},
+        {"Q", "pickle_malformed"},
+        {"NQ", "pickle_malformed"},
+        {"Pid\n", "pickle_refused"},
+        {"\x82\x01", "pickle_refused"}, // an extension
+        {"\x97", "pickle_refused"},     // a buffer from elsewhere
+        {"0", "pickle_malformed"},
+        {"1", "pickle_malformed"},
+        {"2", "pickle_malformed"},
+        {"(Nd", "pickle_malformed"},
+        {"(o", "pickle_malformed"},
+        {"(No", "pickle_malformed"},
+        {"N)\x81", "pickle_malformed"},
+        {"Fa\n", "pickle_malformed"},
+        {"Sa\n", "pickle_malformed"},
+        {"Va\\u00\n", "pickle_malformed"},
+        {"Npa\n", "pickle_malformed"},
+        {"Nq\xff", "pickle_malformed"}, // more than there are bytes
+        {"K\x05Q", "pickle_malformed"},
+        {"(NQ", "pickle_malformed"},
+        {")Q", "pickle_malformed"},
+        {"ios\nsystem", "pickle_malformed"},
+        {"ios", "pickle_malformed"},
+        {"\x80", "unsupported_version"}, // that of the end
+        {"\x80\x01", "unsupported_version"},
+        {"\x80\x06", "unsupported_version"},
+        {called(global("collections", "OrderedDict"), {"N"}), "pickle_malformed"},
+        {called(global("torch", "Size"), {"N"}), "pickle_malformed"},
+        {called(global("torch", "Size"), {}), "pickle_malformed"},
+        {called(global("torch", "Size"), {")", ")"}), "pickle_malformed"},
+        {called(global("torch._utils", "_rebuild_parameter"), {"N", "N", "N"}), "pickle_malformed"},
+        {called(global("torch._utils", "_rebuild_parameter"), {"N"}), "pickle_malformed"},
+        {called(global("torch._utils", "_rebuild_tensor_v2"), {"N"}), "pickle_malformed"},
+        {storage_id(0, "N"), "pickle_malformed"},
+        {storage_id(0, text("tensor")), "pickle_malformed"},
+        {storage_id(1, "N"), "pickle_malformed"},
+        {storage_id(1, global("torch", "float32")), "pickle_malformed"},
+        {storage_id(2, "N"), "pickle_malformed"},
+        {storage_id(4, "N"), "pickle_malformed"},
+        {storage_id(4, number(0xffffffff)), "pickle_malformed"}, // -1
+        {storage_id(4, "\x8a\x08" + bytes(7, '\xff') + "\x7f"), "shape_overflow"},
+        {tensor(0, "N"), "pickle_malformed"},
+        {tensor(1, "N"), "pickle_malformed"},
+        {tensor(1, number(0xffffffff)), "pickle_malformed"},
+        {tensor(2, "N"), "pickle_malformed"},
+        {tensor(2, tuple({number(1)})), "pickle_malformed"},
+        {tensor(2, tuple({number(1), "N"})), "pickle_malformed"},
+        {tensor(3, "N"), "pickle_malformed"},
+        {tensor(3, tuple({number(1), number(0xffffffff)})), "pickle_malformed"},
+        {tensor(9, {}, {"\x88"}), "pickle_refused"},
+        {tensor(9, {}, {"}NNs"}), "pickle_refused"},
+        {tensor(9, {}, {"N", "N"}), "pickle_malformed"},
+        {tensor_3({}), "pickle_malformed"},
+        {tensor_3({"N"}), "pickle_malformed"},
+        {tensor_3({float_storage}), "pickle_malformed"},
+    };
+    for (const auto& [opcodes, expected] : rows) {
+        CAPTURE(support::to_hex(support::bytes_of(opcodes)));
+        CHECK(outcome_of("\x80\x02" + opcodes + ".") == expected);
+    }
+}
+
+TEST_CASE("a pickle stacks no more than its limits allow") {
+    using namespace opcodes_of_pickles;
+    CHECK(outcome_of("\x80\x02" + bytes(2'000'000, 'N')) == "limit_exceeded");
+    CHECK(outcome_of("\x80\x02" + bytes(2'000'000, '(')) == "limit_exceeded");
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// An index read twice: with the fast ways, and by the general way alone, which must come to the same.
+#ifndef ZTENSOR_TESTS_MANIFEST_BOTH_WAYS_HPP
+#define ZTENSOR_TESTS_MANIFEST_BOTH_WAYS_HPP
+
+#include "index/described.hpp"
+#include "support/bytes.hpp"
+#include "support/catch.hpp"
+
+#include <ztensor/detail/index/read.hpp>
+#include <ztensor/detail/index/validate.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace both_ways {
+
+constexpr std::uint64_t blobs_end = 1 << 20;
+
+/// All that a manifest says, or why it is refused.
+struct index_outcome {
+    std::string text;
+    std::size_t checked = 0; ///< objects that need no other check
+};
+
+/// Of 1.1 and later, or of 0.1.
+[[nodiscard]] inline index_outcome read(const support::bytes& encoded, bool uses_patterns, bool is_0_1 = false) {
+    namespace detail = ztensor::detail;
+    detail::manifest index;
+    REQUIRE(index.index.allocate(encoded.size(), detail::pattern::reach_bytes));
+    std::memcpy(index.index.data(), encoded.data(), encoded.size());
+    const ztensor::read_options options;
+    detail::manifest_reader reader(index, options, blobs_end, uses_patterns);
+    auto done = is_0_1 ? reader.read_0_1() : reader.read_1();
+    index_outcome answer;
+    if (done) {
+        for (const detail::object_record& object : index.objects) {
+            answer.checked += object.is_checked ? 1 : 0;
+        }
+        done = detail::manifest_validator(index, blobs_end).validate();
+    }
+    answer.text = done ? described::describe(index) : done.error().what();
+    return answer;
+}
+
+/// The same with and without fast ways; how many objects one of them has read and checked.
+inline std::size_t check_equal(const support::bytes& encoded, bool is_0_1 = false) {
+    const index_outcome fast = read(encoded, true, is_0_1);
+    const index_outcome general = read(encoded, false, is_0_1);
+    REQUIRE(general.checked == 0);
+    CHECK(fast.text == general.text);
+    return fast.checked;
+}
+
+} // namespace both_ways
+
+#endif
