@@ -571,7 +571,7 @@ TEST_CASE("a mapped shard is asked for by its open file, or by one that proves t
 
 TEST_CASE("a child that is forked off while threads read shards reads shards by itself") {
     using namespace built_2;
-    if (!support::forks_beside_threads()) {
+    if (!support::forks_beside_allocating_threads()) {
         return;
     }
     constexpr int count = 48; // so that the last ones are not held open
