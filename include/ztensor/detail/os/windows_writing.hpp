@@ -4,10 +4,10 @@
 #ifndef ZTENSOR_DETAIL_OS_WINDOWS_WRITING_HPP
 #define ZTENSOR_DETAIL_OS_WINDOWS_WRITING_HPP
 
+#include <ztensor/detail/os/windows.hpp> // first, for <windows.h>
+
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/calls.hpp>
-#include <ztensor/detail/os/windows.hpp>
-#include <ztensor/detail/os/windows.hpp> // first, for <windows.h>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
