@@ -5,8 +5,10 @@
 #define ZTENSOR_DETAIL_INDEX_OVERLAP_HPP
 
 #include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/error.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>
@@ -175,6 +177,23 @@ private:
         }
     }
     return false;
+}
+
+/// The error for two blobs that overlap, with the object and component that the second one belongs to.
+[[nodiscard]] ZTENSOR_COLD inline error describe_overlap(const manifest& index, const blob_range& first,
+                                                         const blob_range& second) {
+    error overlap =
+        fail(errc::blob_overlap,
+             "two blobs share bytes without being the same: {} bytes at offset {} and {} bytes at offset {}",
+             {first.length, first.offset, second.length, second.offset});
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            if (component.offset == second.offset && component.length == second.length) {
+                return std::move(overlap).in_object(index.text(object.name)).in_component(role_name(index, component));
+            }
+        }
+    }
+    return overlap;
 }
 
 } // namespace detail

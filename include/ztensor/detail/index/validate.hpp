@@ -373,33 +373,13 @@ private:
         return {};
     }
 
-    // -- blobs among each other
-
     [[nodiscard]] ZTENSOR_COLD result<void> check_overlap() const {
         blob_range first = {};
         blob_range second = {};
         if (index_.blobs_are_in_order || index_.blobs_may_overlap || !find_overlap(index_, blobs_end_, first, second)) {
             return {};
         }
-        return describe_overlap(first, second);
-    }
-
-    [[nodiscard]] ZTENSOR_COLD error describe_overlap(const blob_range& first, const blob_range& second) const {
-        error overlap = fail(errc::blob_overlap,
-                             "two blobs share bytes without being the same: {} bytes at offset {} and {} bytes at "
-                             "offset {}",
-                             {first.length, first.offset, second.length, second.offset});
-        for (const object_record& object : index_.objects) {
-            for (const component_record& component : index_.components_of(object)) {
-                if (component.offset == second.offset && component.length == second.length) {
-                    return std::move(overlap)
-                        .in_object(index_.text(object.name))
-                        .in_component(role_name(index_, component))
-                        .at(second.offset);
-                }
-            }
-        }
-        return overlap;
+        return describe_overlap(index_, first, second).at(second.offset);
     }
 
     manifest& index_;

@@ -263,26 +263,14 @@ private:
         return std::string(type.empty() ? dtype_name(index_, part) : type);
     }
 
-    // -- blobs among each other
-
+    /// Offsets are those of the row of files, so the error names none.
     [[nodiscard]] result<void> check_overlap() const {
         blob_range first = {};
         blob_range second = {};
         if (index_.blobs_are_in_order || !find_overlap(index_, row_end_, first, second)) {
             return {};
         }
-        error overlap = fail(errc::blob_overlap,
-                             "two blobs share bytes without being the same: {} bytes at offset {} and {} bytes at "
-                             "offset {}",
-                             {first.length, first.offset, second.length, second.offset});
-        for (const object_record& object : index_.objects) {
-            for (const component_record& part : index_.components_of(object)) {
-                if (part.offset == second.offset && part.length == second.length) {
-                    return std::move(overlap).in_object(index_.text(object.name)).in_component(index_.text(part.role));
-                }
-            }
-        }
-        return overlap;
+        return describe_overlap(index_, first, second);
     }
 
     const manifest& index_;
