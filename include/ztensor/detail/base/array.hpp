@@ -204,7 +204,7 @@ private:
 
 // -- sort
 //
-// Sorting what seldom needs it. std::sort is compiled anew for every order it is given, at 0.06 s each; this is
+// Sorting where speed seldom matters. std::sort is compiled for each order that it is given, at 0.06 s each; this is
 // compiled once, and calls the order.
 
 struct position_order {

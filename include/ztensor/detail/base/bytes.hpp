@@ -67,7 +67,7 @@ template <class T>
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-/// The same where bytes of bools were checked, too, to be 0 or 1, in memory that nobody writes to any more.
+/// The same where bytes of bools were checked, too, to be 0 or 1, in memory that is not written to any more.
 template <class T>
 [[nodiscard]] span<const T> as_checked_elements(bytes_view bytes) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -135,8 +135,8 @@ namespace detail {
 
 // -- digest 2
 //
-// The digests that version 2 knows, XXH3 and SHA-256, without the others: whoever opens files of version 2 carries no
-// tables of CRCs. SPEC.md section 13.8.
+// The digests that version 2 knows, XXH3 and SHA-256, without the others: a program that opens files of version 2
+// carries no tables of CRCs. SPEC.md section 13.8.
 
 [[nodiscard]] inline std::string with_hex(std::string_view prefix, bytes_view bytes, const char* digits) {
     std::string out(prefix);

@@ -17,7 +17,7 @@ namespace detail {
 // -- ggml codebooks
 //
 // The codebooks of ggml's IQ types, which are part of the format: what an index in a block stands for. Each entry packs
-// the places of its numbers among a few values; ggml_codebook_blocks.hpp has the values. The blocks of
+// the places of its numbers among a few values; the blocks below have the values. The blocks of
 // tests/corpus/foreign/gguf/codebooks.gguf hold every entry once.
 
 /// Entries of eight magnitudes, 2 bits each from the lowest on, for iq2_xxs.

@@ -28,7 +28,7 @@ namespace detail {
 
 // -- zstd
 //
-// Blobs of zstd frames -> bytes. With zstd_encoder.hpp the only room that knows zstd. SPEC.md section 6.2.
+// Blobs of zstd frames -> bytes. This header and zstd_frames.hpp alone know zstd. SPEC.md section 6.2.
 
 /// A context to decode with, which the thread keeps for its next call: making one costs 6.8x the decoding of a 1 KiB
 /// blob.
@@ -179,7 +179,7 @@ private:
     return ZSTD_compressBound(content_bytes);
 }
 
-/// Compresses frame after frame with one context, which making anew would cost 2.5x the encoding of 1 KiB: so a thread
+/// Compresses frame after frame with one context. Making another costs 2.5x the encoding of 1 KiB, so a thread
 /// keeps one from writer to writer. One thread at a time uses an encoder.
 class zstd_encoder {
 public:

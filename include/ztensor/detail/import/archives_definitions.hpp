@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which importer an archive is for. Defines what importers.hpp declares.
+// Which importer an archive is for. Defines what importer.hpp declares.
 #ifndef ZTENSOR_DETAIL_IMPORT_ARCHIVES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_ARCHIVES_DEFINITIONS_HPP
 

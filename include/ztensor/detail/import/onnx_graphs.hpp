@@ -196,7 +196,7 @@ private:
 // -- onnx graphs
 //
 // The graphs of an ONNX model, one in the other, and the constants in each. Nothing calls itself: a stack of bounded
-// depth holds where to go on in each graph around (onnx_nesting.hpp).
+// depth holds where to go on in each graph around.
 
 /// Reads a graph, then the graphs in its nodes, in the order of the file; of each its own constants come before those
 /// of the graphs in it. Each byte is read twice at most, but for what a nested graph is passed over.

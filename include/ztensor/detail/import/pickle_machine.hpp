@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads a pickle of any protocol. A pickle is a program, and this machine has no instruction that could do anything but
-// make the values of pickled.hpp: what would be made by names that are not known stays an object that is not made.
+// make the values of pickle_values.hpp: what would be made by names that are not known stays an object that is not
+// made.
 #ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_MACHINE_HPP
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_MACHINE_HPP
 

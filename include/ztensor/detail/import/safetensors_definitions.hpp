@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The importer of safetensors. Defines what importers.hpp declares.
+// The importer of safetensors. Defines what importer.hpp declares.
 #ifndef ZTENSOR_DETAIL_IMPORT_SAFETENSORS_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_SAFETENSORS_DEFINITIONS_HPP
 

@@ -219,7 +219,7 @@ public:
     static constexpr std::size_t most_passed = 8;
 
     void clear() noexcept { count_ = passed_ = 0; }
-    /// An item that nobody looks at: where a number or a text stands, others may.
+    /// An item that is passed over: where a number or a text stands, others may.
     void add_passed(bytes_view index, std::size_t begin, std::size_t end) noexcept {
         if (passed_ == most_passed) {
             return;

@@ -84,7 +84,7 @@ inline std::uint64_t count_pairs(cbor_cursor& ahead, cbor_sequence pairs) noexce
 // -- manifest reader
 //
 // CBOR -> the model: what reading a manifest of any version keeps, and how it goes from object to object. What stands
-// in an object is read in read.hpp, and 0.1 in read_0_1.hpp. SPEC.md section 3 and section 8.
+// in an object, and 0.1, is read in read.hpp. SPEC.md section 3 and section 8.
 
 /// Fills a manifest from its index, in one pass over the bytes. Objects encoded like others before them are read by
 /// pattern; where the version comes behind the objects, one pass over the records says afterwards what words mean.
@@ -342,7 +342,7 @@ private:
     bool read_number(std::uint64_t& value, pattern_field field) noexcept;
     bool read_digest(index_item& out);
 
-    // -- 0.1, in read_0_1.hpp
+    // -- 0.1, in read.hpp
 
     struct tensor_words_0_1 {
         index_item data_endianness;

@@ -158,7 +158,7 @@ inline constexpr field_names logical_items_1_2(logical_words_1_2);
 // Dense objects whose map is plain: a shape, a format and one component, in any order. Of files in which few objects
 // are encoded like one another. SPEC.md section 3.2.
 
-/// A dense object while it is read: records that were new, and what nobody keeps.
+/// A dense object while it is read: its new records, and what is not kept.
 struct plain_object {
     object_record& object;
     component_record& data;

@@ -35,7 +35,7 @@ namespace detail {
 // -- read 2
 //
 // CBOR -> the model, of version 2: deterministic, with parts in place of components and blobs that may lie in other
-// files. Parts are read in read_part_2.hpp; rules of whole objects are in validate_2.hpp. SPEC.md section 13.3 to 13.5.
+// files. Rules of whole objects are in validate_2.hpp. SPEC.md section 13.3 to 13.5.
 
 /// Fills a manifest from its index, in one pass over the bytes.
 class manifest_reader_2 {
@@ -320,7 +320,7 @@ private:
         return true;
     }
 
-    // -- parts, in read_part_2.hpp
+    // -- parts, below
 
     bool read_parts();
     bool read_part(component_record& part);

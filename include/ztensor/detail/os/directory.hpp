@@ -302,7 +302,7 @@ private:
     }
 
     /// The directory that the named file was opened in, at the end of its links. What is there now must be what was
-    /// opened: whoever may change the folder could put another link in its place.
+    /// opened: a user who may change the folder could put another link in its place.
     [[nodiscard]] bool is_home_of_named(const file_status& directory) const {
         constexpr int most_links = 40; // as many as Linux follows
         if (named_file_.empty()) {

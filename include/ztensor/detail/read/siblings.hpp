@@ -221,7 +221,7 @@ private:
 
 // -- siblings
 //
-// Files beside an open file, as sources of bytes. Which ones may be opened, beneath.hpp says.
+// Files beside an open file, as sources of bytes. os/directory.hpp says which ones may be opened.
 
 /// The folder of a file that was opened as `source`, by the path that the caller gave.
 [[nodiscard]] ZTENSOR_COLD inline result<beneath_folder>

@@ -30,7 +30,7 @@ namespace detail {
 // -- atomic file
 //
 // A file that is being written, and how it becomes the file of its name: it replaces the old one in one step, or it is
-// written in place. A third way, behind the old end, is in extended_file.hpp. What is not published leaves nothing
+// written in place. The third way, behind the old end, is extended_file. What is not published leaves nothing
 // behind. Knows nothing of what the bytes mean.
 
 /// What the three ways have in common. Every derived class abandons what was not published when it is destroyed.
