@@ -4,7 +4,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/cbor/deterministic.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 
 #include <algorithm>
@@ -24,8 +24,9 @@ using support::from_hex;
 using support::repeated;
 using ztensor::bytes_view;
 using ztensor::errc;
+using ztensor::detail::cbor_sequence;
+using ztensor::detail::cbor_text;
 using ztensor::detail::deterministic_cursor;
-using ztensor::detail::deterministic_map;
 
 /// "ok" if one item fills all bytes, "ok, and N more", or the code of the fault and its position.
 std::string passed(const support::byte_vector& content) {
@@ -249,23 +250,23 @@ TEST_CASE("arrays and maps of version 2 may enclose one another 32 deep") {
     // Containers that were entered count, and those that were left do not.
     const auto content = from_hex("8180" + repeated(31, "81") + "00");
     deterministic_cursor cursor{bytes_view(content)};
-    std::uint64_t items = 0;
-    REQUIRE(cursor.enter_array(items));
-    CHECK(items == 1);
-    REQUIRE(cursor.enter_array(items));
-    CHECK(items == 0);
-    cursor.leave_array();
+    cbor_sequence outer, inner;
+    REQUIRE(cursor.enter_array(outer));
+    CHECK(outer.remaining == 1);
+    REQUIRE(cursor.next(outer));
+    REQUIRE(cursor.enter_array(inner));
+    CHECK_FALSE(cursor.next(inner));
     CHECK(cursor.skip());
     CHECK(cursor.remaining() == 0);
 
     const auto deep = from_hex(repeated(33, "a100") + "00");
     deterministic_cursor map_cursor{bytes_view(deep)};
     for (int i = 0; i < 32; ++i) {
-        deterministic_map map;
+        cbor_sequence map;
         REQUIRE(map_cursor.enter_map(map));
         REQUIRE(map_cursor.next_key(map));
     }
-    deterministic_map map;
+    cbor_sequence map;
     CHECK_FALSE(map_cursor.enter_map(map));
     CHECK(map_cursor.fault().code == errc::cbor_depth);
     CHECK(map_cursor.fault().position == 64);
@@ -282,15 +283,15 @@ TEST_CASE("a typed item of version 2 is that or a fault of its own") {
         return cursor.read_unsigned(value);
     };
     const auto text = [](deterministic_cursor& cursor) {
-        std::string_view value;
+        ztensor::detail::cbor_text value;
         return cursor.read_text(value);
     };
     const auto array = [](deterministic_cursor& cursor) {
-        std::uint64_t items = 0;
+        cbor_sequence items;
         return cursor.enter_array(items);
     };
     const auto map = [](deterministic_cursor& cursor) {
-        deterministic_map pairs;
+        cbor_sequence pairs;
         return cursor.enter_map(pairs);
     };
     CHECK(code_of("1864", number) == "ok");
@@ -317,12 +318,12 @@ TEST_CASE("a typed item of version 2 is that or a fault of its own") {
 TEST_CASE("the keys of a map that is entered rise, too, and text keys are text") {
     const auto content = from_hex("a26161016162026163");
     deterministic_cursor cursor{bytes_view(content)};
-    deterministic_map map;
-    std::string_view key;
+    cbor_sequence map;
+    cbor_text key;
     std::uint64_t value = 0;
     REQUIRE(cursor.enter_map(map));
     REQUIRE(cursor.next_text_key(map, key));
-    CHECK(key == "a");
+    CHECK(key.text == "a");
     REQUIRE(cursor.read_unsigned(value));
     REQUIRE(cursor.next_key(map));
     CHECK(ztensor::detail::as_text(map.last_key) == "\x61"
@@ -347,7 +348,7 @@ TEST_CASE("the keys of a map that is entered rise, too, and text keys are text")
         compact.erase(std::remove(compact.begin(), compact.end(), ' '), compact.end());
         const auto wrong = from_hex(compact);
         deterministic_cursor other{bytes_view(wrong)};
-        deterministic_map pairs;
+        cbor_sequence pairs;
         other.enter_map(pairs);
         while (is_text ? other.next_text_key(pairs, key) : other.next_key(pairs)) {
             REQUIRE(other.read_unsigned(value));

@@ -27,7 +27,7 @@ EARLIER = [
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
-    "cbor/deterministic", "index/read_2", "index/validate_2", "read/convert", "read/shard_finder", "codec/digests",
+    "index/read_2", "index/validate_2", "read/convert", "read/shard_finder", "codec/digests",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors", "import/protobuf",
@@ -37,7 +37,7 @@ HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
 FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
-    "cbor/cursor": "attributes refused_fields cursor",
+    "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
     "index/scanner": "generations refused_fields",
     "index/manifest_reader": "generations patterns",
     "index/validate": "generations refused_fields sparse_0_1 sparse_views sparse_refused",
@@ -46,7 +46,6 @@ FIRST = {
     "index/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",
     "index/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
     "index/layouts": "quantized_refused deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
-    "cbor/deterministic": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
     "index/read_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
     "index/validate_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
     "read/convert": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",

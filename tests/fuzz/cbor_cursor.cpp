@@ -8,7 +8,6 @@
 
 #include <ztensor/attributes_view.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/deterministic.hpp>
 
 #include <array>
 #include <string>

@@ -10,6 +10,7 @@
 #include <ztensor/float_types.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,10 @@ namespace detail {
 //
 // What a CBOR cursor tells of the items it meets. SPEC.md section 3.1.
 
-/// Arrays, maps and tags may enclose one another this deep, the root included.
+/// How deep arrays, maps and tags may enclose one another, the root included: before version 2, and in it, where there
+/// are no tags.
 inline constexpr std::size_t max_cbor_depth = 64;
+inline constexpr std::size_t max_deterministic_depth = 32;
 
 enum class cbor_major : std::uint8_t { unsigned_integer, negative_integer, bytes, text, array, map, tag, simple };
 
@@ -53,6 +56,7 @@ struct cbor_text {
 struct cbor_sequence {
     std::uint64_t remaining = 0;
     bool is_indefinite = false;
+    bytes_view last_key = {}; ///< the last key of a deterministic map, encoded; empty before the first
 };
 
 /// The first fault that was met; the sentence is a literal.
@@ -79,13 +83,54 @@ struct cbor_fault {
     return is_number ? 1 + (std::size_t{1} << (info - 24)) : 0;
 }
 
+/// True if the float of that head could not be shorter, and is the one NaN that there may be if it is one.
+[[nodiscard]] inline bool is_shortest_float(const cbor_head& head) noexcept {
+    constexpr std::uint64_t quiet_half = 0x7e00;
+    if (head.info == 25) {
+        const bool is_nan = (head.argument & 0x7c00) == 0x7c00 && (head.argument & 0x3ff) != 0;
+        return !is_nan || head.argument == quiet_half;
+    }
+    // Of the wider of two formats: bits of the exponent and the fraction; and what the narrower one can say.
+    const bool is_double = head.info == 27;
+    const int fraction_bits = is_double ? 52 : 23, narrow_fraction_bits = is_double ? 23 : 10;
+    const int bias = is_double ? 1023 : 127, most_exponent = is_double ? 127 : 15;
+    const std::uint64_t fraction = head.argument & ((std::uint64_t{1} << fraction_bits) - 1);
+    const std::uint64_t exponent = head.argument >> fraction_bits & (is_double ? 0x7ffu : 0xffu);
+    const std::uint64_t all_ones = is_double ? 0x7ffu : 0xffu;
+    if (exponent == all_ones) { // infinities and NaNs, which two bytes hold
+        return false;
+    }
+    if (exponent == 0) {
+        return fraction != 0; // zero fits two bytes; what is subnormal here is too small for less
+    }
+    const int power = static_cast<int>(exponent) - bias;
+    const int least_normal = 1 - most_exponent;
+    // Below the least normal number the narrower format has fewer bits of fraction.
+    const int missing = power < least_normal ? least_normal - power : 0;
+    if (power > most_exponent || missing > narrow_fraction_bits) {
+        return true;
+    }
+    const int dropped_bits = fraction_bits - narrow_fraction_bits + missing;
+    const std::uint64_t dropped = (std::uint64_t{1} << (std::min)(dropped_bits, fraction_bits)) - 1;
+    return (fraction & dropped) != 0;
+}
+
+/// Which encodings a cursor accepts: any that is well-formed, or one alone for each item, as version 2 has it: shortest
+/// heads and floats, definite lengths, sorted keys, no tags. RFC 8949 section 4.2.1; SPEC.md section 13.3.
+enum class cbor_strictness : bool { well_formed, deterministic };
+
 /// Walks CBOR items from the front. Every call returns false after the first fault, which stays: a caller may make
 /// several calls and look at failed() once. Never allocates, never recurses, never reads past the end, and takes
 /// time linear in the bytes it passes over.
-class cbor_cursor {
+template <cbor_strictness Strictness>
+class basic_cbor_cursor {
+    static constexpr bool is_strict = Strictness == cbor_strictness::deterministic;
+
 public:
+    static constexpr std::size_t max_depth = is_strict ? max_deterministic_depth : max_cbor_depth;
+
     /// `depth` counts the containers that already enclose what is read; reading starts at `start`.
-    explicit cbor_cursor(bytes_view bytes, std::size_t depth = 0, std::size_t start = 0) noexcept
+    explicit basic_cbor_cursor(bytes_view bytes, std::size_t depth = 0, std::size_t start = 0) noexcept
         : begin_(bytes.begin()), at_(bytes.begin() + start), end_(bytes.end()), depth_(depth) {}
 
     [[nodiscard]] bool failed() const noexcept { return fault_.sentence != nullptr; }
@@ -131,7 +176,10 @@ public:
         head.major = static_cast<cbor_major>(first >> 5);
         head.info = first & 31;
         head.argument = head.info;
-        return head.info < 24 || read_long_head(head, start);
+        if (head.info >= 24 && !read_long_head(head, start)) {
+            return false;
+        }
+        return !is_strict || head.major < cbor_major::tag || check_unusual(head, start);
     }
 
     /// An unsigned integer, and nothing that could be taken for one.
@@ -160,7 +208,7 @@ public:
 
     /// A byte or text string, its chunks joined; text is UTF-8. The only call that allocates.
     ZTENSOR_COLD bool read_joined(cbor_major major, std::string& out) {
-        cbor_cursor again = *this;
+        basic_cbor_cursor again = *this;
         cbor_head head;
         cbor_text text;
         if (!again.read_head(head) || head.major != major || !(major == cbor_major::text ? read_text(text) : skip())) {
@@ -203,71 +251,116 @@ public:
         return false;
     }
 
+    /// The same of a map, and passes over the key, whose encoded bytes are then the map's last_key where keys must
+    /// rise. False, too, after a fault: keys that do not rise are one.
+    bool next_key(cbor_sequence& map) noexcept {
+        const std::size_t start = position();
+        return next(map) && skip() && note_key(map.last_key, start);
+    }
+    /// The same where every key is text.
+    bool next_text_key(cbor_sequence& map, cbor_text& key) noexcept {
+        const std::size_t start = position();
+        return next(map) && read_key(key) && note_key(map.last_key, start);
+    }
+
     /// Passes over one item of any kind, with all it contains: checks that it is well-formed and not nested too deep.
     ZTENSOR_NOINLINE bool skip() noexcept { return pass_short_item() || skip_any(); }
 
 private:
     static constexpr std::uint8_t break_byte = 0xff;
 
+    /// A container that is being passed over.
+    struct frame {
+        std::uint64_t items; ///< still to come, or, of indefinite length, come so far
+        std::size_t item;    ///< where its last item starts
+        bytes_view last_key;
+        bool is_indefinite;
+        bool is_map;
+    };
+
     ZTENSOR_NOINLINE bool skip_any() noexcept {
-        struct frame {
-            std::uint64_t items; ///< still to come, or, of indefinite length, come so far
-            bool is_indefinite;
-            bool is_map;
-        };
-        std::array<frame, max_cbor_depth> enclosing;
+        std::array<frame, max_depth + 1> frames;
         std::size_t count = 0;
-        frame open = {1, false, false}; // what encloses the item itself, as it were
+        frames[0] = {1, position(), {}, false, false}; // what encloses the item itself, as it were
         for (;;) {
-            if (open.is_indefinite) {
-                const std::size_t start = position();
-                if (take_break()) {
-                    if (open.is_map && open.items % 2 != 0) {
-                        return fail(errc::cbor_malformed, start, "a map ends after a key, without its value");
-                    }
-                    open = enclosing[--count];
-                    continue;
-                }
-                ++open.items;
-            } else {
-                while (open.items != 0 && pass_short_item()) {
-                    --open.items;
-                }
-                if (open.items == 0) {
-                    if (count == 0) {
-                        return true;
-                    }
-                    open = enclosing[--count];
-                    continue;
-                }
+            frame& open = frames[count];
+            while (!open.is_indefinite && !(is_strict && open.is_map) && open.items != 0 && pass_short_item()) {
                 --open.items;
             }
             const std::size_t start = position();
+            const bool is_over = open.is_indefinite ? take_break() : open.items == 0;
+            if (is_over) {
+                if (open.is_indefinite && open.is_map && open.items % 2 != 0) {
+                    return fail(errc::cbor_malformed, start, "a map ends after a key, without its value");
+                }
+                if (count == 0) {
+                    return true;
+                }
+                if (!end_item(frames[--count])) {
+                    return false;
+                }
+                continue;
+            }
+            if (open.is_indefinite) {
+                ++open.items;
+            } else {
+                --open.items;
+            }
+            open.item = start;
             cbor_head head;
             if (!read_head(head) || !pass_string(head, start)) {
                 return false;
             }
-            if (head.major < cbor_major::array || head.major > cbor_major::tag) {
-                continue;
-            }
-            if (depth_ + count >= max_cbor_depth) {
-                return fail_depth(start);
-            }
-            enclosing[count++] = open;
-            open = {1, false, false}; // of a tag
-            if (head.major != cbor_major::tag) {
-                const bool is_map = head.major == cbor_major::map;
-                if (!count_fits(head, is_map ? 2 : 1, start)) {
+            if (head.major < cbor_major::array || head.major > cbor_major::tag || (is_strict && head.argument == 0)) {
+                if (!end_item(open)) {
                     return false;
                 }
-                open = {head.is_indefinite() ? 0 : head.argument * (is_map ? 2 : 1), head.is_indefinite(), is_map};
+                continue;
+            }
+            if (depth_ + count >= max_depth) {
+                return fail_depth(start);
+            }
+            frame& inner = frames[++count];
+            inner = {1, start, {}, false, false}; // of a tag
+            if (head.major != cbor_major::tag) {
+                inner.is_map = head.major == cbor_major::map;
+                if (!count_fits(head, inner.is_map ? 2 : 1, start)) {
+                    return false;
+                }
+                inner.is_indefinite = head.is_indefinite();
+                inner.items = inner.is_indefinite ? 0 : head.argument * (inner.is_map ? 2 : 1);
             }
         }
     }
 
-    /// Passes over the next item if it is a short one; else stays where it is.
+    /// Of a map, an odd number of items is left when a key has just been passed.
+    bool end_item(frame& open) noexcept {
+        return !is_strict || !open.is_map || open.items % 2 == 0 || note_key(open.last_key, open.item);
+    }
+
+    /// A key that was passed, and starts at `start`, stands behind the one before it.
+    bool note_key(bytes_view& last_key, std::size_t start) noexcept {
+        if (!is_strict) {
+            return true;
+        }
+        const bytes_view key = passed_since(start);
+        if (!last_key.empty()) {
+            const int order = std::memcmp(last_key.data(), key.data(), (std::min)(last_key.size(), key.size()));
+            if (order == 0) { // no item is the start of another
+                return fail(errc::duplicate_key, start, "a key stands twice in one map");
+            }
+            if (order > 0) {
+                return fail(errc::cbor_not_deterministic, start, "a key of a map stands behind a greater one");
+            }
+        }
+        last_key = key;
+        return true;
+    }
+
+    /// Passes over the next item if it is a short one; else stays where it is. Heads and floats of a deterministic one
+    /// could be shorter, and its text must be UTF-8.
     [[nodiscard]] bool pass_short_item() noexcept {
-        const std::size_t size = at_ != end_ ? short_item_bytes(*at_) : 0;
+        const std::size_t size = !is_strict && at_ != end_ ? short_item_bytes(*at_) : 0;
         if (size == 0 || remaining() < size) {
             return false; // what is said of that is said elsewhere
         }
@@ -280,12 +373,13 @@ private:
         if (head.info < 28) {
             return read_argument(head, start);
         }
-        const bool may_be_indefinite = head.major >= cbor_major::bytes && head.major <= cbor_major::map;
-        if (head.info == 31 && may_be_indefinite) {
-            return true;
+        const bool may_be_indefinite =
+            head.info == 31 && head.major >= cbor_major::bytes && head.major <= cbor_major::map;
+        if (may_be_indefinite) {
+            return !is_strict || fail(errc::cbor_not_deterministic, start, "an item of indefinite length");
         }
         return fail(errc::cbor_malformed, start,
-                    head.major == cbor_major::simple && head.info == 31
+                    !is_strict && head.major == cbor_major::simple && head.info == 31
                         ? "a break stands outside of any indefinite item"
                         : "a reserved head, which no CBOR item starts with");
     }
@@ -297,14 +391,31 @@ private:
         }
         head.argument = load_big(at_, size);
         at_ += size;
-        if (head.major == cbor_major::simple && head.info == 24 && head.argument < 32) {
+        if (is_strict && head.major != cbor_major::simple) {
+            const bool fits_in_less = size == 1 ? head.argument < 24 : head.argument >> (4 * size) == 0;
+            return !fits_in_less || fail(errc::cbor_not_deterministic, start, "a head longer than need be");
+        }
+        if (!is_strict && head.major == cbor_major::simple && head.info == 24 && head.argument < 32) {
             return fail(errc::cbor_malformed, start, "a simple value below 32 in two bytes");
         }
         return true;
     }
 
+    /// Tags, simple values and floats of a deterministic encoding.
+    ZTENSOR_NOINLINE bool check_unusual(const cbor_head& head, std::size_t start) noexcept {
+        if (head.major == cbor_major::tag) {
+            return fail(errc::cbor_malformed, start, "a tag, which version 2 does not allow");
+        }
+        if (head.info >= 25) {
+            return is_shortest_float(head) || fail(errc::cbor_not_deterministic, start,
+                                                   "a float longer than need be, or a NaN other than f9 7e 00");
+        }
+        return (head.info >= cbor_false && head.info <= cbor_null) ||
+               fail(errc::cbor_malformed, start, "a simple value other than false, true and null");
+    }
+
     [[nodiscard]] bool take_break() noexcept {
-        if (at_ == end_ || std::to_integer<std::uint8_t>(*at_) != break_byte) {
+        if (is_strict || at_ == end_ || std::to_integer<std::uint8_t>(*at_) != break_byte) {
             return false;
         }
         ++at_;
@@ -312,7 +423,9 @@ private:
     }
 
     ZTENSOR_COLD bool fail_depth(std::size_t start) noexcept {
-        return fail(errc::cbor_depth, start, "nested deeper than 64 arrays, maps and tags");
+        return fail(errc::cbor_depth, start,
+                    is_strict ? "nested deeper than 32 arrays and maps"
+                              : "nested deeper than 64 arrays, maps and tags");
     }
 
     /// Every item takes at least one byte, so a count beyond the bytes left is a lie.
@@ -336,11 +449,11 @@ private:
         if (!count_fits(head, bytes_per_entry, start)) {
             return false;
         }
-        if (depth_ >= max_cbor_depth) {
+        if (depth_ >= max_depth) {
             return fail_depth(start);
         }
         ++depth_;
-        sequence = {head.argument, head.is_indefinite()};
+        sequence = {head.argument, head.is_indefinite(), {}};
         return true;
     }
 
@@ -359,7 +472,11 @@ private:
         }
         const std::size_t break_bytes = head.is_indefinite() ? 1 : 0;
         text = {start, as_text({begin_ + content, position() - content - break_bytes}), head.is_indefinite()};
-        return are_chunks_utf8(text) || fail(errc::cbor_utf8, start, "text that is not UTF-8");
+        return is_strict || are_chunks_utf8(text) || fail_utf8(start);
+    }
+
+    ZTENSOR_COLD bool fail_utf8(std::size_t start) noexcept {
+        return fail(errc::cbor_utf8, start, "text that is not UTF-8");
     }
 
     /// Every chunk is UTF-8 by itself. The chunks have been passed over before.
@@ -367,7 +484,7 @@ private:
         if (!text.is_chunked) {
             return is_utf8(text.text);
         }
-        cbor_cursor chunks(as_bytes(text.text));
+        basic_cbor_cursor chunks(as_bytes(text.text));
         cbor_head head;
         while (chunks.remaining() != 0 && chunks.read_head(head)) {
             const std::size_t content = chunks.position();
@@ -383,7 +500,11 @@ private:
         if (head.major != cbor_major::bytes && head.major != cbor_major::text) {
             return true;
         }
-        return head.is_indefinite() ? pass_chunks(head) : pass_chunk(head, start);
+        if (!(head.is_indefinite() ? pass_chunks(head) : pass_chunk(head, start))) {
+            return false;
+        }
+        return !is_strict || head.major == cbor_major::bytes ||
+               is_utf8(as_text({at_ - head.argument, static_cast<std::size_t>(head.argument)})) || fail_utf8(start);
     }
 
     ZTENSOR_COLD bool pass_chunks(const cbor_head& head) noexcept {
@@ -418,6 +539,9 @@ private:
     std::size_t depth_;
     cbor_fault fault_;
 };
+
+using cbor_cursor = basic_cbor_cursor<cbor_strictness::well_formed>;
+using deterministic_cursor = basic_cbor_cursor<cbor_strictness::deterministic>;
 
 // -- number
 //

@@ -10,7 +10,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/deterministic.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -8,7 +8,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/cbor/deterministic.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -69,7 +68,7 @@ public:
 
 private:
     ZTENSOR_COLD bool read_root() {
-        deterministic_map fields;
+        cbor_sequence fields;
         bool has_objects = false;
         for (cursor_.enter_map(fields); cursor_.next_key(fields);) {
             const std::string_view field = key_of(fields);
@@ -85,7 +84,7 @@ private:
     }
 
     /// The text of the map's last key; "" for one that is no text, which no field has.
-    [[nodiscard]] static std::string_view key_of(const deterministic_map& map) noexcept {
+    [[nodiscard]] static std::string_view key_of(const cbor_sequence& map) noexcept {
         const bytes_view key = map.last_key;
         const bool is_short_text = (std::to_integer<unsigned>(key[0]) & 0xe0) == 0x60 && key.size() < 25;
         return is_short_text ? as_text(key.subspan(1)) : std::string_view();
@@ -96,10 +95,10 @@ private:
     bool read_attributes(index_item& at, bool& has_attributes) noexcept {
         at = here();
         has_attributes = true;
-        deterministic_map attributes;
-        std::string_view key;
+        cbor_sequence attributes;
+        cbor_text key;
         for (cursor_.enter_map(attributes); cursor_.next_text_key(attributes, key);) {
-            if (!check_name(key, cursor_.position() - key.size()) || !cursor_.skip()) {
+            if (!check_name(key.text, cursor_.position() - key.text.size()) || !cursor_.skip()) {
                 return false;
             }
         }
@@ -113,18 +112,18 @@ private:
 
     bool read_text(index_item& out) noexcept {
         out = here();
-        std::string_view text;
+        cbor_text text;
         return cursor_.read_text(text);
     }
 
     // -- the shard table, which stands before the objects
 
     ZTENSOR_COLD bool read_shards() {
-        deterministic_map shards;
-        std::string_view name;
+        cbor_sequence shards;
+        cbor_text name;
         cursor_.enter_map(shards);
         for (index_item at = here(); cursor_.next_text_key(shards, name); at = here()) {
-            if (const char* const problem = shard_name_problem(name)) {
+            if (const char* const problem = shard_name_problem(name.text)) {
                 return cursor_.fail(errc::shard_table, at.position, problem);
             }
             shard_record shard;
@@ -140,7 +139,7 @@ private:
 
     ZTENSOR_COLD bool read_shard(shard_record& shard) {
         const std::size_t start = cursor_.position();
-        deterministic_map fields;
+        cbor_sequence fields;
         bool has_size = false;
         for (cursor_.enter_map(fields); cursor_.next_key(fields);) {
             const std::string_view field = key_of(fields);
@@ -181,19 +180,20 @@ private:
 
     bool read_objects() {
         reserve_records();
-        deterministic_map objects;
+        cbor_sequence objects;
         for (cursor_.enter_map(objects);;) {
             if (uses_patterns_) {
                 read_like_before(objects);
             }
             object_record object;
             object.name = here();
-            std::string_view name;
+            cbor_text name;
             if (!cursor_.next_text_key(objects, name)) {
                 break;
             }
             object_name_ = object.name;
-            if (!check_name(name, object.name.position) || !read_and_learn(object) || !add_object(object, name)) {
+            if (!check_name(name.text, object.name.position) || !read_and_learn(object) ||
+                !add_object(object, name.text)) {
                 return false;
             }
         }
@@ -225,7 +225,7 @@ private:
     }
 
     /// Reads objects for as long as they are like those before.
-    void read_like_before(deterministic_map& objects) {
+    void read_like_before(cbor_sequence& objects) {
         std::size_t last = 0;
         while (objects.remaining != 0 && into_.objects.size() < limits_.max_objects_) {
             const std::size_t position = cursor_.position();
@@ -272,7 +272,7 @@ private:
 
     bool read_object(object_record& object) {
         object.first_component = static_cast<std::uint32_t>(into_.components.size());
-        deterministic_map fields;
+        cbor_sequence fields;
         for (cursor_.enter_map(fields); cursor_.next_key(fields);) {
             const std::string_view field = key_of(fields);
             const bool read = field == "parts"        ? read_parts()
@@ -295,15 +295,15 @@ private:
     /// A zero before what would overflow makes the product zero: dimensions are multiplied in their order.
     bool read_shape(object_record& object) noexcept {
         const std::size_t start = cursor_.position();
-        std::uint64_t rank = 0;
-        if (!cursor_.enter_array(rank)) {
+        cbor_sequence dimensions;
+        if (!cursor_.enter_array(dimensions)) {
             return false;
         }
-        if (rank > max_rank) {
+        if (dimensions.remaining > max_rank) {
             return cursor_.fail(errc::limit_exceeded, start, "a shape has more than 64 dimensions");
         }
         std::uint64_t product = 1;
-        for (std::uint64_t dimension = 0; rank != 0; --rank) {
+        for (std::uint64_t dimension = 0; cursor_.next(dimensions);) {
             if (!cursor_.read_unsigned(dimension)) {
                 return false;
             }
@@ -314,7 +314,6 @@ private:
             }
             product = *next;
         }
-        cursor_.leave_array();
         object.shape = {static_cast<std::uint32_t>(start)};
         fields_.add(pattern_field::shape, start, cursor_.position());
         return true;
@@ -377,11 +376,11 @@ private:
 
 inline bool manifest_reader_2::read_parts() {
     const std::size_t first = into_.components.size();
-    deterministic_map parts;
+    cbor_sequence parts;
     if (!cursor_.enter_map(parts)) {
         return false;
     }
-    std::string_view role;
+    cbor_text role;
     for (index_item at = here(); cursor_.next_text_key(parts, role); at = here()) {
         component_name_ = at;
         if (into_.components.size() - first >= limits_.max_components_per_object_) {
@@ -391,7 +390,7 @@ inline bool manifest_reader_2::read_parts() {
         part.role = at;
         shard_ = nullptr;
         const std::size_t begin = cursor_.position();
-        if (!check_name(role, at.position) || !read_part(part) || !interpret(part, begin)) {
+        if (!check_name(role.text, at.position) || !read_part(part) || !interpret(part, begin)) {
             return false;
         }
         into_.components.push_back(part);
@@ -403,7 +402,7 @@ inline bool manifest_reader_2::read_parts() {
 inline bool manifest_reader_2::read_part(component_record& part) {
     const std::size_t start = cursor_.position();
     bool has_blob = false;
-    deterministic_map fields;
+    cbor_sequence fields;
     for (cursor_.enter_map(fields); cursor_.next_key(fields);) {
         const std::string_view field = key_of(fields);
         const bool read = field == "blob"             ? (has_blob = true) && read_blob(part)
@@ -431,17 +430,15 @@ inline bool manifest_reader_2::read_part(component_record& part) {
 
 inline bool manifest_reader_2::read_blob(component_record& part) noexcept {
     const std::size_t start = cursor_.position();
-    std::uint64_t items = 0;
+    cbor_sequence items;
     if (!cursor_.enter_array(items)) {
         return false;
     }
-    if (items != 2) {
+    if (items.remaining != 2) {
         return cursor_.fail(errc::schema_type, start, "a \"blob\" is an offset and a length, and nothing else");
     }
-    const bool read =
-        read_number(part.offset, pattern_field::offset) && read_number(part.length, pattern_field::length);
-    cursor_.leave_array();
-    return read;
+    return cursor_.next(items) && read_number(part.offset, pattern_field::offset) && cursor_.next(items) &&
+           read_number(part.length, pattern_field::length) && !cursor_.next(items);
 }
 
 inline bool manifest_reader_2::read_decoded_length(component_record& part) noexcept {
@@ -459,11 +456,11 @@ inline bool manifest_reader_2::read_number(std::uint64_t& value, pattern_field f
 inline bool manifest_reader_2::read_digest(index_item& out) noexcept {
     const std::size_t start = cursor_.position();
     out = here();
-    std::string_view text;
+    cbor_text text;
     if (!cursor_.read_text(text)) {
         return false;
     }
-    const digest_parts parts = parse_digest_2(text);
+    const digest_parts parts = parse_digest_2(text.text);
     if (!parts.is_well_formed) {
         return cursor_.fail(errc::digest_format, start,
                             "a digest is not an algorithm, a colon and lower-case hex digits");
@@ -477,11 +474,11 @@ inline bool manifest_reader_2::read_digest(index_item& out) noexcept {
 
 inline bool manifest_reader_2::read_shard_of_part() noexcept {
     const std::size_t start = cursor_.position();
-    std::string_view name;
+    cbor_text name;
     if (!cursor_.read_text(name)) {
         return false;
     }
-    shard_ = find_shard(name);
+    shard_ = find_shard(name.text);
     return shard_ != nullptr ||
            cursor_.fail(errc::shard_table, start, "a part lies in a shard that the table does not have");
 }
