@@ -21,7 +21,6 @@ struct foreign_file;
 struct hdf5_importer; // in hdf5.hpp
 struct imported;
 struct opened_file;
-struct ways_of_2; // in write/
 } // namespace detail
 
 /// How a file's bytes are reached. Views look at a mapping of the file. Everything that copies, decodes, verifies,
@@ -178,7 +177,6 @@ enum class publish_mode : std::uint8_t {
 /// Options of writer::create and its siblings.
 struct write_options {
     format_version version_ = format_version::v1_2;
-    const detail::ways_of_2* ways_of_2_ = nullptr; ///< set by version(): programs that never ask hold no code of them
     std::optional<std::uint64_t> alignment_bytes_;
     bool any_order_ = false;
     std::uint64_t shard_bytes_ = 0; ///< 0: no shards
@@ -196,7 +194,7 @@ struct write_options {
     /// of single tensors store::zstd() and store::digest(). Blobs of the same bytes are stored once, unless the sink is
     /// the caller's own or a file that was there before (publish_mode::in_place), which can't be read back; and but for
     /// tensors in pieces, and compressed ones. Names of objects and components must be in Normalization Form C.
-    write_options& version(format_version value) noexcept;
+    write_options& version(format_version value) noexcept { return version_ = value, *this; }
     /// Alignment of every blob: a power of two to 1 GiB. At least, and unless told otherwise, 64: 4096 lets consumers
     /// map or advise single tensors. In version 2 at least 4,096, and unless told otherwise 65,536.
     write_options& alignment_bytes(std::uint64_t value) noexcept { return alignment_bytes_ = value, *this; }

@@ -36,7 +36,7 @@ namespace detail {
 
 class section_writer;
 class memory_sink;
-class shard_output;
+class shard_files;
 class writer_core;
 
 struct writer_access;
@@ -269,7 +269,7 @@ private:
 
     [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                               const write_options& options,
-                                              std::unique_ptr<detail::shard_output> shards);
+                                              std::unique_ptr<detail::shard_files> shards);
     [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                      const store& how, const object_attributes& about,
                                                      std::size_t element_bytes);

@@ -18,7 +18,7 @@
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/write/blob_sharing.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/reader.hpp>

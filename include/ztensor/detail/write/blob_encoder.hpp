@@ -7,7 +7,11 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/digests.hpp>
+#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/store.hpp>
@@ -228,6 +232,66 @@ private:
     std::uint64_t decoded_bytes_ = 0;
     std::uint64_t stored_bytes_ = 0;
 };
+
+// -- known blobs of version 2
+//
+// What tells that a file has a blob already: its XXH3, and a comparison.
+
+/// Takes a blob that is only to be looked at.
+class no_bytes final : public byte_sink {
+public:
+    [[nodiscard]] result<void> write(bytes_view) override { return {}; }
+    [[nodiscard]] result<void> finish() override { return {}; }
+};
+
+/// Takes a blob and compares it with what a sink holds.
+class compared_bytes final : public byte_sink {
+public:
+    compared_bytes(byte_sink& with, std::uint64_t offset) noexcept : with_(with), offset_(offset) {}
+
+    [[nodiscard]] result<void> write(bytes_view bytes) override {
+        is_same_ = is_same_ && with_.holds(offset_, bytes);
+        offset_ += bytes.size();
+        return {};
+    }
+    [[nodiscard]] result<void> finish() override { return {}; }
+    [[nodiscard]] bool is_same() const noexcept { return is_same_; }
+
+private:
+    byte_sink& with_;
+    std::uint64_t offset_;
+    bool is_same_ = true;
+};
+
+/// XXH3 of 64 bits and nothing else, which every component of version 2 has.
+class xxh3_digester final : public blob_digester {
+public:
+    xxh3_digester() noexcept : blob_digester(update_digester) { xxh3_start(memory_); }
+
+    void begin(digest) noexcept override { xxh3_start(memory_); }
+    [[nodiscard]] std::uint64_t value() const noexcept { return xxh3_value(memory_); }
+    [[nodiscard]] std::string text() const override { return text_of_xxh3(value()); }
+
+private:
+    static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
+        xxh3_update(static_cast<xxh3_digester&>(self).memory_, bytes);
+    }
+
+    digest_memory memory_;
+};
+
+/// What a file of version 2 says of a raw blob, if it says it.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_xxh3(const stored_component& stored) noexcept {
+    const digest_parts digest = parse_digest_2(stored.digest);
+    if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
+        return std::nullopt;
+    }
+    std::uint64_t value = 0;
+    for (const char digit : digest.digits) {
+        value = value << 4 | static_cast<std::uint64_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return value;
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

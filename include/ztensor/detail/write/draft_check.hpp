@@ -9,8 +9,10 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/normal_form.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
@@ -19,7 +21,6 @@
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
-#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -364,15 +365,30 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
     return {};
 }
 
+/// Of a name that is UTF-8. Errors: name_invalid.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(std::string_view name) {
+    if (is_ascii(name) || is_in_normal_form_c(name)) {
+        return {};
+    }
+    return fail(errc::name_invalid,
+                "in canonical form names are in Unicode's Normalization Form C: bring it into that, "
+                "or ask for write_options::any_order()");
+}
+
+/// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
+    ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
+    return to_deterministic(values, depth);
+}
+
 /// Gives an object of version 2 the attributes it will have there, which `into` holds; none instead of an empty set.
-[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(const ways_of_2& ways, object_entry& object,
-                                                                   attributes& into) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(object_entry& object, attributes& into) {
     if (object.attributes == nullptr || object.attributes->empty()) {
         object.attributes = nullptr;
         return {};
     }
     ZTENSOR_TRY_ASSIGN(attributes said,
-                       ways.in_one_form(*object.attributes, depth_around_object_attributes(format_version::v2)));
+                       attributes_in_2(*object.attributes, depth_around_object_attributes(format_version::v2)));
     into = std::move(said);
     object.attributes = &into;
     return {};

@@ -11,8 +11,8 @@
 #include <ztensor/detail/index/encoded_objects.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/manifest_end.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
-#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -77,7 +77,7 @@ public:
 
     /// Of any name that the manifest is to have.
     [[nodiscard]] result<void> check_form_of_name(std::string_view name) const {
-        return is_canonical() ? options_.ways_of_2_->check_form_of_name(name) : result<void>();
+        return is_canonical() ? detail::check_form_of_name(name) : result<void>();
     }
 
     /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
@@ -98,7 +98,7 @@ public:
         }
         last_name_ = object.name;
         in_words_of_2_.clear();
-        options_.ways_of_2_->encode_object(in_words_of_2_, object);
+        encode_object_2(in_words_of_2_, object);
         objects_.add_encoded(options_.version_, object.name, in_words_of_2_.bytes());
     }
 
@@ -124,7 +124,7 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> write(section_writer& file) const {
         const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
         const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
-        return is_version_2() ? options_.ways_of_2_->write_manifest(file, content) : write_manifest_1(file, content);
+        return write_manifest(file, content);
     }
 
 private:
@@ -136,7 +136,7 @@ private:
     /// Valid, and as the file's version has them: in version 2 in one form.
     [[nodiscard]] ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
         if (is_version_2()) {
-            return options_.ways_of_2_->in_one_form(values, depth_around_file_attributes);
+            return attributes_in_2(values, depth_around_file_attributes);
         }
         ZTENSOR_TRY(check_attributes(options_.version_, values, depth_around_file_attributes));
         return values;

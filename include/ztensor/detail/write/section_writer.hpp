@@ -16,7 +16,7 @@
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/shard_output.hpp>
+#include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -46,7 +46,7 @@ public:
     section_writer(std::unique_ptr<byte_sink> sink, const write_options& options) noexcept
         : sink_(std::move(sink)), is_version_2_(options.version_ == format_version::v2),
           alignment_bytes_(options.alignment_bytes_.value_or(is_version_2_ ? canonical_alignment_2 : blob_alignment)),
-          threads_(options.threads_), ways_of_2_(options.ways_of_2_) {}
+          threads_(options.threads_) {}
 
     [[nodiscard]] bool is_open() const noexcept { return sink_ != nullptr; }
     /// Drops the sink: what was not finished is gone.
@@ -60,8 +60,8 @@ public:
     }
 
     /// From here on, blobs go to shards.
-    ZTENSOR_COLD void shard_into(std::unique_ptr<shard_output> shards) noexcept { shards_ = std::move(shards); }
-    [[nodiscard]] const shard_output* shards() const noexcept { return shards_.get(); }
+    ZTENSOR_COLD void shard_into(std::unique_ptr<shard_files> shards) noexcept { shards_ = std::move(shards); }
+    [[nodiscard]] const shard_files* shards() const noexcept { return shards_.get(); }
     /// After the last blob: what is written next stands in the file itself.
     [[nodiscard]] ZTENSOR_COLD result<void> end_shards() {
         if (shard_ == 0) {
@@ -124,7 +124,7 @@ public:
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     [[nodiscard]] result<void> prepare(const store& how) {
         if (is_version_2_ && xxh3_ == nullptr) {
-            xxh3_.reset(ways_of_2_->make_xxh3());
+            xxh3_.reset(new (std::nothrow) xxh3_digester);
             if (xxh3_ == nullptr) {
                 return fail(errc::out_of_memory, "no memory for a digest");
             }
@@ -153,7 +153,7 @@ public:
     /// One component; `entry` then says where and how it is stored.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
                                                        component_entry& entry) {
-        return is_version_2_ && how.encoding_ == encoding::raw ? ways_of_2_->encode_or_share(*this, content, how, entry)
+        return is_version_2_ && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
                                                                : encode_here(content, how, digester_for(how), entry);
     }
 
@@ -161,7 +161,7 @@ public:
     /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
     [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
         if (is_version_2_ && stored.is_raw) {
-            return ways_of_2_->copy_or_share(*this, stored, entry);
+            return copy_or_share(stored, entry);
         }
         const blob_place place = place_of(stored);
         if (stored.new_digest) {
@@ -214,8 +214,6 @@ public:
     void end_copying(copied_blobs* of_outer_copy) noexcept { copied_blobs_ = of_outer_copy; }
 
 private:
-    friend struct blob_sharing;
-
     static constexpr std::uint64_t most_piece_bytes = std::uint64_t{1} << 20; ///< of a blob that is read and copied
 
     [[nodiscard]] static blob_place place_of(const stored_component& stored) noexcept {
@@ -352,6 +350,93 @@ private:
         return encoder_->check(how.zstd_level_);
     }
 
+    // -- raw blobs of version 2, of which a file has each once
+
+    /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
+    /// compared.
+    [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
+                                                            component_entry& entry) {
+        no_bytes nowhere;
+        blob_writer looked_at(nowhere, 0, store(), nullptr, xxh3_.get(), true);
+        ZTENSOR_TRY(looked_at.append(content, true));
+        const blob_identity identity = {xxh3_->value(), content.bytes.size()};
+        const auto known = written_.find(identity);
+        if (known == written_.end() || !holds(known->second, content)) {
+            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
+            result<void> encoded = encode_here(content, how, still_to_do, entry);
+            if (encoded) {
+                written_.emplace(identity, position_of(entry));
+                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
+            }
+            return encoded;
+        }
+        if (how.digest_ != digest::none) {
+            blob_writer digested(nowhere, 0, how, nullptr, digester_.get(), true);
+            ZTENSOR_TRY(digested.append(content, true));
+        }
+        set_position(entry, known->second);
+        entry.own_digest = digester_for(how)->text();
+        return {};
+    }
+
+    /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
+    [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
+        const std::optional<std::uint64_t> stated = stated_xxh3(stored);
+        if (!stated) {
+            const digest algorithm = stored.new_digest.value_or(digest::none);
+            ZTENSOR_TRY(look_at(stored, algorithm, entry));
+        }
+        const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
+        const auto known = written_.find(identity);
+        if (known != written_.end()) {
+            ZTENSOR_TRY_ASSIGN(const bool same, holds(known->second, stored));
+            if (same) {
+                set_position(entry, known->second);
+                return {};
+            }
+        }
+        result<void> copied = copy_here(stored, entry);
+        if (copied) {
+            written_.emplace(identity, position_of(entry));
+        }
+        return copied;
+    }
+
+    [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
+        byte_sink& where = sink_of(position.shard);
+        compared_bytes compared(where, position.offset);
+        blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
+        return blob.append(content, true).has_value() && compared.is_same();
+    }
+
+    /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
+    [[nodiscard]] ZTENSOR_COLD result<void> look_at(const stored_component& stored, digest algorithm,
+                                                    component_entry& entry) {
+        blob_digester* const wanted = algorithm == digest::none ? nullptr : digester_.get();
+        xxh3_->begin(digest::xxh3);
+        if (wanted != nullptr) {
+            wanted->begin(algorithm);
+        }
+        result<void> read = read_pieces(stored, [&](bytes_view piece) {
+            xxh3_->update(piece);
+            if (wanted != nullptr) {
+                wanted->update(piece);
+            }
+            return true;
+        });
+        if (read && !entry.copied_digest) {
+            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
+        }
+        return read;
+    }
+
+    [[nodiscard]] ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
+        compared_bytes compared(sink_of(position.shard), position.offset);
+        const result<void> read = read_pieces(
+            stored, [&](bytes_view piece) { return compared.write(piece).has_value() && compared.is_same(); });
+        return read ? result<bool>(compared.is_same()) : read.error();
+    }
+
     [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
         const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
         const std::uint64_t most = shards_->most_bytes();
@@ -373,52 +458,17 @@ private:
     std::unique_ptr<byte_sink> sink_; ///< null once closed
     bool is_version_2_;
     std::uint64_t alignment_bytes_;
-    std::uint64_t position_ = 0;           ///< in what target() writes
-    std::unique_ptr<shard_output> shards_; ///< null: there are to be none
-    std::uint32_t shard_ = 0;              ///< the number of the one that is being written; 0, the file itself
-    std::uint64_t position_in_root_ = 0;   ///< while a shard is being written
+    std::uint64_t position_ = 0;          ///< in what target() writes
+    std::unique_ptr<shard_files> shards_; ///< null: there are to be none
+    std::uint32_t shard_ = 0;             ///< the number of the one that is being written; 0, the file itself
+    std::uint64_t position_in_root_ = 0;  ///< while a shard is being written
     unsigned threads_;
     std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
     std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
     copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
-    const ways_of_2* ways_of_2_;              ///< null unless that is written
-    std::unique_ptr<blob_digester> xxh3_;     ///< of version 2, once there is a blob
+    std::unique_ptr<xxh3_digester> xxh3_;     ///< of version 2, once there is a blob
     shared_blobs written_;                    ///< of version 2: the raw blobs of the file
 };
-
-// -- manifest end
-//
-// What ends a file: manifest and footer, of 0.1 to 1.2. SPEC.md section 2.
-
-struct manifest_content {
-    format_version version;
-    const attributes* of_file; ///< null: none
-    const encoded_objects& objects;
-    bytes_view old_fields; ///< of a file that is gone on with: all but attributes and objects
-    std::size_t old_field_count;
-};
-
-/// 0.1 to 1.2: the manifest follows the last blob.
-[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_1(section_writer& file, const manifest_content& content) {
-    cbor_encoder text;
-    if (content.old_field_count != 0) {
-        encode_manifest_start(text, content.old_fields, content.old_field_count, content.of_file,
-                              content.objects.size());
-    } else {
-        encode_manifest_start(text, content.version, content.of_file, content.objects.size());
-    }
-    const std::uint64_t manifest_bytes = text.size() + content.objects.encoded_bytes();
-    result<void> written = file.write(text.bytes());
-    if (written) {
-        written = content.objects.hand_over(content.version, [&](bytes_view bytes) { return file.write(bytes); });
-    }
-    if (written) {
-        text.clear();
-        encode_footer(text, content.version, manifest_bytes);
-        written = file.write(text.bytes());
-    }
-    return written;
-}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

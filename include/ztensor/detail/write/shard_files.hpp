@@ -10,7 +10,6 @@
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -52,16 +51,18 @@ private:
     std::uint64_t size_bytes_ = 0;
 };
 
-class shard_files final : public shard_output {
+/// The shards that blobs go into. All but the last are complete, and none is published before the file itself is
+/// complete.
+class shard_files {
 public:
     /// Beside the file of that path. Errors: invalid_argument.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_output>> make(const file_path& root,
-                                                                                 const write_options& options) {
+    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root,
+                                                                                const write_options& options) {
         return make_by(root, options, operating_system());
     }
 
     /// The same by these calls.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_output>>
+    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>>
     make_by(const file_path& root, const write_options& options, os_calls& os) {
         constexpr std::string_view ending = ".zt";
         const native_path path = root.native();
@@ -69,15 +70,15 @@ public:
         if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
             return fail(errc::invalid_argument, "shards are named after a file whose own name ends in \".zt\"");
         }
-        return std::unique_ptr<shard_output>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
+        return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
     }
 
-    [[nodiscard]] std::uint64_t most_bytes() const noexcept override { return options_.shard_bytes_; }
-    [[nodiscard]] std::uint32_t count() const noexcept override { return static_cast<std::uint32_t>(all_.size()); }
-    [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept override { return *all_[number - 1]; }
+    [[nodiscard]] std::uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
+    [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
+    [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept { return *all_[number - 1]; }
 
     /// Errors: as file_writer::open().
-    [[nodiscard]] ZTENSOR_COLD result<void> open_next() override {
+    [[nodiscard]] ZTENSOR_COLD result<void> open_next() {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         std::unique_ptr<file_writer> file(new file_writer(path, options_, os_));
@@ -92,14 +93,14 @@ public:
     }
 
     /// Errors: as file_writer::finish().
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             ZTENSOR_TRY(each->finish());
         }
         return {};
     }
 
-    [[nodiscard]] bool would_destroy(const file& source) const override {
+    [[nodiscard]] bool would_destroy(const file& source) const {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             if (each->would_destroy(source)) {
                 return true;
@@ -108,12 +109,12 @@ public:
         return false;
     }
 
-    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept override {
+    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept {
         constexpr std::uint64_t most_entry_bytes = 160;
         return (count() + std::uint64_t{1}) * most_entry_bytes;
     }
 
-    ZTENSOR_COLD void encode_table(cbor_encoder& out) const override {
+    ZTENSOR_COLD void encode_table(cbor_encoder& out) const {
         out.begin_map(all_.size());
         for (std::uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
             out.text(shard_name(i + 1));

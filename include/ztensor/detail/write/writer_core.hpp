@@ -81,9 +81,6 @@ private:
                     {static_cast<unsigned>(options.version_)});
     }
     const bool is_version_2 = options.version_ == format_version::v2;
-    if (is_version_2 != (options.ways_of_2_ != nullptr)) {
-        return fail(errc::invalid_argument, "options are told of their version by write_options::version() alone");
-    }
     const std::uint64_t least = is_version_2 ? blob_alignment_2 : blob_alignment;
     const std::uint64_t alignment = options.alignment_bytes_.value_or(least);
     if (!is_power_of_two(alignment) || alignment < least || alignment > max_alignment_bytes) {
@@ -170,7 +167,7 @@ public:
         attributes in_one_form;
         if (is_version_2()) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
-            if (result<void> said = say_attributes_in_2(*options_.ways_of_2_, object, in_one_form); !said) {
+            if (result<void> said = say_attributes_in_2(object, in_one_form); !said) {
                 return std::move(said).error().in_object(name);
             }
         }
@@ -274,7 +271,7 @@ public:
     [[nodiscard]] section_writer& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
     /// Null unless that is written.
-    [[nodiscard]] const ways_of_2* ways_to_2() const noexcept { return options_.ways_of_2_; }
+    [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces: see writer_streams.hpp
@@ -358,8 +355,6 @@ private:
         }
         return {};
     }
-
-    [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
         result<void> written = manifest_.write(file_);

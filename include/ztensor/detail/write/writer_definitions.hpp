@@ -8,10 +8,10 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/memory_sink.hpp>
+#include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/detail/write/writer_streams.hpp>
-#include <ztensor/detail/write/writing_2.hpp>
 #include <ztensor/writer.hpp>
 
 namespace ztensor {
@@ -79,7 +79,7 @@ ZTENSOR_INLINE result<void> tensor_stream::finish() {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
                                                          const write_options& options,
-                                                         std::unique_ptr<detail::shard_output> shards) {
+                                                         std::unique_ptr<detail::shard_files> shards) {
     ZTENSOR_TRY(detail::check_options(options));
     if (sink == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no sink");
@@ -97,10 +97,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
     return detail::guard_memory([&]() -> result<writer> {
         ZTENSOR_TRY(detail::check_options(options));
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
-        std::unique_ptr<detail::shard_output> shards;
+        std::unique_ptr<detail::shard_files> shards;
         if (options.shard_bytes_ != 0) {
-            ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::shard_output> made,
-                               options.ways_of_2_->make_shards(path, options));
+            ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::shard_files> made, detail::shard_files::make(path, options));
             shards = std::move(made);
         }
         result<writer> made = start(std::move(sink), nullptr, options, std::move(shards));
@@ -174,11 +173,11 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
 template <class Work>
 [[nodiscard]] result<void> with_attributes_of(const writer_core& core, const object_attributes& about,
                                               std::string_view name, const Work& work) {
-    if (about.get() == nullptr || core.ways_to_2() == nullptr) {
+    if (about.get() == nullptr || !core.is_version_2()) {
         return work(about);
     }
     const result<attributes> said =
-        core.ways_to_2()->in_one_form(*about.get(), depth_around_object_attributes(format_version::v2));
+        detail::attributes_in_2(*about.get(), depth_around_object_attributes(format_version::v2));
     if (!said) {
         return error(said.error()).in_object(name);
     }

@@ -130,7 +130,7 @@ ZTENSOR_COLD inline result<void> writer_core::set_stream_attributes(attributes v
     object.attributes = &values;
     attributes in_one_form;
     result<void> valid =
-        is_version_2() ? say_attributes_in_2(*options_.ways_of_2_, object, in_one_form)
+        is_version_2() ? say_attributes_in_2(object, in_one_form)
                        : check_attributes(options_.version_, values, depth_around_object_attributes(options_.version_));
     if (valid) {
         valid = check_expressible(options_.version_, object);

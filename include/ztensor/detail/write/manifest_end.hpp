@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// What only writers of version 2 do: one form of attributes, shared blobs, shards, and a manifest that is a blob.
-// SPEC.md section 13.
-#ifndef ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
-#define ZTENSOR_DETAIL_WRITE_WRITING_2_HPP
+// What ends a file: manifest and footer, of each version. SPEC.md section 2, section 13.2.
+#ifndef ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
+#define ZTENSOR_DETAIL_WRITE_MANIFEST_END_HPP
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/digest_memory.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/normal_form.hpp>
-#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/index/encoded_objects.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
-#include <ztensor/detail/write/blob_sharing.hpp>
-#include <ztensor/detail/write/draft_check.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/shard_files.hpp>
-#include <ztensor/detail/write/shard_output.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -37,10 +30,34 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
-    ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
-    return to_deterministic(values, depth);
+struct manifest_content {
+    format_version version;
+    const attributes* of_file; ///< null: none
+    const encoded_objects& objects;
+    bytes_view old_fields; ///< of a file that is gone on with: all but attributes and objects
+    std::size_t old_field_count;
+};
+
+/// 0.1 to 1.2: the manifest follows the last blob.
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest_1(section_writer& file, const manifest_content& content) {
+    cbor_encoder text;
+    if (content.old_field_count != 0) {
+        encode_manifest_start(text, content.old_fields, content.old_field_count, content.of_file,
+                              content.objects.size());
+    } else {
+        encode_manifest_start(text, content.version, content.of_file, content.objects.size());
+    }
+    const std::uint64_t manifest_bytes = text.size() + content.objects.encoded_bytes();
+    result<void> written = file.write(text.bytes());
+    if (written) {
+        written = content.objects.hand_over(content.version, [&](bytes_view bytes) { return file.write(bytes); });
+    }
+    if (written) {
+        text.clear();
+        encode_footer(text, content.version, manifest_bytes);
+        written = file.write(text.bytes());
+    }
+    return written;
 }
 
 /// A field of the root map of version 2, encoded, but for the objects: of those the count stands as the value.
@@ -51,7 +68,7 @@ struct root_field {
 
 /// In any order.
 [[nodiscard]] ZTENSOR_COLD inline std::vector<root_field> root_fields_of(const manifest_content& content,
-                                                                         const shard_output* shards) {
+                                                                         const shard_files* shards) {
     std::vector<root_field> fields;
     cbor_cursor old(content.old_fields);
     for (std::size_t i = 0; i < content.old_field_count; ++i) { // all of them have been read before
@@ -118,35 +135,11 @@ struct root_field {
     return written ? file.write({end.data(), end.size()}) : written;
 }
 
-/// Of a name that is UTF-8. Errors: name_invalid.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_form_of_name(std::string_view name) {
-    if (is_ascii(name) || is_in_normal_form_c(name)) {
-        return {};
-    }
-    return fail(errc::name_invalid,
-                "in canonical form names are in Unicode's Normalization Form C: bring it into that, "
-                "or ask for write_options::any_order()");
+[[nodiscard]] ZTENSOR_COLD inline result<void> write_manifest(section_writer& file, const manifest_content& content) {
+    return content.version == format_version::v2 ? write_manifest_2(file, content) : write_manifest_1(file, content);
 }
-
-inline constexpr ways_of_2 writing_of_2 = {
-    blob_sharing::make_xxh3,
-    blob_sharing::encode_or_share,
-    blob_sharing::copy_or_share,
-    shard_files::make,
-    attributes_in_2,
-    encode_object_2,
-    write_manifest_2,
-    check_form_of_name,
-};
 
 } // namespace detail
-
-ZTENSOR_COLD ZTENSOR_INLINE write_options& write_options::version(format_version value) noexcept {
-    version_ = value;
-    ways_of_2_ = value == format_version::v2 ? &detail::writing_of_2 : nullptr;
-    return *this;
-}
-
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
