@@ -22,12 +22,12 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "index/frame", "cbor/cursor", "index/scanner", "index/manifest_reader", "index/validate", "index/overlap",
-    "index/pattern_book", "index/pattern", "index/sparse_rules", "index/layouts",
+    "index/frame", "cbor/cursor", "index/distinct_keys", "index/parser", "index/parse_0_1", "index/parse_1", "index/rules",
+    "index/dense_rules", "index/overlap", "index/record_template", "index/scan", "index/sparse_rules", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
-    "index/read_2", "index/validate_2", "read/convert", "read/shard_finder", "codec/digests",
+    "index/parse_2", "read/convert", "read/shard_finder", "codec/digests",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors", "import/protobuf",
@@ -38,18 +38,20 @@ HEADERS = EARLIER + LATER
 FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
-    "index/scanner": "generations refused_fields",
-    "index/manifest_reader": "generations patterns",
-    "index/validate": "generations refused_fields sparse_0_1 sparse_views sparse_refused",
+    "index/distinct_keys": "generations refused_fields chunked_text unknown_pairs",
+    "index/parser": "generations templates chunked_text refused_fields",
+    "index/parse_0_1": "generations unlike_objects old_indices",
+    "index/parse_1": "generations templates unlike_objects",
+    "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
+    "index/dense_rules": "generations refused_fields templates written_version_2",
     "index/overlap": "refused_fields blobs_in_any_order",
-    "index/pattern_book": "generations patterns patterns_2 corpus_2 version_2",
-    "index/pattern": "pattern_runs patterns_2 generations patterns corpus_2 version_2",
+    "index/record_template": "generations templates templates_2 corpus_2 version_2",
+    "index/scan": "templates_2 generations templates corpus_2 version_2",
     "index/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
-    "index/layouts": "quantized_refused deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
-    "index/read_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
-    "index/validate_2": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
-    "read/convert": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
-    "read/shard_finder": "deterministic corpus_2 version_2 patterns_2 written_version_2 corpus_across",
+    "index/layouts": "quantized_refused deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
+    "index/parse_2": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
+    "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
+    "read/shard_finder": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "codec/digests": "digest_texts corpus_2 verify golden version_2 written_version_2",
     "import/zip": "numpy pt foreign_corpus",
     "import/pickle_machine": "pickles pt foreign_corpus",
@@ -66,15 +68,15 @@ FIRST = {
 }
 # Templates that nobody uses in the header alone.
 INSTANCES = {
-    "index/pattern": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
-                                for each in ("true", "false")),
-    "index/pattern_book": "template class basic_pattern_book<true>; template class basic_pattern_book<false>;",
+    "index/scan": "".join(f"template const std::byte* pass_shape<{each}>(const std::byte*, std::uint64_t&) noexcept;"
+                          for each in ("true", "false")),
+    "index/record_template": "template class template_cache<true>; template class template_cache<false>;",
 }
 QUICK = ("footer foreign_files generations blobs_in_any_order chunked_text old_indices quantized_counts row_pointers "
          "kept_attributes spec_example name_table attributes sparse_views sparse_rows layout_limits "
          "quantized_refused rule_files lint sparse_0_1 sparse_types golden refused_uses refused_fields "
          "deterministic corpus_2 version_2 written_version_2 foreign_corpus").split()
-SLOW = [["sparse_refused", "refused_containers"], ["patterns"]]
+SLOW = [["sparse_refused", "refused_containers"], ["templates"]]
 # What can't notice faults in these headers, or takes minutes to: every bit of every file, floats, threads, system calls.
 ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
              "float_types result task_group file byte_sink digest digest_kernels "

@@ -52,16 +52,20 @@ bool shares_a_byte(const std::vector<blob_range>& blobs, std::uint64_t blobs_end
     ztensor::detail::manifest index;
     REQUIRE(index.index.allocate(index_bytes, 0));
     index.alignment_bytes = alignment_bytes;
-    index.components.reserve(blobs.size());
-    for (const blob_range& blob : blobs) {
-        ztensor::detail::component_record component;
-        component.offset = blob.offset;
-        component.length = blob.length;
-        index.components.push_back(component);
+    index.blobs_end = blobs_end;
+    ztensor::detail::object_record object;
+    object.component_count = static_cast<std::uint32_t>(blobs.size());
+    object.first_component = static_cast<std::uint32_t>(index.components.extend(blobs.size()));
+    for (std::size_t i = 0; i < blobs.size(); ++i) {
+        ztensor::detail::component_record& component = index.components[object.first_component + i];
+        component = {};
+        component.offset = blobs[i].offset;
+        component.length = blobs[i].length;
     }
+    index.objects.push_back(object);
     blob_range first = {};
     blob_range second = {};
-    return ztensor::detail::find_overlap(index, blobs_end, first, second);
+    return ztensor::detail::find_overlap(index, first, second);
 }
 
 } // namespace

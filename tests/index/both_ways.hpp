@@ -8,8 +8,8 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/index/read.hpp>
-#include <ztensor/detail/index/validate.hpp>
+#include <ztensor/detail/index/parse.hpp>
+#include <ztensor/detail/index/rules.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,20 +27,21 @@ struct index_outcome {
 };
 
 /// Of 1.1 and later, or of 0.1.
-[[nodiscard]] inline index_outcome read(const support::bytes& encoded, bool uses_patterns, bool is_0_1 = false) {
+[[nodiscard]] inline index_outcome read(const support::bytes& encoded, bool uses_templates, bool is_0_1 = false) {
     namespace detail = ztensor::detail;
     detail::manifest index;
-    REQUIRE(index.index.allocate(encoded.size(), detail::pattern::reach_bytes));
+    REQUIRE(index.index.allocate(encoded.size(), detail::scan_reach_bytes));
     std::memcpy(index.index.data(), encoded.data(), encoded.size());
     const ztensor::read_options options;
-    detail::manifest_reader reader(index, options, blobs_end, uses_patterns);
-    auto done = is_0_1 ? reader.read_0_1() : reader.read_1();
+    const auto kind = is_0_1 ? detail::container::zt_0_1 : detail::container::zt_1;
+    const detail::manifest_location at = {kind, blobs_end, encoded.size(), 0, false};
+    auto done = detail::parse_index(index, at, blobs_end + encoded.size(), options, uses_templates);
     index_outcome answer;
     if (done) {
         for (const detail::object_record& object : index.objects) {
-            answer.checked += object.is_checked ? 1 : 0;
+            answer.checked += object.is_valid ? 1 : 0;
         }
-        done = detail::manifest_validator(index, blobs_end).validate();
+        done = detail::rulebook(index).check();
     }
     answer.text = done ? described::describe(index) : done.error().what();
     return answer;

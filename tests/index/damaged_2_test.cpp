@@ -12,8 +12,8 @@
 
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/index/frame.hpp>
-#include <ztensor/detail/index/read_2.hpp>
-#include <ztensor/detail/index/validate_2.hpp>
+#include <ztensor/detail/index/parse.hpp>
+#include <ztensor/detail/index/rules.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 
@@ -33,16 +33,16 @@ using support::bytes;
 using ztensor::errc;
 
 /// All that the index says, or why it is refused.
-std::string read_index(const bytes& index, std::uint64_t offset, bool uses_patterns) {
+std::string read_index(const bytes& index, std::uint64_t offset, bool uses_templates) {
     detail::manifest into;
-    REQUIRE(into.index.allocate(index.size(), detail::pattern::reach_bytes));
+    REQUIRE(into.index.allocate(index.size(), detail::scan_reach_bytes));
     std::memcpy(into.index.data(), index.data(), index.size());
     const ztensor::read_options options;
     const std::uint64_t file_bytes = offset + index.size() + detail::footer_bytes_2;
-    detail::manifest_reader_2 reader(into, options, offset, file_bytes, uses_patterns);
-    auto done = reader.read();
+    const detail::manifest_location at = {detail::container::zt_2, offset, index.size(), 0, false};
+    auto done = detail::parse_index(into, at, file_bytes, options, uses_templates);
     if (done) {
-        done = detail::manifest_validator_2(into, reader.row_end()).validate();
+        done = detail::rulebook(into).check();
     }
     return done ? described::describe(into) : std::string(done.error().what());
 }

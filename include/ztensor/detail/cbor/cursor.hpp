@@ -436,8 +436,20 @@ private:
         return true;
     }
 
-    ZTENSOR_NOINLINE bool enter(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
-                                const char* requirement) noexcept {
+    bool enter(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
+               const char* requirement) noexcept {
+        const unsigned count = at_ != end_ ? std::to_integer<unsigned>(*at_) ^ static_cast<unsigned>(major) << 5 : 255;
+        if (count < 24 && count * bytes_per_entry < remaining() && depth_ < max_depth) { // as nearly all are
+            ++at_;
+            ++depth_;
+            sequence = {count, false, {}};
+            return true;
+        }
+        return enter_unusual(sequence, major, bytes_per_entry, requirement);
+    }
+
+    ZTENSOR_NOINLINE bool enter_unusual(cbor_sequence& sequence, cbor_major major, std::uint64_t bytes_per_entry,
+                                        const char* requirement) noexcept {
         const std::size_t start = position();
         cbor_head head;
         if (!read_head(head)) {

@@ -9,7 +9,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/index/pattern.hpp>
+#include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/index/words.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/result.hpp>
@@ -180,7 +180,7 @@ public:
                         {size, (std::min)(most_bytes, max_manifest_bytes)});
         }
         byte_buffer index;
-        if (!index.allocate(static_cast<std::size_t>(size), pattern::reach_bytes)) {
+        if (!index.allocate(static_cast<std::size_t>(size), scan_reach_bytes)) {
             return fail(errc::out_of_memory, "no memory for an index of {} bytes", {size});
         }
         std::memcpy(index.data(), start.bytes().data(), start.size());

@@ -8,15 +8,15 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/fields.hpp>
 #include <ztensor/detail/index/names.hpp>
-#include <ztensor/detail/os/memory.hpp>
+#include <ztensor/detail/index/records.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,85 +27,52 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- component array
+// -- fields 0 1
 //
-// The components of all objects in a row, those of one object side by side. Does not move them to grow: that would take
-// room for all of them twice, in an index that is nothing but components several times the index itself.
+// The fields of a 0.1 tensor. Every other key of its map is a custom one: an attribute. SPEC.md section 8.3.
 
-/// Two arrays that look like one: what was expected, and what came beyond that.
-template <class Record>
-class component_array {
-public:
-    [[nodiscard]] std::size_t size() const noexcept { return first_.size() + second_.size(); }
-    [[nodiscard]] Record& operator[](std::size_t i) noexcept {
-        return i < first_.size() ? first_[i] : second_[i - first_.size()];
-    }
-    [[nodiscard]] const Record& operator[](std::size_t i) const noexcept {
-        return i < first_.size() ? first_[i] : second_[i - first_.size()];
-    }
-    /// `count` of one object from `first` on.
-    [[nodiscard]] span<const Record> of(std::size_t first, std::size_t count) const noexcept {
-        return {count == 0 ? nullptr : &(*this)[first], count};
-    }
-    [[nodiscard]] Record& back() noexcept { return (*this)[size() - 1]; }
-
-    /// Room for as many as are expected. Called once, while there are none.
-    void reserve(std::size_t count) { first_.reserve(count); }
-    /// Room for `count` more, which are not in what reserve() has made room for. Called between objects, once.
-    ZTENSOR_COLD void reserve_beyond(std::size_t count) {
-        second_.reserve(count);
-        is_divided_ = true;
-    }
-
-    /// For what reserve() has made room for.
-    void advise_huge_pages() noexcept { detail::advise_huge_pages(first_.data(), first_.capacity() * sizeof(Record)); }
-
-    [[nodiscard]] bool has_room() const noexcept { return is_divided_ ? second_.has_room() : first_.has_room(); }
-    [[nodiscard]] std::size_t room() const noexcept {
-        return is_divided_ ? second_.capacity() - second_.size() : first_.capacity() - first_.size();
-    }
-    /// Where `count` more of one object may be written, which take() then takes in; null where there is no room.
-    [[nodiscard]] Record* room_for(std::size_t count) noexcept { return count <= room() ? last().end() : nullptr; }
-    void take(std::size_t count) noexcept { last().take(count); }
-    void push_back(const Record& record) { is_divided_ ? second_.push_back(record) : first_.push_back(record); }
-    /// Forgets all but the first `count`.
-    void truncate(std::size_t count) noexcept {
-        if (count < first_.size()) {
-            first_.truncate(count);
-            second_.truncate(0);
-        } else {
-            second_.truncate(count - first_.size());
-        }
-    }
-
-private:
-    [[nodiscard]] record_array<Record>& last() noexcept { return is_divided_ ? second_ : first_; }
-
-    record_array<Record> first_;
-    record_array<Record> second_;
-    bool is_divided_ = false;
+/// In an order in which the fields of every layout stand side by side: see field_keys_0_1.
+inline constexpr std::array<std::string_view, 13> fields_0_1 = {
+    "indptr", "indices",  "sparse_format",   "name",     "offset", "size", "dtype", "layout",
+    "shape",  "encoding", "data_endianness", "checksum", "coords",
 };
+/// Where a field stands there.
+[[nodiscard]] constexpr std::size_t field_0_1(std::string_view name) noexcept {
+    std::size_t place = 0;
+    while (fields_0_1[place] != name) {
+        ++place;
+    }
+    return place;
+}
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
+inline constexpr std::string_view spelled_sparse_0_1 = "sparse";
 
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
+/// The keys that are fields. What only some layouts have is a custom key elsewhere: sparse_format beside any other
+/// layout than "sparse" or with a word that is unknown, the index arrays wherever the blob holds the indices itself.
+[[nodiscard]] inline span<const std::string_view>
+field_keys_0_1(std::string_view layout_word, std::optional<format> layout, bool blob_holds_indices) noexcept {
+    const bool has_sparse_format = layout_word == spelled_sparse_0_1 && layout;
+    const bool has_index_arrays = has_sparse_format && !blob_holds_indices;
+    const std::size_t begin = has_index_arrays && layout == format::sparse_csr ? 0 : has_sparse_format ? 2 : 3;
+    const std::size_t end = has_index_arrays && layout == format::sparse_coo ? 13 : 12;
+    return span<const std::string_view>(fields_0_1).subspan(begin, end - begin);
+}
+
+/// How many items an encoded array of non-negative integers has; nothing for any other item.
+[[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> count_numbers(cbor_cursor array) noexcept {
+    cbor_sequence items;
+    std::uint64_t count = 0;
+    std::uint64_t number = 0;
+    for (array.enter_array(items); array.next(items) && array.read_unsigned(number);) {
+        ++count;
+    }
+    return array.failed() ? std::nullopt : std::optional(count);
+}
 
 // -- model
 //
-// The manifest in memory: one plain model for every version. Flat records over a private copy of the index; all text
-// is a range of that copy, so opening a file allocates nothing per object. SPEC.md section 3.
-
-namespace detail {
-
-/// Where an item of the index starts: the index is at most 1 GiB. Only the root item starts at 0, so no field's does.
-struct index_item {
-    std::uint32_t position = 0;
-
-    [[nodiscard]] constexpr bool is_present() const noexcept { return position != 0; }
-};
+// Flat records over a private copy of the index, in which all text stands: opening a file allocates nothing for each
+// object. SPEC.md section 3.
 
 /// The text behind a head of more than two bytes.
 [[nodiscard]] ZTENSOR_COLD inline std::string_view long_text_at(const std::byte* head) noexcept {
@@ -113,103 +80,14 @@ struct index_item {
     return as_text({head + 1 + size_bytes, static_cast<std::size_t>(load_big(head + 1, size_bytes))});
 }
 
-/// The text at `item`, which was validated and is definite; "" for an absent one.
-[[nodiscard]] inline std::string_view text_at(bytes_view index, index_item item) noexcept {
-    if (!item.is_present()) {
-        return {};
-    }
-    const std::byte* const head = index.data() + item.position;
+/// The text whose head is at `head`, which was validated and is definite.
+[[nodiscard]] inline std::string_view text_at(const std::byte* head) noexcept {
     const std::size_t info = std::to_integer<std::size_t>(*head) & 31;
     if (info < 24) {
         return as_text({head + 1, info});
     }
     return info == 24 ? as_text({head + 2, std::to_integer<std::size_t>(head[1])}) : long_text_at(head);
 }
-
-/// std::optional<Enum> in one byte: there may be a record for every 18 bytes of index.
-template <class Enum>
-class known_word {
-public:
-    constexpr known_word() noexcept = default;
-    constexpr known_word(Enum value) noexcept : value_(static_cast<std::uint8_t>(value)) {}
-    constexpr known_word(std::optional<Enum> value) noexcept : known_word(value ? known_word(*value) : known_word()) {}
-
-    [[nodiscard]] constexpr explicit operator bool() const noexcept { return value_ != unknown; }
-    [[nodiscard]] constexpr Enum operator*() const noexcept { return static_cast<Enum>(value_); }
-    constexpr operator std::optional<Enum>() const noexcept {
-        return *this ? std::optional<Enum>(**this) : std::nullopt;
-    }
-    friend constexpr bool operator==(known_word a, Enum b) noexcept { return a.value_ == static_cast<std::uint8_t>(b); }
-    friend constexpr bool operator!=(known_word a, Enum b) noexcept { return !(a == b); }
-
-private:
-    static constexpr std::uint8_t unknown = 0xff;
-    std::uint8_t value_ = unknown;
-};
-
-/// What is known of a component's logical type: a row of `logical_types`, or one of these.
-inline constexpr std::uint8_t plain_type = 0xff;   ///< none, or the storage type's own name
-inline constexpr std::uint8_t unknown_type = 0xfe; ///< a word the specification does not define
-
-/// One blob. Words stand beside what they were found to mean.
-struct component_record {
-    std::uint64_t offset = 0;
-    std::uint64_t length = 0;
-    std::uint64_t uncompressed_length = 0; ///< as the file states it, or as shape and type give it; see the flags
-    index_item dtype_word;                 ///< as the file spells it
-    index_item role;
-    index_item type_word;
-    index_item encoding_word;
-    index_item digest_text;
-    known_word<ztensor::dtype> dtype;
-    known_word<ztensor::encoding> encoding;
-    std::uint8_t logical_type = plain_type;
-    bool states_uncompressed_length : 1; ///< the field stands in the file
-    bool knows_uncompressed_length : 1;  ///< stated or derived
-    bool is_big_endian : 1;
-    bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
-    bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
-    bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which nobody says what that means
-
-    component_record() noexcept
-        : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),
-          any_nonzero_is_true(false), holds_indices(false), has_no_byte_order(false) {}
-
-    /// Size in bytes after decoding, where it is known before decoding.
-    [[nodiscard]] std::optional<std::uint64_t> decoded_length() const noexcept {
-        if (encoding == ztensor::encoding::raw) {
-            return length;
-        }
-        return encoding && knows_uncompressed_length ? std::optional(uncompressed_length) : std::nullopt;
-    }
-};
-
-static_assert(sizeof(component_record) == 48, "what an open file holds is at most four times its index");
-
-/// One object; its components are consecutive.
-struct object_record {
-    index_item name;
-    index_item format_word; ///< as the file spells it
-    index_item shape;       ///< an encoded array of unsigned integers
-    index_item attributes;  ///< an encoded map with definite text keys; in 0.1 the object's own map, see has_attributes
-    std::uint32_t first_component = 0;
-    std::uint32_t component_count = 0;
-    known_word<ztensor::format> format;
-    bool has_attributes = false;
-    bool is_checked = false; ///< against every rule of validate.hpp but that on overlaps
-};
-
-static_assert(sizeof(object_record) == 28, "what an open file holds is at most four times its index");
-
-/// Another file that a root of version 2 takes blobs from.
-struct shard_record {
-    index_item name;
-    index_item digest_text;
-    std::uint64_t size_bytes = 0;
-    std::uint64_t base = 0; ///< components in it have this added to their offset: all files lie in one row
-};
-/// Where each file of that row may start.
-inline constexpr std::uint64_t shard_alignment = 4096;
 
 /// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
 class manifest {
@@ -219,10 +97,12 @@ public:
     manifest& operator=(const manifest&) = delete;
     ~manifest() { delete name_table_.load(std::memory_order_acquire); }
 
-    byte_buffer index; ///< private copy of the encoded manifest
+    byte_buffer index;            ///< private copy of the encoded manifest, which stays as it is
+    record_array<std::byte> made; ///< items that stand in no index as they are to be: see at()
     ztensor::generation generation = ztensor::generation::v1_2;
     container_kind container = container_kind::zt;  ///< others: the index was made of a foreign header
     std::uint64_t alignment_bytes = blob_alignment; ///< every blob starts at a multiple of this, which is not 0
+    std::uint64_t blobs_end = 0;                    ///< and ends here at the latest
     bool blobs_may_overlap = false;
     std::uint64_t manifest_offset = 0; ///< of version 2, where it is a blob among others; 0 for none
     bool is_data_shard = false;        ///< of version 2, without any manifest
@@ -231,18 +111,47 @@ public:
     bool has_attributes = false;
     bool names_are_sorted = true;
     bool blobs_are_in_order = true; ///< each component's behind the one before, so that none overlap
-    record_array<object_record> objects;
-    component_array<component_record> components;
+    record_blocks<object_record> objects;
+    record_blocks<component_record> components;
     record_array<shard_record> shards; ///< by name, and so by base
 
     [[nodiscard]] bool is_foreign() const noexcept { return container != container_kind::zt; }
     [[nodiscard]] bytes_view bytes() const noexcept { return index.bytes(); }
-    [[nodiscard]] std::string_view text(index_item item) const noexcept { return text_at(bytes(), item); }
-    /// The index from that item on.
-    [[nodiscard]] bytes_view from(index_item item) const noexcept { return bytes().subspan(item.position); }
+
+    /// Where an item that is present stands: in the index, or among those that were made of it, which are text and maps
+    /// whose text was in chunks. Before one of these stands, in four bytes, the position of what it was made of.
+    [[nodiscard]] const std::byte* at(index_item item) const noexcept {
+        return item.position < index.size() ? index.data() + item.position
+                                            : made.data() + (item.position - index.size());
+    }
+    /// Where it, or what it was made of, stands in the index.
+    [[nodiscard]] ZTENSOR_COLD std::uint32_t position_of(index_item item) const noexcept {
+        return item.position < index.size()
+                   ? item.position
+                   : static_cast<std::uint32_t>(load_little(at(item) - origin_bytes, origin_bytes));
+    }
+    /// Room for an item of `size` bytes that is made of the one at `origin`; the place of its first byte.
+    [[nodiscard]] ZTENSOR_COLD index_item make(std::size_t origin, std::size_t size) {
+        store_little(origin, made.extend(origin_bytes + size), origin_bytes);
+        return {static_cast<std::uint32_t>(index.size() + made.size() - size)};
+    }
+    [[nodiscard]] std::byte* made_at(index_item item) noexcept { return made.data() + (item.position - index.size()); }
+
+    /// "" for an absent one.
+    [[nodiscard]] std::string_view text(index_item item) const noexcept {
+        return item.is_present() ? text_at(at(item)) : std::string_view();
+    }
+    /// What stands there and behind it.
+    [[nodiscard]] bytes_view from(index_item item) const noexcept {
+        const std::byte* const end = item.position < index.size() ? index.data() + index.size() : made.end();
+        return {at(item), static_cast<std::size_t>(end - at(item))};
+    }
     [[nodiscard]] std::string_view name_of(std::size_t object) const noexcept { return text(objects[object].name); }
     [[nodiscard]] span<const component_record> components_of(const object_record& object) const noexcept {
-        return components.of(object.first_component, object.component_count);
+        return {object.component_count == 0 ? nullptr : &components[object.first_component], object.component_count};
+    }
+    [[nodiscard]] span<component_record> components_of(const object_record& object) noexcept {
+        return {object.component_count == 0 ? nullptr : &components[object.first_component], object.component_count};
     }
 
     [[nodiscard]] ZTENSOR_NOINLINE ztensor::shape shape_of(const object_record& object) const noexcept {
@@ -270,8 +179,8 @@ public:
 
     /// What the table asks: its places are those of the names in the index.
     struct name_at {
-        bytes_view index;
-        std::string_view operator()(std::uint32_t place) const noexcept { return text_at(index, {place}); }
+        const manifest& index;
+        std::string_view operator()(std::uint32_t place) const noexcept { return index.text({place}); }
     };
 
     /// The object of that name, or null. The table is built by the first call that needs it: a caller that only
@@ -282,7 +191,7 @@ public:
             static_cast<void>(index_names()); // distinct: checked when the file was opened
             table = name_table_.load(std::memory_order_acquire);
         }
-        const std::uint32_t found = table->find(name, name_at{bytes()});
+        const std::uint32_t found = table->find(name, name_at{*this});
         return found != name_table::absent ? &objects[found] : nullptr;
     }
 
@@ -292,7 +201,7 @@ public:
         auto* const built = new name_table(objects.size());
         const std::uint32_t twin = built->insert_all(
             static_cast<std::uint32_t>(objects.size()),
-            [this](std::uint32_t object) { return objects[object].name.position; }, name_at{bytes()});
+            [this](std::uint32_t object) { return objects[object].name.position; }, name_at{*this});
         if (twin != name_table::absent) {
             delete built;
             return twin;
@@ -305,6 +214,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t origin_bytes = 4;
+
     mutable std::atomic<const name_table*> name_table_{nullptr};
 };
 

@@ -116,11 +116,10 @@ namespace detail {
 
 /// Knows positions, not names. With each it keeps a place, from which `name_of(place) -> string_view` gets at the name:
 /// a look-up then waits for two things that are not in the cache, the slot and the name. A slot of 64 bits holds
-/// position
-/// + 1, the place, and some of the hash, so that a miss rarely looks at a name. 11 to 21 bytes a name.
+/// position + 1, the place, and some of the hash, so that a miss seldom looks at a name. 11 to 21 bytes a name.
 class name_table {
 public:
-    /// Room for `count` names. Positions and places are below 2^28 and 2^30.
+    /// Room for `count` names. Positions are below 2^28.
     ZTENSOR_COLD explicit name_table(std::size_t count) : key_(process_hash_key()) {
         std::size_t slots = 4;
         while (slots - slots / 4 <= count) {
@@ -172,7 +171,7 @@ public:
     }
 
 private:
-    static constexpr unsigned position_bits = 28, place_bits = 30;
+    static constexpr unsigned position_bits = 28, place_bits = 32;
     static constexpr std::uint64_t position_mask = (std::uint64_t{1} << position_bits) - 1;
     static constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
     static constexpr std::uint64_t tag_mask = ~std::uint64_t{0} << (position_bits + place_bits);

@@ -119,64 +119,64 @@ private:
     blob_range before_ = {0, 0};
 };
 
-/// True, and which, if two blobs overlap. Their bounds have been checked; they lie before `blobs_end`.
-/// Throws std::bad_alloc.
-[[nodiscard]] ZTENSOR_COLD inline bool find_overlap(const manifest& index, std::uint64_t blobs_end, blob_range& first,
-                                                    blob_range& second) {
-    const std::size_t manifests = index.manifest_offset != 0 ? 1 : 0; // of version 2, a blob among the others
-    const auto blob_at = [&](std::size_t i) {
-        return i == index.components.size() ? blob_range{index.manifest_offset, index.index.size()}
-                                            : blob_range{index.components[i].offset, index.components[i].length};
-    };
+/// Calls `take(range, address of the component)` for each blob that is not empty. In version 2 the manifest is one.
+template <class Take>
+void for_each_blob(const manifest& index, const Take& take) {
+    for (const object_record& object : index.objects) {
+        std::uint32_t address = object.first_component;
+        for (const component_record& each : index.components_of(object)) {
+            if (each.length != 0) {
+                take(blob_range{each.offset, each.length}, address);
+            }
+            ++address;
+        }
+    }
+    if (index.manifest_offset != 0) {
+        take(blob_range{index.manifest_offset, index.index.size()},
+             static_cast<std::uint32_t>(index.components.address_end()));
+    }
+}
+
+/// True, and which, if two blobs overlap. Their bounds have been checked. Throws std::bad_alloc.
+[[nodiscard]] ZTENSOR_COLD inline bool find_overlap(const manifest& index, blob_range& first, blob_range& second) {
     overlap_search search;
     const auto overlaps = [&](const blob_range& blob) {
         first = search.before();
         second = blob;
         return search.next(blob);
     };
-    const std::size_t count = index.components.size() + manifests;
-    const bool has_memory_to_spare = count <= index.index.size() / (2 * sizeof(blob_range) + 2 * sizeof(std::uint32_t));
+    const std::size_t most = index.components.size() + 1;
+    const bool has_memory_to_spare = most <= index.index.size() / (2 * sizeof(blob_range) + 2 * sizeof(std::uint32_t));
     if (has_memory_to_spare) {
         record_array<blob_range> memory;
-        const span<blob_range> room(memory.extend(2 * count), 2 * count);
+        const span<blob_range> room(memory.extend(2 * most), 2 * most);
         advise_huge_pages(room.data(), room.size_bytes());
-        blob_buckets buckets(blobs_end, count);
+        blob_buckets buckets(index.blobs_end, most);
         std::size_t filled = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            const blob_range blob = blob_at(i);
-            if (blob.length != 0) {
-                room[filled++] = blob;
-                buckets.count(blob);
-            }
-        }
+        for_each_blob(index, [&](const blob_range& blob, std::uint32_t) {
+            room[filled++] = blob;
+            buckets.count(blob);
+        });
         const span<blob_range> found = room.first(filled);
-        span<blob_range> blobs = room.subspan(count, filled);
+        span<blob_range> blobs = room.subspan(most, filled);
         buckets.distribute(found, blobs);
         if (!sort_neighbours(blobs)) {
-            blobs = sorted_by_offset(blobs, found, blobs_end);
+            blobs = sorted_by_offset(blobs, found, index.blobs_end);
         }
-        for (const blob_range& blob : blobs) {
-            if (overlaps(blob)) {
-                return true;
-            }
-        }
-        return false;
+        return std::any_of(blobs.begin(), blobs.end(), overlaps);
     }
-    record_array<std::uint32_t> positions; // an index that is nothing but components: see manifest_reader
-    positions.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (blob_at(i).length != 0) {
-            positions.push_back(i);
-        }
-    }
-    sort_positions(span<std::uint32_t>(positions),
+    record_array<std::uint32_t> addresses; // an index that is nothing but components
+    addresses.reserve(most);
+    for_each_blob(index, [&](const blob_range&, std::uint32_t address) { addresses.push_back(address); });
+    const auto blob_at = [&](std::uint32_t address) {
+        return address == index.components.address_end()
+                   ? blob_range{index.manifest_offset, index.index.size()}
+                   : blob_range{index.components[address].offset, index.components[address].length};
+    };
+    sort_positions(span<std::uint32_t>(addresses),
                    [&](std::uint32_t a, std::uint32_t b) { return blob_at(a).offset < blob_at(b).offset; });
-    for (const std::uint32_t i : positions) {
-        if (overlaps(blob_at(i))) {
-            return true;
-        }
-    }
-    return false;
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [&](std::uint32_t address) { return overlaps(blob_at(address)); });
 }
 
 /// The error for two blobs that overlap, with the object and component that the second one belongs to.

@@ -10,9 +10,9 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/index/fields.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/layouts.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

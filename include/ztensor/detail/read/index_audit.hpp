@@ -42,7 +42,7 @@ public:
 
     /// Everything that strict reading refuses. Errors: what the source says.
     [[nodiscard]] ZTENSOR_COLD result<void> run() {
-        ZTENSOR_TRY(look_at_encoding());
+        look_at_encoding();
         if (is_wanted_ && file_.index.generation != generation::v2) { // whose order is checked when it is opened
             look_at_order();
         }
@@ -84,34 +84,8 @@ private:
         return nullptr;
     }
 
-    /// Behind the blobs. A file of 0.1 may have no index at all.
-    [[nodiscard]] std::uint64_t index_offset() const noexcept {
-        if (file_.index.generation == generation::v2) {
-            return file_.index.manifest_offset;
-        }
-        const bool has_footer_magic = file_.index.generation > generation::v1_0;
-        const std::uint64_t behind_blobs = file_.index.bytes().size() + (has_footer_magic ? 16 : 8);
-        const std::uint64_t size = file_.source->size();
-        return size < behind_blobs + 8 ? 8 : size - behind_blobs;
-    }
-
-    /// Reads the index again: of the one in memory, chunks of text have been joined.
-    [[nodiscard]] result<void> look_at_encoding() {
-        if (file_.index.is_data_shard) {
-            return {};
-        }
-        byte_buffer again;
-        if (!again.allocate(file_.index.bytes().size())) {
-            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {file_.index.bytes().size()});
-        }
-        result<void> read = file_.source->read_at(index_offset(), again.writable_bytes());
-        if (read) {
-            look_at_encoding_of(again.bytes());
-        }
-        return read;
-    }
-
-    void look_at_encoding_of(bytes_view index) {
+    void look_at_encoding() {
+        const bytes_view index = file_.index.bytes();
         std::size_t position = 0;
         if (file_.index.generation != generation::v0_1) {
             return tell_of_head(find_odd_head(index, position), position);
@@ -228,7 +202,7 @@ private:
         if (file_.index.is_data_shard) { // of which only its root says what is in it
             return {};
         }
-        const std::uint64_t blobs_end = index_offset();
+        const std::uint64_t blobs_end = file_.index_offset;
         std::uint64_t end = 8; // behind the magic
         const std::vector<blob> all = blobs_in_order();
         for (std::size_t i = 0; i < all.size() && is_wanted_; ++i) {

@@ -10,10 +10,9 @@
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/read.hpp>
-#include <ztensor/detail/index/read_2.hpp>
-#include <ztensor/detail/index/validate.hpp>
-#include <ztensor/detail/index/validate_2.hpp>
+#include <ztensor/detail/index/parse.hpp>
+#include <ztensor/detail/index/rules.hpp>
+#include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -47,6 +46,7 @@ struct opened_file {
     std::shared_ptr<const byte_source> source; ///< may hold more than the file: see assembled_source
     std::uint64_t file_bytes = 0;              ///< of the file itself
     manifest index;
+    std::uint64_t index_offset = 0; ///< in the file; 0 where the index was made of another header, or there is none
     read_options options;
     std::vector<digest_cover> digest_covers; ///< by offset and length; empty in .zt files
     std::vector<skipped_item> skipped;       ///< of files of other formats: what became no object
@@ -71,24 +71,11 @@ struct opened_file {
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
 [[nodiscard]] ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at,
                                                           manifest& index) {
-    if (!index.index.allocate(static_cast<std::size_t>(at.length), pattern::reach_bytes)) {
+    if (!index.index.allocate(static_cast<std::size_t>(at.length), scan_reach_bytes)) {
         return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
     }
     advise_huge_pages(index.index.data(), index.index.size());
     return source.read_at(at.offset, index.index.writable_bytes());
-}
-
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_manifest(const byte_source& source, const manifest_location& at,
-                                                             const read_options& options, manifest& index) {
-    manifest_reader reader(index, options, at.offset);
-    switch (at.kind) {
-    case container::zt_0_1:
-        return reader.read_0_1();
-    case container::zt_1_0_or_cut_off:
-        return is_manifest_1_0(index.bytes()) ? reader.read_1_0() : missing_footer(source.size());
-    default:
-        return reader.read_1();
-    }
 }
 
 /// The manifest is the one that the footer of version 2 digested. Errors: manifest_damaged, unsupported_digest.
@@ -100,19 +87,6 @@ struct opened_file {
     return fail(errc::manifest_damaged, "the manifest's XXH3 is not the one that the footer gives").at(at.offset);
 }
 
-/// Version 2. Ranges of shards are those of the row that read_2.hpp makes of the files.
-[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_2(opened_file& opened, const manifest_location& at) {
-    ZTENSOR_TRY(check_manifest_hash(at, opened.index.bytes()));
-    manifest_reader_2 reader(opened.index, opened.options, at.offset, opened.file_bytes);
-    ZTENSOR_TRY(reader.read());
-    return manifest_validator_2(opened.index, reader.row_end()).validate();
-}
-
-[[nodiscard]] ZTENSOR_COLD inline result<void> open_container_1(opened_file& opened, const manifest_location& at) {
-    ZTENSOR_TRY(read_manifest(*opened.source, at, opened.options, opened.index));
-    return manifest_validator(opened.index, at.offset).validate();
-}
-
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
@@ -122,8 +96,13 @@ struct opened_file {
         opened.index.is_data_shard = true;
         return {};
     }
+    opened.index_offset = at.offset;
     ZTENSOR_TRY(copy_index(source, at, opened.index));
-    return at.kind == container::zt_2 ? open_container_2(opened, at) : open_container_1(opened, at);
+    if (at.kind == container::zt_2) {
+        ZTENSOR_TRY(check_manifest_hash(at, opened.index.bytes()));
+    }
+    ZTENSOR_TRY(parse_index(opened.index, at, opened.file_bytes, opened.options));
+    return rulebook(opened.index).check();
 }
 
 /// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
@@ -131,9 +110,9 @@ struct opened_file {
 [[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened) {
     const std::uint64_t size = opened.source->size();
     opened.index.alignment_bytes = 1;
-    ZTENSOR_TRY(manifest_reader(opened.index, opened.options, size).read_1());
+    ZTENSOR_TRY(parse_index(opened.index, {container::zt_1, size, 0, 0, false}, size, opened.options));
     opened.index.version = {}; // which is ours
-    return manifest_validator(opened.index, size).validate();
+    return rulebook(opened.index).check();
 }
 
 } // namespace detail

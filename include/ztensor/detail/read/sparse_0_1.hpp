@@ -10,7 +10,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/fields.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/read/decode.hpp>

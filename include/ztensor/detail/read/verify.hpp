@@ -10,8 +10,8 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/rules.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
-#include <ztensor/detail/index/validate.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
@@ -162,7 +162,7 @@ struct verified_parts {
 /// On as many threads as for_each_in_parallel makes of `threads`.
 [[nodiscard]] ZTENSOR_COLD inline verified_parts verify_parts_2(const opened_file& file, unsigned threads) {
     const manifest& index = file.index;
-    std::vector<result<digest_state>> found(index.components.size(), digest_state::absent);
+    std::vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     std::vector<result<void>> rules(index.objects.size());
     for_each_in_parallel(index.objects.size(), threads, [&](std::size_t i) {
         const object_record& object = index.objects[i];

@@ -16,8 +16,7 @@
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
-#include <ztensor/detail/index/validate.hpp>
-#include <ztensor/detail/index/validate_2.hpp>
+#include <ztensor/detail/index/rules.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/draft_model.hpp>
@@ -133,18 +132,6 @@ struct dense_tensor {
     return version == format_version::v2 ? find_logical_type_2(word) : find_logical_type(word);
 }
 
-/// Of all elements of the shape, or nothing where 64 bits don't hold that. `type` is null for the storage type's own.
-[[nodiscard]] inline std::optional<std::uint64_t> bytes_of_elements(const shape& dimensions, dtype storage,
-                                                                    const logical_type_facts* type) noexcept {
-    if (type == nullptr || type->packed_elements == 1) {
-        return dense_bytes(dimensions,
-                           width_bytes(storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1}));
-    }
-    const std::optional<std::uint64_t> count = dimensions.element_count();
-    const std::uint64_t packed = type->packed_elements;
-    return count ? std::optional(*count / packed + (*count % packed != 0 ? 1u : 0u)) : std::nullopt;
-}
-
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,
 /// too_large_for_host, type_mismatch, size_mismatch.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_dense_data(format_version version, const dense_tensor& tensor,
@@ -164,21 +151,7 @@ struct dense_tensor {
     if (type == nullptr && word != name(tensor.storage)) {
         return {}; // a word that we don't know may mean elements of any size
     }
-    std::optional<std::uint64_t> expected = bytes_of_elements(tensor.dimensions, tensor.storage, type);
-    if (!expected && hides_overflow(version, tensor.dimensions)) {
-        expected = 0;
-    }
-    if (!expected) {
-        const std::uint64_t element_bytes =
-            width_bytes(tensor.storage) * (type != nullptr ? type->storage_elements : std::uint64_t{1});
-        return fail(errc::shape_overflow, "shape {} of elements of {} bytes needs more than 2^64 bytes",
-                    {to_string(tensor.dimensions), element_bytes});
-    }
-    if (found_bytes != *expected) {
-        return fail(errc::size_mismatch, "the data takes {} bytes, but shape {} of {} takes {}",
-                    {found_bytes, to_string(tensor.dimensions), word, *expected});
-    }
-    return {};
+    return check_dense_size(tensor.dimensions, tensor.storage, type, version == format_version::v2, found_bytes);
 }
 
 /// All that can be wrong with a dense tensor beside its name. `data` is its entry, with the length of the decoded
@@ -328,8 +301,8 @@ struct dense_tensor {
         !object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
         ZTENSOR_TRY(check_quantized(index));
     }
-    result<void> valid = version == format_version::v2 ? manifest_validator_2(index, end).validate()
-                                                       : manifest_validator(index, end).validate();
+    index.blobs_end = end;
+    result<void> valid = rulebook(index).check();
     if (valid) {
         return valid;
     }

@@ -74,6 +74,7 @@ private:
         record.attributes = here();
         encode_attributes(text_, object.attributes != nullptr ? *object.attributes : attributes());
         record.component_count = static_cast<std::uint32_t>(object.components.size());
+        record.first_component = static_cast<std::uint32_t>(into_.components.extend(object.components.size()));
         into_.objects.push_back(record);
     }
 
@@ -98,7 +99,7 @@ private:
         if (type != nullptr && !(record.dtype == type->storage)) { // which a reader of version 2 finds before all else
             return not_stored_as(*type, entry.dtype);
         }
-        into_.components.push_back(record);
+        into_.components[into_.objects[0].first_component + added_++] = record;
         end_ = *aligned;
         return {};
     }
@@ -169,6 +170,7 @@ private:
     manifest& into_;
     cbor_encoder text_; ///< of all items
     std::uint64_t end_ = blob_alignment;
+    std::uint32_t added_ = 0; ///< components
 };
 
 } // namespace detail

@@ -8,7 +8,6 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/index/fields.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -67,7 +66,7 @@ public:
             edited_object object;
             object.name = index.name_of(i);
             object.record = &index.objects[i];
-            object.old = &old_->index.objects[i];
+            object.is_old = true;
             by_name_.emplace(object.name, objects_.size());
             objects_.push_back(std::move(object));
         }
@@ -105,7 +104,7 @@ public:
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
         edited_object& object = *found;
         if (patch_ != nullptr) {
-            return patch_->replace(*object.record, *object.old, draft);
+            return patch_->replace(*object.record, draft);
         }
         return out_->add_object(name, draft, [&](const object_entry& entry) {
             cbor_encoder value;
@@ -113,7 +112,7 @@ public:
             object.value.assign(value.bytes().begin(), value.bytes().end());
             object.new_attributes = draft.attributes();
             object.changes_attributes = false;
-            object.old = nullptr;
+            object.is_old = false;
         });
     }
 
@@ -123,7 +122,7 @@ public:
             return not_found(name);
         }
         const edited_object& object = objects_[at->second];
-        if (object.old == nullptr || object.changes_attributes) {
+        if (!object.is_old || object.changes_attributes) {
             return object.new_attributes.value_or(attributes());
         }
         return attributes(attributes_of(model(), *object.record));
@@ -173,14 +172,14 @@ private:
     struct edited_object {
         std::string name;
         const object_record* record = nullptr; ///< in the old file
-        const old_object* old = nullptr;       ///< null once it was replaced
+        bool is_old = false;                   ///< false once it was replaced
         std::vector<std::byte> value;          ///< then what stands for it
         std::optional<attributes> new_attributes;
         bool changes_attributes = false;
         bool is_removed = false;
     };
 
-    [[nodiscard]] const manifest& model() const noexcept { return old_->opened.index; }
+    [[nodiscard]] const manifest& model() const noexcept { return old_->index(); }
 
     [[nodiscard]] static error not_found(std::string_view name) {
         return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
@@ -212,7 +211,7 @@ private:
 
     /// Of 0.1, where attributes stand beside them.
     [[nodiscard]] span<const std::string_view> fields_of(const edited_object& object) const {
-        if (object.old == nullptr) {
+        if (!object.is_old) {
             return field_keys_0_1({}, std::nullopt, true);
         }
         const object_record& record = *object.record;
@@ -233,7 +232,7 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> keep_objects() {
         std::vector<moved_blob> blobs;
         for (const edited_object& object : objects_) {
-            if (object.is_removed || object.old == nullptr) {
+            if (object.is_removed || !object.is_old) {
                 continue;
             }
             for (const component_record& each : model().components_of(*object.record)) {
@@ -260,12 +259,12 @@ private:
 
     void keep(const edited_object& object, const std::vector<moved_blob>& moved) {
         object_changes changes;
-        changes.moved = object.old != nullptr ? &moved : nullptr;
+        changes.moved = object.is_old ? &moved : nullptr;
         changes.changes_attributes = object.changes_attributes;
         changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
         changes.name_0_1 = object.name;
         cbor_encoder value;
-        const bytes_view before = object.old != nullptr ? old_->index.value_of(*object.old) : bytes_view(object.value);
+        const bytes_view before = object.is_old ? old_->value_of(*object.record) : bytes_view(object.value);
         if (old_->version == format_version::v0_1) {
             changes.fields_0_1 = fields_of(object);
             object_rewriter(before, changes).rewrite_0_1(value);
@@ -300,8 +299,8 @@ private:
 
 /// At which version 2 goes on: the largest, up to that of its canonical form, at which the manifest and all blobs are.
 [[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_kept_2(const old_file& old) noexcept {
-    std::uint64_t bits = canonical_alignment_2 | old.index.offset;
-    const manifest& index = old.opened.index;
+    std::uint64_t bits = canonical_alignment_2 | old.opened.index_offset;
+    const manifest& index = old.index();
     for (const object_record& object : index.objects) {
         for (const component_record& each : index.components_of(object)) {
             bits |= shard_of(index, each) == nullptr ? each.offset : 0;
@@ -320,9 +319,9 @@ private:
     }
     auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);
-    const bytes_view fields = old.index.fields.bytes();
-    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
-    const manifest& index = old.opened.index;
+    root_fields fields = old.fields();
+    core->manifest().go_on(std::move(fields.encoded), fields.count);
+    const manifest& index = old.index();
     if (index.has_attributes) { // which 0.1 has none of
         ZTENSOR_TRY(core->set_attributes(attributes(attributes_view(index.from(index.attributes)))));
     }
@@ -368,14 +367,14 @@ make_extension(old_file& old, const file_path& path, const write_options& option
     }
     writer_core& core = *writer_access::core_of(*out);
     // What version 2 has written once stays in the file: its manifest may lie before blobs, too.
-    const std::uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.index.offset;
+    const std::uint64_t kept_bytes = old.version == format_version::v2 ? old.source().size() : old.opened.index_offset;
     if (in_place) {
         core.file().go_on_at(old.source().size());
     } else if (result<void> copied = core.file().copy_range(old.source(), 0, kept_bytes); !copied) {
         return std::move(copied).error();
     }
-    for (const old_object& object : old.index.objects) {
-        core.manifest().keep_old(object.name, old.index.value_of(object));
+    for (const object_record& object : old.index().objects) {
+        core.manifest().keep_old(old.index().text(object.name), old.value_of(object));
     }
     return out;
 }
@@ -398,11 +397,11 @@ namespace detail {
 make_edited(old_file& old, const file_path& path, write_options options, os_calls& os) {
     options.version(old.version);
     options.alignment_bytes(
-        (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.opened.index)));
+        (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.index())));
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
     auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
-    const bytes_view fields = old.index.fields.bytes();
-    core->manifest().go_on(std::vector<std::byte>(fields.begin(), fields.end()), old.index.field_count);
+    root_fields fields = old.fields();
+    core->manifest().go_on(std::move(fields.encoded), fields.count);
     return core;
 }
 

@@ -31,27 +31,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// What stands for an object in the manifest: in 1.x the value behind its name, in 0.1 its whole map.
-struct old_object {
-    std::string name;
-    std::size_t begin = 0;
-    std::size_t end = 0;
-};
-
-/// The manifest's own bytes, in which the model's copy joins text; the model has been validated.
-struct old_manifest {
-    std::uint64_t offset = 0;
-    byte_buffer bytes;
-    std::vector<old_object> objects; ///< in the order of the file, as in the model
-    cbor_encoder fields;             ///< of 1.x: all but attributes and objects, key and value
-    std::size_t field_count = 0;
-
-    [[nodiscard]] bytes_view value_of(const old_object& object) const noexcept {
-        return bytes.bytes().subspan(object.begin, object.end - object.begin);
-    }
-};
-
-/// Calls `take(key, begin, value, end)` with the places of each pair of the map that comes next.
+/// Calls `take(key, begin, value)` with the places of each pair of the map that comes next; it passes over the value.
 template <class Take>
 inline void for_each_pair(cbor_cursor& cursor, const Take& take) {
     cbor_sequence pairs;
@@ -66,38 +46,11 @@ inline void for_each_pair(cbor_cursor& cursor, const Take& take) {
     }
 }
 
-/// 0.1: an array of maps, in each of which the name is a field.
-inline void list_objects_0_1(cbor_cursor& cursor, old_manifest& into) {
-    cbor_sequence items;
-    for (cursor.enter_array(items); cursor.next(items);) {
-        old_object object;
-        object.begin = cursor.position();
-        for_each_pair(cursor, [&](const std::string& key, std::size_t, std::size_t) {
-            if (key != "name" || !cursor.read_joined(cbor_major::text, object.name)) {
-                cursor.skip();
-            }
-        });
-        object.end = cursor.position();
-        into.objects.push_back(std::move(object));
-    }
-}
-
-inline void list_objects_1(cbor_cursor& cursor, old_manifest& into) {
-    for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t) {
-        if (key == "objects") {
-            for_each_pair(cursor, [&](const std::string& name, std::size_t, std::size_t value) {
-                cursor.skip();
-                into.objects.push_back({name, value, cursor.position()});
-            });
-            return;
-        }
-        cursor.skip();
-        if (key != "attributes") {
-            into.fields.encoded(cursor.passed_since(begin));
-            ++into.field_count;
-        }
-    });
-}
+/// What a manifest of 1.x has besides attributes and objects: keys and values, encoded.
+struct root_fields {
+    std::vector<std::byte> encoded;
+    std::size_t count = 0;
+};
 
 struct old_file {
     old_file(located_file where, output_file locked) noexcept : place(std::move(where)), lock(std::move(locked)) {}
@@ -105,38 +58,43 @@ struct old_file {
     located_file place;
     output_file lock; ///< open for writing, where it may be
     opened_file opened;
-    old_manifest index;
     format_version version = format_version::v1_2;
 
     [[nodiscard]] const byte_source& source() const noexcept { return *opened.source; }
-};
+    [[nodiscard]] const manifest& index() const noexcept { return opened.index; }
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_old_manifest(old_file& old) {
-    ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(old.source(), read_options().max_manifest_bytes_));
-    if (at.is_data_shard) {
-        return fail(errc::not_expressible,
-                    "this is a data shard, which says nothing of what it holds: append to its root");
+    /// What stands for an object in the manifest: the value behind its name, in 0.1 its whole map.
+    [[nodiscard]] bytes_view value_of(const object_record& object) const noexcept {
+        const bool is_0_1 = version == format_version::v0_1;
+        cbor_cursor cursor(index().bytes(), 0, index().position_of(is_0_1 ? object.attributes : object.name));
+        if (!is_0_1) {
+            cursor.skip();
+        }
+        const std::size_t begin = cursor.position();
+        cursor.skip();
+        return cursor.passed_since(begin);
     }
-    old.index.offset = at.offset;
-    if (!old.index.bytes.allocate(static_cast<std::size_t>(at.length))) {
-        return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
+    /// Where that stands in the file.
+    [[nodiscard]] std::uint64_t offset_of(bytes_view value) const noexcept {
+        return opened.index_offset + static_cast<std::uint64_t>(value.data() - index().bytes().data());
     }
-    ZTENSOR_TRY(old.source().read_at(at.offset, old.index.bytes.writable_bytes()));
-    cbor_cursor cursor(old.index.bytes.bytes());
-    if (old.version == format_version::v0_1 && at.length == 0) {
-        return {};
+    [[nodiscard]] ZTENSOR_COLD root_fields fields() const {
+        root_fields found;
+        if (version == format_version::v0_1) {
+            return found;
+        }
+        cbor_cursor cursor(index().bytes());
+        for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t) {
+            cursor.skip();
+            if (key != "attributes" && key != "objects") {
+                const bytes_view pair = cursor.passed_since(begin);
+                found.encoded.insert(found.encoded.end(), pair.begin(), pair.end());
+                ++found.count;
+            }
+        });
+        return found;
     }
-    if (old.version == format_version::v0_1) {
-        list_objects_0_1(cursor, old.index);
-    } else {
-        list_objects_1(cursor, old.index);
-    }
-    bool is_same = !cursor.failed() && old.index.objects.size() == old.opened.index.objects.size();
-    for (std::size_t i = 0; is_same && i < old.index.objects.size(); ++i) {
-        is_same = old.index.objects[i].name == old.opened.index.name_of(i);
-    }
-    return is_same ? result<void>() : fail(errc::file_changed, "the manifest changed while it was read");
-}
+};
 
 [[nodiscard]] inline result<format_version> version_to_go_on_with(generation found) {
     switch (found) {
@@ -202,9 +160,12 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
     old_file& old = **held;
     ZTENSOR_TRY(undo_log::check_none(old.place));
     ZTENSOR_TRY(open_container(old.opened));
-    ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.opened.index.generation));
+    ZTENSOR_TRY_ASSIGN(const format_version version, version_to_go_on_with(old.index().generation));
     old.version = version;
-    ZTENSOR_TRY(read_old_manifest(old));
+    if (old.index().is_data_shard) {
+        return fail(errc::not_expressible,
+                    "this is a data shard, which says nothing of what it holds: append to its root");
+    }
     return held;
 }
 
@@ -212,7 +173,7 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
 [[nodiscard]] ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::uint64_t mark_offset) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
-    facts.manifest_offset = old.index.offset;
+    facts.manifest_offset = old.opened.index_offset;
     facts.mark_offset = mark_offset;
     facts.mark = make_change_mark();
     if (!facts.extends()) {
@@ -225,9 +186,9 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
         facts.manifest_crc = undo_sum({footer, footer_bytes_2});
         return read ? result<undo_facts>(facts) : std::move(read).error();
     }
-    facts.manifest_crc = undo_sum(old.index.bytes.bytes());
+    facts.manifest_crc = undo_sum(old.index().bytes());
     std::byte tail[tail_bytes];
-    const std::uint64_t end = facts.manifest_offset + old.index.bytes.size();
+    const std::uint64_t end = facts.manifest_offset + old.index().bytes().size();
     const span<std::byte> footer(tail, static_cast<std::size_t>(facts.old_bytes - end));
     ZTENSOR_TRY(old.source().read_at(end, footer));
     facts.manifest_crc = undo_sum(footer, facts.manifest_crc);

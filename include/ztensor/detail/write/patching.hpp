@@ -238,12 +238,13 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return is_open_ && process_ == process_id(); }
 
-    /// The elements of `draft` over those of the object, which stands as `old` in the manifest.
-    [[nodiscard]] ZTENSOR_COLD result<void> replace(const object_record& object, const old_object& old,
-                                                    const object_draft& draft) {
-        const text_place digest = find_digest(old_.index.value_of(old), old_.version == format_version::v0_1);
+    /// The elements of `draft` over those of the object.
+    [[nodiscard]] ZTENSOR_COLD result<void> replace(const object_record& object, const object_draft& draft) {
+        const std::string_view name = model().text(object.name);
+        const bytes_view value = old_.value_of(object);
+        const text_place digest = find_digest(value, old_.version == format_version::v0_1);
         if (result<void> fits = check_fits(object, digest, draft); !fits) {
-            return std::move(fits).error().in_object(old.name);
+            return std::move(fits).error().in_object(name);
         }
         const component_record& part = model().components_of(object).data()[0];
         std::string new_digest;
@@ -251,11 +252,10 @@ public:
         options.version(old_.version).threads(threads_);
         writer_core core(std::make_unique<over_old_bytes>(*this, part.offset, part.length), nullptr, options);
         core.file().go_on_at(part.offset);
-        result<void> written = core.add_object(old.name, draft, [&](const object_entry& entry) {
-            new_digest = std::string(entry.components[0].digest());
-        });
+        result<void> written = core.add_object(
+            name, draft, [&](const object_entry& entry) { new_digest = std::string(entry.components[0].digest()); });
         if (written && digest.length != 0) {
-            over_old_bytes text(*this, old_.index.offset + old.begin + digest.begin, digest.length);
+            over_old_bytes text(*this, old_.offset_of(value) + digest.begin, digest.length);
             written = text.write(as_bytes(new_digest));
         }
         if (!written && has_failed_) {
@@ -326,7 +326,7 @@ private:
         std::uint32_t crc_ = 0;
     };
 
-    [[nodiscard]] const manifest& model() const noexcept { return old_.opened.index; }
+    [[nodiscard]] const manifest& model() const noexcept { return old_.index(); }
 
     /// Others may write the file from here on.
     void close() noexcept {

@@ -54,7 +54,7 @@ ZTENSOR_COLD inline result<void> writer_core::begin_stream(std::string_view name
     }
     // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
     const std::uint64_t bytes =
-        is_packed ? bytes_of_elements(dimensions, storage, type).value_or(0)
+        is_packed ? bytes_of_elements(dimensions, storage, type, false).value_or(0)
                   : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
     const dense_tensor tensor = {name, dimensions, storage, word_of_type(how), how, about};
     const dense_tensor said = in_words_of(options_.version_, tensor);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// A manifest of version 2 read by patterns is what the general way makes of it: what is right in a dozen objects that
-// are encoded alike is read by pattern, and what is wrong in the last of them is found. The fields that patterns leave
-// open are passed exactly as a few plain loops say.
+// A manifest of version 2 read by templates is what the general way makes of it: what is right in a dozen objects that
+// are encoded alike is read by template, and what is wrong in the last of them is found. The fields that templates
+// leave open are passed exactly as a few plain loops say.
 #include "index/described.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/cbor.hpp"
 #include "support/refusal.hpp"
 
-#include <ztensor/detail/index/pattern.hpp>
-#include <ztensor/detail/index/read_2.hpp>
-#include <ztensor/detail/index/validate_2.hpp>
+#include <ztensor/detail/index/parse.hpp>
+#include <ztensor/detail/index/rules.hpp>
+#include <ztensor/detail/index/scan.hpp>
 #include <ztensor/reader.hpp>
 
 #include <cstddef>
@@ -39,20 +39,20 @@ struct manifest_2_outcome {
     std::size_t checked = 0; ///< objects that need no other check
 };
 
-manifest_2_outcome read_manifest_2(const bytes& encoded, bool uses_patterns, const ztensor::read_options& options) {
+manifest_2_outcome read_manifest_2(const bytes& encoded, bool uses_templates, const ztensor::read_options& options) {
     detail::manifest index;
-    REQUIRE(index.index.allocate(encoded.size(), detail::pattern::reach_bytes));
+    REQUIRE(index.index.allocate(encoded.size(), detail::scan_reach_bytes));
     std::memcpy(index.index.data(), encoded.data(), encoded.size());
     const std::uint64_t file_bytes = manifest_offset + encoded.size() + detail::footer_bytes_2;
-    detail::manifest_reader_2 reader(index, options, manifest_offset, file_bytes, uses_patterns);
-    ztensor::result<void> done = reader.read();
+    const detail::manifest_location at = {detail::container::zt_2, manifest_offset, encoded.size(), 0, false};
+    ztensor::result<void> done = detail::parse_index(index, at, file_bytes, options, uses_templates);
     manifest_2_outcome found;
     if (done) {
         for (const detail::object_record& object : index.objects) {
-            found.checked += object.is_checked ? 1 : 0;
+            found.checked += object.is_valid ? 1 : 0;
         }
         found.text = index.blobs_are_in_order ? "in order " : "";
-        done = detail::manifest_validator_2(index, reader.row_end()).validate();
+        done = detail::rulebook(index).check();
     }
     found.code = done ? "ok" : std::string(ztensor::name(done.error().code()));
     found.text = done ? found.text + described::describe(index) : std::string(done.error().what());
@@ -148,7 +148,7 @@ object_2 group_2(std::size_t i) {
 
 } // namespace
 
-TEST_CASE("objects of version 2 that are encoded alike are read by pattern, and need no other check if dense") {
+TEST_CASE("objects of version 2 that are encoded alike are read by template, and need no other check if dense") {
     CHECK(read_both_ways(dozen_objects_2(dense_2)).checked >= last_2 - 1);
     CHECK(read_both_ways(dozen_objects_2(dense_with_digest_2)).checked >= last_2 - 1);
     const manifest_2_outcome several = read_both_ways(dozen_objects_2(group_2));
@@ -222,7 +222,7 @@ TEST_CASE("what is wrong in the last of a dozen objects of version 2 that are en
              last.shape = cbor::array({cbor::number(std::uint64_t{1} << 33), cbor::number(std::uint64_t{1} << 31)});
          },
          "shape_overflow"},
-        {"a rank of two bytes", dense_2, // of which a pattern might take the first for a dimension
+        {"a rank of two bytes", dense_2, // of which a template might take the first for a dimension
          [&](object_2& last) { last.shape = head(cbor::major::array, 2, 2) + of_ones(24) + cbor::number(30); },
          "cbor_not_deterministic"},
         {"a shape that is a map", dense_2,
@@ -288,7 +288,7 @@ TEST_CASE("what is wrong in the last of a dozen objects of version 2 that are en
     }
 }
 
-TEST_CASE("objects of version 2 that patterns read are counted, and their parts") {
+TEST_CASE("objects of version 2 that templates read are counted, and their parts") {
     const auto code = [](const bytes& encoded, const ztensor::read_options& options) {
         return read_both_ways(encoded, options).code;
     };
@@ -310,7 +310,7 @@ TEST_CASE("a required field of version 2 that is missing is named") {
     CHECK(found.text.find("\"dtype\"") != std::string::npos);
 }
 
-TEST_CASE("a manifest of version 2 that is cut short is refused alike by patterns and without them") {
+TEST_CASE("a manifest of version 2 that is cut short is refused alike by templates and without them") {
     for (const auto make : {dense_with_digest_2, group_2}) {
         const bytes whole = dozen_objects_2(make);
         for (std::size_t size = 0; size < whole.size(); size += 3) {
@@ -322,9 +322,9 @@ TEST_CASE("a manifest of version 2 that is cut short is refused alike by pattern
 
 namespace {
 
-/// As much of anything behind `content` as patterns may look at.
+/// As much of anything behind `content` as templates may look at.
 bytes with_reach(const bytes& content, char behind = '\1') {
-    return content + bytes(detail::pattern::reach_bytes, behind);
+    return content + bytes(detail::scan_reach_bytes, behind);
 }
 
 const std::byte* start_of(const bytes& content) {
@@ -338,7 +338,7 @@ std::size_t passed(const bytes& content, const std::byte* end) {
 
 } // namespace
 
-TEST_CASE("patterns pass shapes of every rank, in their shortest form alone where there is no other") {
+TEST_CASE("templates pass shapes of every rank, in their shortest form alone where there is no other") {
     struct shape_case {
         bytes encoded;
         std::size_t strict, any; ///< bytes passed; 0: left to the general way
@@ -388,7 +388,7 @@ TEST_CASE("patterns pass shapes of every rank, in their shortest form alone wher
     }
 }
 
-TEST_CASE("patterns pass unsigned integers of every width, and of the shortest where there is no other") {
+TEST_CASE("templates pass unsigned integers of every width, and of the shortest where there is no other") {
     for (const std::uint64_t value :
          {0ULL, 1ULL, 23ULL, 24ULL, 255ULL, 256ULL, 65535ULL, 65536ULL, 0xffffffffULL, 0x100000000ULL, ~0ULL}) {
         for (const std::size_t size : {0U, 1U, 2U, 4U, 8U}) {
@@ -414,7 +414,7 @@ TEST_CASE("patterns pass unsigned integers of every width, and of the shortest w
     }
 }
 
-TEST_CASE("patterns pass digits of every number, none of which is anything else") {
+TEST_CASE("templates pass digits of every number, none of which is anything else") {
     std::size_t wrong = 0;
     for (std::size_t count = 1; count <= 18; ++count) {
         for (std::size_t place = 0; place < count; ++place) {
@@ -435,7 +435,7 @@ TEST_CASE("patterns pass digits of every number, none of which is anything else"
     CHECK(wrong == 0);
 }
 
-TEST_CASE("patterns pass names of ASCII without U+0000, whatever stands behind them") {
+TEST_CASE("templates pass names of ASCII without U+0000, whatever stands behind them") {
     std::size_t wrong = 0;
     for (const std::size_t size : {1U, 2U, 7U, 8U, 9U, 15U, 16U, 17U, 23U, 24U, 25U, 31U, 32U, 33U, 40U, 255U}) {
         for (std::size_t place = 0; place < size; ++place) {
@@ -469,7 +469,7 @@ TEST_CASE("patterns pass names of ASCII without U+0000, whatever stands behind t
     }
 }
 
-TEST_CASE("names that patterns compare are in the order of their bytes, or of their sizes first") {
+TEST_CASE("names that templates compare are in the order of their bytes, or of their sizes first") {
     const std::vector<std::string> names = {"a",
                                             "b",
                                             "ab",
@@ -497,7 +497,7 @@ TEST_CASE("names that patterns compare are in the order of their bytes, or of th
     }
 }
 
-TEST_CASE("files that patterns once took are refused") {
+TEST_CASE("files that templates once took are refused") {
     const std::filesystem::path found = "tests/corpus/found";
     CHECK(support::refusal(ztensor::reader::open(found / "1.2-shape-that-is-a-map.zt")) == errc::schema_type);
     CHECK(support::refusal(ztensor::reader::open(found / "1.2-shape-without-an-end.zt")) == errc::schema_type);

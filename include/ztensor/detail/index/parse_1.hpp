@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+//
+// An index of 1.0 to 1.2 to the model. SPEC.md section 3, section 8.
+#ifndef ZTENSOR_DETAIL_INDEX_PARSE_1_HPP
+#define ZTENSOR_DETAIL_INDEX_PARSE_1_HPP
+
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/parser.hpp>
+#include <ztensor/detail/index/words.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+class parser_1 : index_parser<cbor_strictness::well_formed> {
+public:
+    parser_1(manifest& into, const read_options& limits, std::uint64_t index_offset, bool uses_templates) noexcept
+        : index_parser(into, limits, index_offset, uses_templates) {}
+
+    [[nodiscard]] ZTENSOR_COLD result<void> parse() {
+        static constexpr field_key fields[] = {"version", "attributes", "objects"};
+        field_walk walk(fields);
+        if (!read_root(walk) || !require(walk, {0, 2}) || !finish()) {
+            return fault();
+        }
+        if (!generation_of(into_.text(into_.version))) {
+            return fail(errc::unsupported_version,
+                        "the manifest is of version {}, where 0.1 and 1.x are known: get a newer version of this "
+                        "library, or let the program that wrote the file write version 1.2",
+                        {in_quotes(into_.text(into_.version))})
+                .at(index_offset_ + into_.position_of(into_.version));
+        }
+        return resolve(into_, knows_words_, index_offset_);
+    }
+
+    /// 1.0: `tensors` in place of `objects`, and the dtype at the tensor.
+    [[nodiscard]] ZTENSOR_COLD result<void> parse_1_0() {
+        static constexpr field_key fields[] = {"version", "attributes", "tensors"};
+        into_.generation = generation::v1_0;
+        is_1_0_ = knows_words_ = true;
+        field_walk walk(fields);
+        return read_root(walk) && finish() ? resolve(into_, knows_words_, index_offset_) : fault();
+    }
+
+private:
+    /// The fields in the order version, attributes, objects.
+    bool read_root(field_walk& walk) {
+        if (!enter(walk)) {
+            return false;
+        }
+        while (next_field(walk)) {
+            const bool read = walk.field == 0   ? read_version()
+                              : walk.field == 1 ? read_attributes_or_null(into_.attributes, into_.has_attributes)
+                                                : read_objects(walk.pairs);
+            if (!read) {
+                return false;
+            }
+        }
+        return leave(walk);
+    }
+
+    /// Most files state their version before their objects. Only then words have a meaning at once.
+    ZTENSOR_COLD bool read_version() {
+        if (!read_text(into_.version)) {
+            return false;
+        }
+        const std::optional<generation> known = generation_of(into_.text(into_.version));
+        if (known && !is_1_0_) { // which is known beforehand
+            into_.generation = *known;
+            knows_words_ = knows_words_ || into_.objects.empty();
+        }
+        return true;
+    }
+
+    /// Where keys are sorted by their bytes, the version stands behind the objects, which are about to be read; of the
+    /// root, `fields` are left.
+    ZTENSOR_COLD void look_for_version(cbor_sequence fields) {
+        cbor_cursor ahead = cursor_;
+        for (ahead.skip(); ahead.next(fields); ahead.skip()) {
+            cbor_text version;
+            if (!ahead.take_word("version")) {
+                ahead.skip();
+                continue;
+            }
+            if (ahead.read_text(version) && !version.is_chunked) {
+                if (const std::optional<generation> known = generation_of(version.text)) {
+                    into_.generation = *known;
+                    knows_words_ = true;
+                }
+            }
+            return;
+        }
+    }
+
+    /// An explicit null stands for their absence.
+    bool read_attributes_or_null(index_item& at, bool& has_attributes) {
+        has_attributes = !take_null();
+        return !has_attributes || read_attributes(at);
+    }
+
+    bool read_objects(const cbor_sequence& fields_left) {
+        if (!knows_words_ && !into_.version.is_present()) {
+            look_for_version(fields_left);
+        }
+        cbor_sequence objects;
+        if (!cursor_.enter_map(objects)) {
+            return false;
+        }
+        expect_records(objects);
+        for (;;) {
+            if (knows_words_) {
+                read_like_before(objects, [](const record_template&) { return true; });
+            }
+            const std::size_t begin = cursor_.position();
+            object_record object;
+            begin_object();
+            if (!next_name(objects, object.name)) {
+                return !cursor_.failed(); // resolve() sees to it that names are distinct
+            }
+            object_name_ = object.name;
+            gaps_.add(gap::name, 0, begin, cursor_.position());
+            if (!read_object(object)) {
+                return false;
+            }
+            if (knows_words_) {
+                resolve_words(into_, object);
+            }
+            if (!end_object(object, begin)) {
+                return false;
+            }
+        }
+    }
+
+    /// What stands behind an object's name.
+    bool read_object(object_record& object) {
+        enum : std::size_t { shape, format, components, attributes, dtype = attributes };
+        static constexpr field_key fields[] = {"shape", "format", "components", "attributes"};
+        static constexpr field_key fields_1_0[] = {"shape", "format", "components", "dtype"};
+        field_walk walk(is_1_0_ ? fields_1_0 : fields);
+        index_item dtype_of_all;
+        if (!enter(walk)) {
+            return false;
+        }
+        while (next_field(walk)) {
+            const bool read = walk.field == shape        ? read_shape(object)
+                              : walk.field == format     ? read_text(object.format_word)
+                              : walk.field == components ? read_components(object)
+                              : is_1_0_                  ? read_text(dtype_of_all)
+                                        : read_attributes_or_null(object.attributes, object.has_attributes);
+            if (!read) {
+                return false;
+            }
+        }
+        if (!leave(walk) || !require(walk, {shape, format}) || (is_1_0_ && !require(walk, {dtype})) ||
+            !require(walk, {components})) {
+            return false;
+        }
+        if (is_1_0_) {
+            spread_dtype(object, dtype_of_all);
+        }
+        return object.component_count != 0 ||
+               cursor_.fail(errc::schema_missing, cursor_.position(), "an object has no components");
+    }
+
+    /// 1.0 gives the dtype once: of the values. Indices are uint64 and say so nowhere, and of other roles nothing is
+    /// known.
+    ZTENSOR_COLD void spread_dtype(const object_record& object, index_item dtype_of_all) {
+        for (component_record& component : into_.components_of(object)) {
+            const std::string_view role = into_.text(component.role);
+            if (role == "indices" || role == "indptr" || role == "coords") {
+                component.dtype = ztensor::dtype::u64;
+            } else if (role == "data" || role == "values") {
+                component.dtype_word = dtype_of_all;
+            }
+        }
+    }
+
+    bool read_components(object_record& object) {
+        const std::size_t outer_keys = keys_.size();
+        cbor_sequence components;
+        if (!cursor_.enter_map(components)) {
+            return false;
+        }
+        begin_components(components, object);
+        std::uint32_t count = 0;
+        for (index_item role; next_name(components, role); ++count) {
+            keys_.push_back(into_.position_of(role));
+            component_name_ = role;
+            if (count == object.component_count) {
+                return fail_limit("more components than read_options::max_components_per_object allows");
+            }
+            component_record& component = into_.components[object.first_component + count];
+            component = {};
+            component.role = role;
+            if (!read_component(component, count)) {
+                return false;
+            }
+            component_name_ = {};
+        }
+        object.component_count = count;
+        return !cursor_.failed() && check_distinct(outer_keys);
+    }
+
+    enum component_field : std::size_t { offset, length, encoding_word, digest, dtype_word, type, uncompressed_length };
+
+    bool read_component(component_record& component, std::size_t part) {
+        static constexpr field_key fields[] = {"offset", "length", "encoding",           "digest",
+                                               "dtype",  "type",   "uncompressed_length"};
+        constexpr std::size_t fields_of_1_0 = 4;
+        field_walk walk(span<const field_key>(fields, is_1_0_ ? fields_of_1_0 : std::size(fields)));
+        if (!enter(walk)) {
+            return false;
+        }
+        while (next_field(walk)) {
+            if (!read_field(component, walk.field, part)) {
+                return false;
+            }
+        }
+        return leave(walk) && (is_1_0_ || require(walk, {dtype_word})) && require(walk, {offset, length});
+    }
+
+    bool read_field(component_record& component, std::size_t field, std::size_t part) {
+        switch (field) {
+        case offset:
+            return read_number(component.offset, gap::offset, part);
+        case length:
+            return read_number(component.length, gap::length, part);
+        case encoding_word:
+            return read_text_or_null(component.encoding_word);
+        case digest:
+            return read_digest(component.digest_text, part);
+        case dtype_word:
+            return read_text(component.dtype_word);
+        case type:
+            return read_text_or_null(component.type_word);
+        default:
+            if (take_null()) {
+                return true;
+            }
+            component.states_uncompressed_length = component.knows_uncompressed_length = true;
+            return read_number(component.uncompressed_length, gap::uncompressed_length, part);
+        }
+    }
+
+    bool is_1_0_ = false;
+    bool knows_words_ = false; ///< the version came before the objects
+};
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+//
+// The values that differ from one object of an index to the next, read where they stand. SPEC.md section 3.
+#ifndef ZTENSOR_DETAIL_INDEX_SCAN_HPP
+#define ZTENSOR_DETAIL_INDEX_SCAN_HPP
+
+#include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/shape.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// Each of these gives where the value ends, or nullptr if the general way must look. No end of the index is asked for:
+// scan_reach_bytes of anything follow it.
+
+/// No value that is passed here takes more, nor what is looked at beyond it.
+inline constexpr std::size_t scan_reach_bytes = 2048;
+
+[[nodiscard]] inline const std::byte* pass_unsigned(const std::byte* at, std::uint64_t& value) noexcept {
+    const auto first = std::to_integer<std::uint8_t>(*at);
+    if (first < 24) {
+        value = first;
+        return at + 1;
+    }
+    const std::uint64_t behind = load_big_64(at + 1);
+    switch (first) { // branches, not a shift by a size: a processor goes on before it has seen the head (1.4 times)
+    case 0x18:
+        value = behind >> 56;
+        return at + 2;
+    case 0x19:
+        value = behind >> 48;
+        return at + 3;
+    case 0x1a:
+        value = behind >> 32;
+        return at + 5;
+    case 0x1b:
+        value = behind;
+        return at + 9;
+    default:
+        return nullptr;
+    }
+}
+
+/// The same of a head that could not be shorter.
+[[nodiscard]] inline const std::byte* pass_shortest_unsigned(const std::byte* at, std::uint64_t& value) noexcept {
+    const std::byte* const end = pass_unsigned(at, value);
+    const std::ptrdiff_t size = end == nullptr ? 0 : end - at - 1;
+    const bool fits_in_less = size == 1 ? value < 24 : size > 1 && value >> (4 * size) == 0;
+    return fits_in_less ? nullptr : end;
+}
+
+template <bool IsDeterministic>
+[[nodiscard]] inline const std::byte* pass_shape(const std::byte* at, std::uint64_t& element_count) noexcept {
+    std::size_t rank = std::to_integer<std::size_t>(*at++) - 0x80;
+    if (rank == 0x18) {
+        rank = std::to_integer<std::size_t>(*at++);
+        if ((IsDeterministic && rank < 24) || rank > max_rank) {
+            return nullptr;
+        }
+    } else if (rank >= 24) { // a wider head, or that of something else
+        return nullptr;
+    }
+    element_counter counter;
+    constexpr std::uint64_t eight_ones = 0x0101010101010101u;
+    for (std::uint64_t dimension = 0; rank != 0; --rank) {
+        for (; rank > 8 && load_little_64(at) == eight_ones; rank -= 8) { // what most of very many dimensions are
+            at += 8;
+        }
+        at = IsDeterministic ? pass_shortest_unsigned(at, dimension) : pass_unsigned(at, dimension);
+        if (at == nullptr || !counter.multiply(dimension)) {
+            return nullptr;
+        }
+    }
+    element_count = counter.count();
+    return at;
+}
+
+/// Hexadecimal, in either case, or in lower case alone.
+[[nodiscard]] inline const std::byte* pass_digits(const std::byte* at, std::size_t count, bool is_lower) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    constexpr std::uint64_t high = 0x80 * ones;
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < count; i += 8) { // eight digits at once, each in its byte
+        const std::uint64_t digits = load_little_64(at + i);
+        const std::uint64_t lower = digits | 0x20 * ones;
+        const std::uint64_t is_digit = (lower + (0x80 - '0') * ones) & ~(lower + (0x80 - '9' - 1) * ones);
+        const std::uint64_t is_letter = (lower + (0x80 - 'a') * ones) & ~(lower + (0x80 - 'f' - 1) * ones);
+        // The bit 0x20 turns letters into small ones; of the digits it must have been there.
+        wrong |= digits | ~((is_digit & digits << 2) | is_letter) | (is_lower ? ~digits << 2 : 0);
+    }
+    return (wrong & high) == 0 ? at + count : nullptr;
+}
+
+/// A name of at most 255 bytes that is ASCII without U+0000.
+[[nodiscard]] inline const std::byte* pass_name(const std::byte* at, std::string_view& name) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101u;
+    std::size_t size = std::to_integer<std::size_t>(*at++) - 0x60;
+    if (size == 0x18) {
+        size = std::to_integer<std::size_t>(*at++);
+    } else if (size >= 24) {
+        return nullptr;
+    }
+    name = as_text({at, size});
+    const std::byte* const end = at + size;
+    std::uint64_t wrong = 0; // a byte above 0x7f, or 0, leaves a high bit
+    for (; end - at > 16; at += 16) {
+        const std::uint64_t word = load_little_64(at), next = load_little_64(at + 8);
+        wrong |= word | (word - ones) | next | (next - ones);
+    }
+    if (size >= 16) { // the last, some of which may have been seen
+        const std::uint64_t word = load_little_64(end - 16), next = load_little_64(end - 8);
+        wrong |= word | (word - ones) | next | (next - ones);
+        return (wrong & 0x80 * ones) == 0 ? end : nullptr;
+    }
+    if (size >= 8) {
+        const std::uint64_t word = load_little_64(at);
+        wrong |= word | (word - ones);
+        at += 8;
+    }
+    const std::uint64_t beyond = ~std::uint64_t{0} << 8 * (end - at);
+    const std::uint64_t last = (load_little_64(at) & ~beyond) | (ones & beyond);
+    wrong |= last | (last - ones);
+    return (wrong & 0x80 * ones) == 0 && size != 0 ? end : nullptr;
+}
+
+/// The same with a head that could not be shorter.
+[[nodiscard]] inline const std::byte* pass_shortest_name(const std::byte* at, std::string_view& name) noexcept {
+    constexpr std::byte one_byte_more{0x78};
+    const std::byte* const end = pass_name(at, name);
+    return *at == one_byte_more && name.size() < 24 ? nullptr : end;
+}
+
+/// a < b; both can be read 8 bytes beyond their ends.
+[[nodiscard]] inline bool is_name_before(std::string_view a, std::string_view b) noexcept {
+    const std::size_t common = a.size() < b.size() ? a.size() : b.size();
+    const std::byte* const left = as_bytes(a).data();
+    const std::byte* const right = as_bytes(b).data();
+    std::size_t i = 0;
+    while (i < common && load_little_64(left + i) == load_little_64(right + i)) {
+        i += 8;
+    }
+    if (i >= common) {
+        return a.size() < b.size();
+    }
+    const std::size_t beyond = common - i < 8 ? 64 - 8 * (common - i) : 0;
+    const std::uint64_t x = load_big_64(left + i) >> beyond;
+    const std::uint64_t y = load_big_64(right + i) >> beyond;
+    return x != y ? x < y : a.size() < b.size();
+}
+
+/// The same in the order of deterministic CBOR, whose heads come first.
+[[nodiscard]] inline bool is_name_before_2(std::string_view a, std::string_view b) noexcept {
+    return a.size() != b.size() ? a.size() < b.size() : is_name_before(a, b);
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
