@@ -343,8 +343,7 @@ void check_past_cache() {
             }
             const bytes_view source = bytes_view(stored).first(count * sizeof(Small));
             const span<float> place = span<float>(memory).subspan(before, count);
-            REQUIRE(convert_elements(source, ztensor::element_traits<Small>::storage, "",
-                                     ztensor::detail::as_writable_bytes(place), sizeof(float),
+            REQUIRE(convert_elements(source, ztensor::element_traits<Small>::storage, "", place,
                                      ztensor::detail::number_store::past_cache));
             REQUIRE(memory_bytes(memory) == memory_bytes(expected));
         }

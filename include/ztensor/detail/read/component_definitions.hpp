@@ -10,7 +10,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
@@ -215,23 +214,14 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const det
 
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    result<void> read = detail::guard_memory([&] {
-        const narrow_type_facts* const narrow = detail::find_narrow_type(file_->index, *record_);
-        return narrow == nullptr
-                   ? detail::read_numbers(detail::number_reader::make(*file_, *record_, number_bytes), numbers)
-                   : detail::read_packed_numbers(*file_, *object_, *record_, *narrow, number_bytes, numbers);
-    });
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
     return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
-    result<void> read = detail::guard_memory([&] {
-        const narrow_type_facts* const narrow = detail::find_narrow_type(file_->index, *record_);
-        return narrow == nullptr
-                   ? detail::read_numbers_into(detail::number_reader::make(*file_, *record_, number_bytes),
-                                               numbers.size() / number_bytes, numbers)
-                   : detail::read_packed_numbers_into(*file_, *object_, *record_, *narrow, number_bytes, numbers);
-    });
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
     return read ? read : located(std::move(read).error());
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements as other types: packed ones, narrower ones, and numbers of any type.
+// Elements in memory as floating-point numbers: those that share bytes, and those of every storage and logical type.
 #ifndef ZTENSOR_DETAIL_READ_CONVERT_HPP
 #define ZTENSOR_DETAIL_READ_CONVERT_HPP
 
-#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -13,11 +12,7 @@
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/x86_intrinsics.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
-#include <ztensor/error.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -122,7 +117,7 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
 
 // -- packed
 //
-// Components whose elements share bytes: how many there are, and all of them as numbers. SPEC.md section 13.5.
+// Components whose elements share bytes: how many there are, and what their last byte holds. SPEC.md section 13.5.
 
 /// What of `narrow_types` the elements of a component are; nullptr for elements of whole bytes.
 [[nodiscard]] inline const narrow_type_facts* find_narrow_type(const manifest& index,
@@ -185,45 +180,6 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
         return fail(errc::bad_padding, "the bits behind the last of {} packed elements are not zero", {count});
     }
     return {};
-}
-
-/// All elements as floats or doubles, into the memory that `make(count) -> result<span<std::byte>>` gives.
-template <class Make>
-[[nodiscard]] result<void> read_packed_numbers(const opened_file& file, const object_record& object,
-                                               const component_record& component, const narrow_type_facts& type,
-                                               std::size_t number_bytes, Make&& make) {
-    byte_buffer memory;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> packed, decode_whole(file, component, memory));
-    const std::uint64_t count = count_packed(file.index, object, component, type, packed.size());
-    ZTENSOR_TRY(check_packed(component, type, packed, count));
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(static_cast<std::size_t>(count)));
-    if (number_bytes == sizeof(float)) {
-        expand_narrow(type, packed, as_writable_elements<float>(numbers));
-    } else {
-        expand_narrow(type, packed, as_writable_elements<double>(numbers));
-    }
-    return {};
-}
-
-[[nodiscard]] inline result<void> read_packed_numbers(const opened_file& file, const object_record& object,
-                                                      const component_record& component, const narrow_type_facts& type,
-                                                      std::size_t number_bytes, element_memory numbers) {
-    return read_packed_numbers(
-        file, object, component, type, number_bytes, [&](std::size_t count) -> result<span<std::byte>> {
-            call_budget budget(file.options);
-            result<void> allowed = budget.take(count, number_bytes);
-            return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, count)) : std::move(allowed).error();
-        });
-}
-
-[[nodiscard]] inline result<void> read_packed_numbers_into(const opened_file& file, const object_record& object,
-                                                           const component_record& component,
-                                                           const narrow_type_facts& type, std::size_t number_bytes,
-                                                           span<std::byte> numbers) {
-    const std::size_t room = numbers.size() / number_bytes;
-    return read_packed_numbers(file, object, component, type, number_bytes, [&](std::size_t count) {
-        return count == room ? result<span<std::byte>>(numbers) : wrong_destination(room, count);
-    });
 }
 
 // -- convert
@@ -445,10 +401,12 @@ void convert_float8(bytes_view source, const float8_values& values, span<To> des
     }
 }
 
+/// Elements of a storage type, or 8-bit floats of these values, as numbers; as many as `destination` has room for.
+/// Checked before: check_convertible(). What convert_elements() says of source and destination is true here.
 template <class To>
-void convert_all(bytes_view source, dtype storage, std::string_view logical_type, span<To> destination,
+void convert_all(bytes_view source, dtype storage, const float8_values* values, span<To> destination,
                  number_store store) noexcept {
-    const float8_values* const values = find_float8(logical_type);
+    zero_upper_halves(host_cpu());
     if (values == nullptr) {
         return convert_stored(source, storage, destination, store);
     }
@@ -498,8 +456,7 @@ inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexce
     }
 }
 
-/// Converts every element of `source_host_order` to a float or double, as `number_bytes` says, and writes it to the
-/// same place of `destination`, which is memory of such.
+/// Converts every element of `source_host_order` to a float or double and writes it to the same place of `destination`.
 ///
 /// The source may start at any address and must be in the host's byte order. Unless numbers go past the cache, which
 /// only floats made of 16-bit floats do, it may be the last part of the destination, if its elements are no wider than
@@ -514,35 +471,18 @@ inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexce
 /// Errors, with nothing written: errc::unsupported_type for complex and unknown logical types, which it names;
 /// errc::type_mismatch for a logical type over the wrong storage; errc::size_mismatch where the source does not hold
 /// exactly destination.size() elements.
-[[nodiscard]] inline result<void> convert_elements(bytes_view source_host_order, dtype storage,
-                                                   std::string_view logical_type, span<std::byte> destination,
-                                                   std::size_t number_bytes,
-                                                   number_store store = number_store::cached) {
-    result<void> convertible = check_convertible(storage, logical_type);
-    if (!convertible) {
-        return convertible;
-    }
-    const std::size_t width = width_bytes(storage);
-    const std::size_t count = destination.size() / number_bytes;
-    if (source_host_order.size() % width != 0 || source_host_order.size() / width != count) {
-        return fail(errc::size_mismatch, "{} bytes of {} do not make the {} elements asked for",
-                    {source_host_order.size(), name(storage), count});
-    }
-    zero_upper_halves(host_cpu());
-    if (number_bytes == sizeof(float)) {
-        convert_all(source_host_order, storage, logical_type, as_writable_elements<float>(destination), store);
-    } else {
-        convert_all(source_host_order, storage, logical_type, as_writable_elements<double>(destination), store);
-    }
-    return {};
-}
-
-/// The same for typed memory.
 template <class To>
 [[nodiscard]] result<void> convert_elements(bytes_view source_host_order, dtype storage, std::string_view logical_type,
-                                            span<To> destination) {
+                                            span<To> destination, number_store store = number_store::cached) {
     static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>);
-    return convert_elements(source_host_order, storage, logical_type, as_writable_bytes(destination), sizeof(To));
+    ZTENSOR_TRY(check_convertible(storage, logical_type));
+    const std::size_t width = width_bytes(storage);
+    if (source_host_order.size() % width != 0 || source_host_order.size() / width != destination.size()) {
+        return fail(errc::size_mismatch, "{} bytes of {} do not make the {} elements asked for",
+                    {source_host_order.size(), name(storage), destination.size()});
+    }
+    convert_all(source_host_order, storage, find_float8(logical_type), destination, store);
+    return {};
 }
 
 } // namespace detail

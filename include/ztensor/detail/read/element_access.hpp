@@ -29,14 +29,18 @@ namespace detail {
                 {in_quotes(file.index.text(component.dtype_word))});
 }
 
-/// Whether this library knows what numbers the elements are: those of the file's version, and of f8_e8m0 and what
-/// shares bytes in every one.
-[[nodiscard]] inline bool has_known_numbers(const manifest& index, const component_record& component) noexcept {
-    if (component.logical_type != unknown_type) {
-        return true;
-    }
-    const std::string_view type = type_name(index, component);
-    return component.dtype == dtype::u8 && (type == "f8_e8m0" || find_narrow_type(type) != nullptr);
+[[nodiscard]] ZTENSOR_COLD inline error unknown_numbers(const opened_file& file, const component_record& component) {
+    return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
+                {in_quotes(type_name(file.index, component))});
+}
+
+/// This library knows what numbers the elements are: those of the file's version, and of f8_e8m0 and what shares bytes
+/// in every one. Errors: unsupported_type.
+[[nodiscard]] inline result<void> check_known_numbers(const opened_file& file, const component_record& component) {
+    const std::string_view type = type_name(file.index, component);
+    const bool is_known = component.logical_type != unknown_type ||
+                          (component.dtype == dtype::u8 && (type == "f8_e8m0" || find_narrow_type(type) != nullptr));
+    return is_known ? result<void>() : unknown_numbers(file, component);
 }
 
 [[nodiscard]] ZTENSOR_COLD inline error wrong_destination(std::uint64_t found, std::uint64_t expected) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements of any type, quantized or not, as numbers.
+// The numbers of components and objects, whatever they are stored as: single elements, elements that share bytes,
+// blocks of quantized weights, and groups of them whose scales stand apart.
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
+#include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/tasks.hpp>
@@ -33,6 +35,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -122,55 +125,114 @@ struct weight_blocks {
 
 // -- numbers
 //
-// Elements of one component as floating-point numbers, converted piece by piece on their way into memory: single ones
-// (SPEC.md section 4.5), or quantized weights in blocks of ggml.
+// The elements of one component as floats or doubles, converted piece by piece on their way into memory. SPEC.md
+// section 4.5.
+
+/// Where numbers go: into memory that is made to measure, or into the caller's.
+class number_memory {
+public:
+    number_memory(element_memory made) noexcept : made_(made) {}
+    number_memory(span<std::byte> given) noexcept : made_{nullptr, nullptr}, given_(given) {}
+
+    [[nodiscard]] bool is_made() const noexcept { return made_.resize != nullptr; }
+    [[nodiscard]] const element_memory& made() const noexcept { return made_; }
+
+    /// For so many, made or given. Errors: size_mismatch, if the caller's has room for another number of them.
+    [[nodiscard]] result<span<std::byte>> get(std::uint64_t count, std::size_t number_bytes) const {
+        if (is_made()) {
+            return made_.resize(made_.owner, static_cast<std::size_t>(count));
+        }
+        const std::size_t room = given_.size() / number_bytes;
+        return count == room ? result<span<std::byte>>(given_) : wrong_destination(room, count);
+    }
+
+private:
+    element_memory made_;
+    span<std::byte> given_;
+};
 
 /// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component. An element gives one
-/// number, and a block of quantized weights as many as it holds.
-class number_reader {
+/// number, a block of quantized weights as many as it holds, and a byte that elements share several or less than one.
+/// How they are converted is found once, by what makes this.
+class number_source {
 public:
-    /// Errors: unknown_dtype, unsupported_type, type_mismatch, unsupported_encoding, size_mismatch, limit_exceeded.
-    [[nodiscard]] static result<number_reader> make(const opened_file& file, const component_record& component,
-                                                    std::size_t number_bytes) {
+    /// Single elements, or those that share bytes. Errors: unknown_dtype, unsupported_type, type_mismatch,
+    /// unsupported_encoding, size_mismatch.
+    [[nodiscard]] static result<number_source> of_elements(const opened_file& file, const object_record& object,
+                                                           const component_record& component,
+                                                           std::size_t number_bytes) {
         if (!component.dtype) {
             return unknown_dtype(file, component);
         }
-        const number_reader made(file, component, number_bytes);
-        ZTENSOR_TRY(count_loadable_elements(file, component, made.stored_));
-        if (!has_known_numbers(file.index, component)) {
-            return fail(errc::unsupported_type, "numbers of the logical type {} are unknown to this library",
-                        {in_quotes(type_name(file.index, component))});
+        number_source made(file, component, number_bytes, width_bytes(*component.dtype));
+        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> elements, count_elements(file, component, made.stored_));
+        ZTENSOR_TRY(check_known_numbers(file, component));
+        made.narrow_ = find_narrow_type(file.index, component);
+        if (made.narrow_ != nullptr) {
+            made.stated_count_ = stated_elements(file.index, object, component);
+        } else {
+            const bool is_plain = component.logical_type == plain_type;
+            const std::string_view type = is_plain ? std::string_view() : type_name(file.index, component);
+            ZTENSOR_TRY(check_convertible(*component.dtype, type));
+            made.float8_ = find_float8(type);
         }
-        ZTENSOR_TRY(check_convertible(*component.dtype, made.type_));
+        ZTENSOR_TRY(elements ? made.check_stored_bytes(*elements * made.element_bytes()) : result<void>());
         return made;
     }
 
     /// The weights of an object that is blocks of them. Errors: unsupported_format, layout_components, type_mismatch,
-    /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding, limit_exceeded.
-    [[nodiscard]] static result<number_reader> make_of_blocks(const opened_file& file, const object_record& object,
-                                                              std::size_t number_bytes) {
+    /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding.
+    [[nodiscard]] static result<number_source> of_blocks(const opened_file& file, const object_record& object,
+                                                         std::size_t number_bytes) {
         ZTENSOR_TRY_ASSIGN(const weight_blocks blocks, find_weight_blocks(file.index, object));
-        const number_reader made(file, blocks, number_bytes);
-        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count,
-                           count_loadable_elements(file, *blocks.data, made.stored_));
-        if (count) {
-            ZTENSOR_TRY(made.check_block_count(*count));
-        }
+        number_source made(file, *blocks.data, number_bytes, blocks.type->bytes);
+        made.blocks_ = blocks.type;
+        made.stated_count_ = blocks.count * blocks.type->elements;
+        ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, *blocks.data, made.stored_));
+        ZTENSOR_TRY(count ? made.check_stored_bytes(*count * made.element_bytes()) : result<void>());
         return made;
     }
 
+    [[nodiscard]] const component_record& component() const noexcept { return *component_; }
     /// How many there are; nothing if only decoding tells.
     [[nodiscard]] std::optional<std::uint64_t> count() const noexcept {
-        const std::optional<std::uint64_t> bytes = component_.decoded_length();
-        return bytes ? std::optional(*bytes / stored_.size_bytes * numbers_per_element_) : std::nullopt;
+        const std::optional<std::uint64_t> bytes = component_->decoded_length();
+        return bytes ? std::optional(count_in(*bytes)) : std::nullopt;
+    }
+    /// In all, if the component decodes to so many bytes.
+    [[nodiscard]] std::uint64_t count_in(std::uint64_t bytes) const noexcept {
+        return narrow_ != nullptr ? stated_count_.value_or(most_in(bytes)) : most_in(bytes);
+    }
+    /// That so many bytes give at most: whole elements or, where elements share bytes, a multiple of three or the rest.
+    [[nodiscard]] std::uint64_t most_in(std::uint64_t bytes) const noexcept {
+        return narrow_ != nullptr ? narrow_in_bytes(*narrow_, bytes) : bytes / element_bytes() * numbers_per_element();
     }
 
     /// Of what one element, or one block, is stored as.
     [[nodiscard]] std::size_t element_bytes() const noexcept { return stored_.size_bytes; }
-    [[nodiscard]] std::size_t numbers_per_element() const noexcept { return numbers_per_element_; }
+    [[nodiscard]] std::size_t numbers_per_element() const noexcept {
+        return blocks_ != nullptr ? blocks_->elements : 1;
+    }
+    /// Of the numbers that one element gives.
+    [[nodiscard]] std::size_t converted_bytes() const noexcept { return numbers_per_element() * number_bytes_; }
+    [[nodiscard]] bool are_blocks() const noexcept { return blocks_ != nullptr; }
+    /// Elements share bytes, so that all of them are converted at once.
+    [[nodiscard]] bool are_packed() const noexcept { return narrow_ != nullptr; }
 
     /// Raw data can be converted in parts.
-    [[nodiscard]] bool is_raw() const noexcept { return component_.encoding == encoding::raw; }
+    [[nodiscard]] bool is_raw() const noexcept { return component_->encoding == encoding::raw && !are_packed(); }
+
+    /// So many bytes hold as many elements as there should be, where that is known. Errors: size_mismatch.
+    [[nodiscard]] result<void> check_stored_bytes(std::uint64_t bytes) const {
+        if (narrow_ != nullptr) {
+            return check_packed_size(*narrow_, bytes, count_in(bytes));
+        }
+        const std::uint64_t found = bytes / element_bytes();
+        return blocks_ == nullptr || most_in(bytes) == stated_count_
+                   ? result<void>()
+                   : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}",
+                          {found, *stated_count_ / blocks_->elements});
+    }
 
     /// For memory that was not just written: more than a core's own cache keeps goes past it, which takes 0.8 of the
     /// time; unless the system clears it just now.
@@ -202,60 +264,82 @@ public:
         return valid;
     }
 
-    /// All of them into `numbers`, which has room for count(). What is compressed is decoded into its end and converted
-    /// from there, where stored elements are no wider than the numbers; else into memory of its own.
-    [[nodiscard]] result<void> read_all(span<std::byte> numbers) const {
-        if (is_raw()) {
-            blob_check check(file_, component_);
-            result<void> converted = convert_raw(0, numbers, check, best_store(numbers));
-            return converted ? check.finish() : converted;
+    /// Elements into the host's order, of which `first` is the position of the first in the tensor. Errors: bad_bool.
+    [[nodiscard]] result<void> to_host(span<std::byte> elements, std::uint64_t first) const {
+        to_host_order(*component_, stored_, elements);
+        return holds_bools(*component_) ? normalise_bools(*component_, elements, first) : result<void>();
+    }
+
+    /// Elements in the host's order.
+    void convert(bytes_view elements, span<std::byte> numbers, number_store store) const noexcept {
+        if (number_bytes_ == sizeof(float)) {
+            convert_to(elements, as_writable_elements<float>(numbers), store);
+        } else {
+            convert_to(elements, as_writable_elements<double>(numbers), store);
         }
-        const std::size_t stored_bytes = numbers.size() / converted_bytes() * stored_.size_bytes;
+    }
+
+    /// All of them. Errors: limit_exceeded, size_mismatch, bad_bool, bad_padding; as decoding does.
+    [[nodiscard]] result<void> read(const number_memory& to) const {
+        const std::optional<std::uint64_t> bytes = component_->decoded_length();
+        ZTENSOR_TRY(bytes ? check_memory_limit(*bytes, file_->options) : result<void>());
+        if (!bytes || are_packed()) {
+            return read_at_once(to);
+        }
+        const std::uint64_t total = count_in(*bytes);
+        if (is_raw() && to.is_made() && to.made().reserve != nullptr) {
+            ZTENSOR_TRY(check_budget(to, total));
+            return read_growing(to.made(), static_cast<std::size_t>(total));
+        }
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(to, total));
+        if (is_raw()) {
+            blob_check check(*file_, *component_);
+            ZTENSOR_TRY(convert_raw(0, numbers, check, best_store(numbers)));
+            return check.finish();
+        }
+        // Decoded into the end of the numbers and converted from there, where stored elements are no wider.
+        const std::size_t stored_bytes = numbers.size() / converted_bytes() * element_bytes();
         byte_buffer apart;
-        if (stored_.size_bytes > converted_bytes() && !apart.allocate(stored_bytes)) {
+        if (element_bytes() > converted_bytes() && !apart.allocate(stored_bytes)) {
             return fail(errc::out_of_memory, "no memory for a component of {} bytes", {stored_bytes});
         }
         const span<std::byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
-        result<void> done = decode(file_, component_, elements);
-        return done ? convert_stored(elements, numbers) : done;
+        ZTENSOR_TRY(decode(*file_, *component_, elements));
+        return convert_stored(elements, numbers);
     }
 
-    /// All of them where only decoding tells how many there are, into the memory that `make(count) ->
-    /// result<span<std::byte>>` gives.
-    template <class Make>
-    [[nodiscard]] result<void> read_unsized(Make&& make) const {
+private:
+    number_source(const opened_file& file, const component_record& component, std::size_t number_bytes,
+                  std::size_t element_bytes) noexcept
+        : file_(&file), component_(&component),
+          number_bytes_(number_bytes), stored_{*component.dtype, {}, element_bytes, 1, false} {}
+
+    [[nodiscard]] result<void> check_budget(const number_memory& to, std::uint64_t count) const {
+        return to.is_made() ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
+    }
+    [[nodiscard]] result<span<std::byte>> make(const number_memory& to, std::uint64_t count) const {
+        ZTENSOR_TRY(check_budget(to, count));
+        return to.get(count, number_bytes_);
+    }
+
+    /// All of them where only decoding tells how many there are, or where elements share bytes.
+    [[nodiscard]] result<void> read_at_once(const number_memory& to) const {
         byte_buffer decoded;
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, decoded));
-        ZTENSOR_TRY(check_whole_elements(whole.size(), stored_.size_bytes));
-        ZTENSOR_TRY(to_host(whole, 0));
-        const std::size_t elements = whole.size() / stored_.size_bytes;
-        ZTENSOR_TRY(blocks_ != nullptr ? check_block_count(elements) : result<void>());
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(elements * numbers_per_element_));
-        convert(whole, memory, number_store::cached);
-        return {};
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(*file_, *component_, decoded));
+        const std::uint64_t total = count_in(whole.size());
+        ZTENSOR_TRY(narrow_ != nullptr ? check_packed(*component_, *narrow_, whole, total)
+                                       : check_whole_elements(whole.size(), element_bytes()));
+        ZTENSOR_TRY(check_stored_bytes(whole.size()));
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(to, total));
+        return convert_stored(whole, numbers);
     }
 
-    /// All of them into memory that is made to measure.
-    [[nodiscard]] result<void> read_all(element_memory numbers) const {
-        const std::optional<std::uint64_t> known = count();
-        call_budget budget(file_.options);
-        if (!known) {
-            return read_unsized([&](std::size_t found) -> result<span<std::byte>> {
-                result<void> allowed = budget.take(found, number_bytes_);
-                return allowed ? result<span<std::byte>>(numbers.resize(numbers.owner, found))
-                               : std::move(allowed).error();
-            });
-        }
-        ZTENSOR_TRY(budget.take(*known, number_bytes_));
-        const auto total = static_cast<std::size_t>(*known);
-        if (!is_raw() || numbers.reserve == nullptr) {
-            return read_all(numbers.resize(numbers.owner, total));
-        }
-        // Without prefault: where memory is used again and again, as conversions do, it took from 0.7 to 1.3 of the
-        // time, as pages were to be had on the other processor of a virtual machine.
-        reserve_large(numbers, total, number_bytes_);
-        blob_check check(file_, component_);
-        const std::size_t elements = total / numbers_per_element_;
+    /// All of raw data, into memory that grows. Without prefault: where memory is used again and again, as conversions
+    /// do, it took from 0.7 to 1.3 of the time, as pages were to be had on the other processor of a virtual machine.
+    [[nodiscard]] result<void> read_growing(const element_memory& to, std::size_t total) const {
+        reserve_large(to, total, number_bytes_);
+        blob_check check(*file_, *component_);
+        const std::size_t elements = total / numbers_per_element();
         ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_elements(0, elements, check));
         // The vector writes zeros first: as many as a core's first cache keeps until numbers take their place, which is
         // 0.93 of the time. What has to be read is read in longer pieces.
@@ -263,124 +347,247 @@ public:
         const std::size_t piece = (stable ? first_cache_bytes : cached_piece_bytes) / converted_bytes();
         for (std::size_t done = 0; done < elements; done += piece) {
             const std::size_t more = (std::min)(piece, elements - done);
-            const span<std::byte> memory = numbers.resize(numbers.owner, (done + more) * numbers_per_element_);
+            const span<std::byte> memory = to.resize(to.owner, (done + more) * numbers_per_element());
             const span<std::byte> place = memory.last(more * converted_bytes());
             if (stable) { // numbers go to the cache, where zeros have just been written
-                convert(stable->subspan(done * stored_.size_bytes, more * stored_.size_bytes), place,
-                        number_store::cached);
-            } else if (result<void> read = convert_in_blocks(done, place, check, number_store::cached); !read) {
-                return read;
+                convert(stable->subspan(done * element_bytes(), more * element_bytes()), place, number_store::cached);
+            } else {
+                ZTENSOR_TRY(convert_in_blocks(done, place, check, number_store::cached));
             }
         }
         return check.finish();
     }
 
-private:
-    number_reader(const opened_file& file, const component_record& component, std::size_t number_bytes) noexcept
-        : file_(file), component_(component),
-          number_bytes_(number_bytes), stored_{*component.dtype, {}, width_bytes(*component.dtype), 1, false},
-          type_(component.logical_type == plain_type ? std::string_view() : type_name(file.index, component)) {}
-
-    number_reader(const opened_file& file, const weight_blocks& blocks, std::size_t number_bytes) noexcept
-        : file_(file), component_(*blocks.data),
-          number_bytes_(number_bytes), stored_{dtype::u8, {}, blocks.type->bytes, 1, false}, blocks_(blocks.type),
-          block_count_(blocks.count), numbers_per_element_(blocks.type->elements) {}
-
-    /// Of the numbers that one element gives.
-    [[nodiscard]] std::size_t converted_bytes() const noexcept { return numbers_per_element_ * number_bytes_; }
-
-    [[nodiscard]] result<void> check_block_count(std::uint64_t found) const {
-        return found == block_count_
-                   ? result<void>()
-                   : fail(errc::size_mismatch, "there are {} blocks, but the shape needs {}", {found, block_count_});
-    }
-
-    /// Elements can be converted where they lie: in the host's order, and nothing is to be checked.
-    [[nodiscard]] bool converts_in_place(const blob_check& check) const noexcept {
-        const bool is_swapped = is_foreign_order(component_) && stored_.size_bytes > 1;
-        return !is_swapped && !check.is_wanted() && !holds_bools(component_);
-    }
-
-    /// Stored elements where they lie, if they stay as they are and can be converted there; few of a file are read in
-    /// less time than it takes to look at a mapping. Errors: what the source says.
+    /// Stored elements where they lie, if they stay as they are and can be converted there: in the host's order, with
+    /// nothing to check. Few of a file are read in less time than it takes to look at a mapping. Errors: what the
+    /// source says.
     [[nodiscard]] result<std::optional<bytes_view>> find_stable_elements(std::uint64_t first, std::size_t elements,
                                                                          const blob_check& check) const {
         constexpr std::size_t few_bytes = std::size_t{256} << 10;
-        const std::size_t bytes = elements * stored_.size_bytes;
-        if (!converts_in_place(check) || (bytes < few_bytes && source_access::is_file(*file_.source))) {
+        const std::size_t bytes = elements * element_bytes();
+        const bool is_swapped = is_foreign_order(*component_) && element_bytes() > 1;
+        if (is_swapped || check.is_wanted() || holds_bools(*component_) ||
+            (bytes < few_bytes && source_access::is_file(*file_->source))) {
             return std::optional<bytes_view>();
         }
-        return source_access::find_stable_range(*file_.source, component_.offset + first * stored_.size_bytes, bytes);
+        return source_access::find_stable_range(*file_->source, component_->offset + first * element_bytes(), bytes);
     }
 
     /// As convert_raw(), read into memory of our own in blocks.
     [[nodiscard]] result<void> convert_in_blocks(std::uint64_t first, span<std::byte> numbers, blob_check& check,
                                                  number_store store) const {
-        const std::size_t block_elements = cached_piece_bytes / stored_.size_bytes;
-        const std::size_t count = numbers.size() / converted_bytes();
+        const std::size_t block_elements = cached_piece_bytes / element_bytes();
+        const std::size_t total = numbers.size() / converted_bytes();
         thread_memory memory;
-        if (!memory.reserve((std::min)(block_elements, count) * stored_.size_bytes)) {
+        if (!memory.reserve((std::min)(block_elements, total) * element_bytes())) {
             return fail(errc::out_of_memory, "no memory for a block of elements");
         }
-        for (std::size_t done = 0; done < count; done += block_elements) {
-            const std::size_t elements = (std::min)(block_elements, count - done);
-            const span<std::byte> block = memory.first(elements * stored_.size_bytes);
-            const std::uint64_t from = (first + done) * stored_.size_bytes;
-            ZTENSOR_TRY(read_checked(file_, component_, from, block, check));
+        for (std::size_t done = 0; done < total; done += block_elements) {
+            const std::size_t elements = (std::min)(block_elements, total - done);
+            const span<std::byte> block = memory.first(elements * element_bytes());
+            ZTENSOR_TRY(read_checked(*file_, *component_, (first + done) * element_bytes(), block, check));
             ZTENSOR_TRY(to_host(block, first + done));
             convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()), store);
         }
         return {};
     }
 
-    /// `first` is the position of the first of them in the tensor.
-    [[nodiscard]] result<void> to_host(span<std::byte> elements, std::uint64_t first) const {
-        to_host_order(component_, stored_, elements);
-        return holds_bools(component_) ? normalise_bools(component_, elements, first) : result<void>();
+    template <class To>
+    void convert_to(bytes_view elements, span<To> numbers, number_store store) const noexcept {
+        if (blocks_ != nullptr) {
+            return dequantize(blocks_->id, elements, numbers);
+        }
+        if (narrow_ != nullptr) {
+            return expand_narrow(*narrow_, elements, numbers);
+        }
+        convert_all(elements, *component_->dtype, float8_, numbers, store);
     }
 
-    void convert(bytes_view elements, span<std::byte> numbers, number_store store) const noexcept {
-        if (blocks_ == nullptr) {
-            return convert_single(elements, numbers, store);
+    const opened_file* file_;
+    const component_record* component_;
+    std::size_t number_bytes_;
+    element_request stored_;
+    const float8_values* float8_ = nullptr;     ///< of floats of 8 bits
+    const narrow_type_facts* narrow_ = nullptr; ///< of elements that share bytes
+    const ggml_block_type* blocks_ = nullptr;   ///< of blocks
+    std::optional<std::uint64_t> stated_count_; ///< of elements that share bytes and of blocks: what the shape needs
+};
+
+/// All elements of a component as floats or doubles. Errors: those of number_source.
+[[nodiscard]] inline result<void> read_numbers(const opened_file& file, const object_record& object,
+                                               const component_record& component, std::size_t number_bytes,
+                                               const number_memory& to) {
+    const result<number_source> numbers = number_source::of_elements(file, object, component, number_bytes);
+    return numbers ? numbers->read(to) : numbers.error();
+}
+
+// -- group weights
+//
+// Weights whose scales, and zero points, stand in parts of their own, one for each group along an axis. SPEC.md
+// section 13.6.
+
+[[nodiscard]] inline bool has_group_weights(const manifest& index, const object_record& object) noexcept {
+    return index.generation == generation::v2 &&
+           (object.format == format::mx || object.format == format::quantized_group);
+}
+
+/// Calls `take(code)` for each of `count` codes of `bits`, of which each word holds `per_word`, in the order of their
+/// indices.
+template <class Take>
+void for_each_code(const integers_view& words, unsigned bits, std::uint64_t per_word, bool is_lsb_first,
+                   std::uint64_t count, Take&& take) {
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
+    integer_block block;
+    for (std::size_t done = 0; done < words.size(); done += block.count) {
+        words.widen(done, block);
+        for (const std::uint64_t word : block) {
+            for (std::uint64_t k = 0; k < per_word && count != 0; ++k, --count) {
+                take(word >> (is_lsb_first ? k : per_word - 1 - k) * bits & mask);
+            }
         }
-        if (number_bytes_ == sizeof(float)) {
-            return dequantize(blocks_->id, elements, as_writable_elements<float>(numbers));
-        }
-        dequantize(blocks_->id, elements, as_writable_elements<double>(numbers));
     }
-    void convert_single(bytes_view elements, span<std::byte> numbers, number_store store) const noexcept {
-        static_cast<void>(
-            convert_elements(elements, *component_.dtype, type_, numbers, number_bytes_, store)); // checked
+}
+
+/// The words of a part in the host's order, in memory of `memory`. Errors: size_mismatch; as decoding does.
+[[nodiscard]] inline result<integers_view> decode_words(const opened_file& file, const component_record& part,
+                                                        dtype word, byte_buffer& memory) {
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> words, decode_whole(file, part, memory));
+    ZTENSOR_TRY(check_whole_elements(words.size(), width_bytes(word)));
+    to_host_order(part, {word, {}, width_bytes(word), 1, false}, words);
+    return integers_view(words, word);
+}
+
+/// Reads one object of version 2, of which opening has checked that its parts fit its attributes.
+class group_weights {
+public:
+    group_weights(const opened_file& file, const object_record& object) noexcept
+        : file_(file), object_(object), shape_(file.index.shape_of(object)) {}
+
+    /// Floats or doubles. Errors: limit_exceeded, unsupported_type (of a part), and as reading the parts.
+    [[nodiscard]] result<void> read(std::size_t number_bytes, const number_memory& to) {
+        const std::uint64_t count = file_.index.element_count_of(object_);
+        call_budget budget(file_.options);
+        ZTENSOR_TRY(budget.take(count, sizeof(float) + number_bytes));
+        ZTENSOR_TRY(object_.format == format::mx ? load_mx() : load_quantized());
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, to.get(count, number_bytes));
+        if (number_bytes == sizeof(float)) {
+            compute(as_writable_elements<float>(memory));
+        } else {
+            compute(as_writable_elements<double>(memory));
+        }
+        return {};
+    }
+
+    /// The codes of a quantized object, each given to `take(code)`. Errors: as read().
+    template <class Take>
+    [[nodiscard]] result<void> read_codes(const quant_group_layout& layout, std::string_view role, std::uint64_t count,
+                                          Take&& take) {
+        const component_record& part = *find_component(file_.index, object_, role);
+        if (part.logical_type != plain_type || facts(*part.dtype).category == dtype_class::floating ||
+            width_bytes(*part.dtype) != width_bytes(layout.word)) {
+            return fail(errc::unsupported_type, "the codes are {}, not words of {}",
+                        {in_quotes(dtype_name(file_.index, part)), name(layout.word)})
+                .in_component(role);
+        }
+        byte_buffer memory;
+        ZTENSOR_TRY_ASSIGN(const integers_view words,
+                           in_component(decode_words(file_, part, layout.word, memory), role));
+        for_each_code(words, layout.bits, layout.per_word, layout.is_lsb_first, count, take);
+        return {};
+    }
+
+private:
+    [[nodiscard]] result<std::vector<float>> numbers_of(std::string_view role) const {
+        const component_record& part = *find_component(file_.index, object_, role);
+        std::vector<float> numbers;
+        // Of an unknown type the layout says nothing, whatever it may mean elsewhere.
+        ZTENSOR_TRY(in_component(part.logical_type == unknown_type
+                                     ? unknown_numbers(file_, part)
+                                     : read_numbers(file_, object_, part, sizeof(float), memory_of(numbers)),
+                                 role));
+        return numbers;
+    }
+    [[nodiscard]] result<std::vector<float>> codes_of(const quant_group_layout& layout, std::string_view role,
+                                                      std::uint64_t count) {
+        std::vector<float> codes;
+        codes.reserve(static_cast<std::size_t>(count));
+        ZTENSOR_TRY(
+            read_codes(layout, role, count, [&](std::uint64_t code) { codes.push_back(static_cast<float>(code)); }));
+        return codes;
+    }
+
+    [[nodiscard]] result<void> load_mx() {
+        ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(file_.index, object_), shape_));
+        axis_ = static_cast<std::size_t>(layout.axis);
+        group_size_ = layout.block_size;
+        const component_record& data = *find_component(file_.index, object_, "data");
+        factor_ = data.dtype == dtype::i8 ? 1.0 / 64 : 1.0; // OCP's INT8 has six bits behind its point
+        ZTENSOR_TRY_ASSIGN(elements_, numbers_of("data"));
+        ZTENSOR_TRY_ASSIGN(scales_, numbers_of("scales"));
+        return {};
+    }
+
+    [[nodiscard]] result<void> load_quantized() {
+        ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
+                           read_quant_group(attributes_of(file_.index, object_), shape_));
+        axis_ = static_cast<std::size_t>(layout.axis);
+        group_size_ = layout.group_size;
+        ZTENSOR_TRY_ASSIGN(elements_, codes_of(layout, "data", layout.codes));
+        ZTENSOR_TRY_ASSIGN(scales_, numbers_of("scales"));
+        if (layout.zero == zero_form::tensor) {
+            ZTENSOR_TRY_ASSIGN(zeros_, layout.zeros_are_packed ? codes_of(layout, "zeros", layout.groups)
+                                                               : numbers_of("zeros"));
+        }
+        zero_ = layout.zero == zero_form::implied ? static_cast<double>(layout.zero_value) : 0.0;
+        return {};
+    }
+
+    /// Groups run along the axis; scales and zeros have the shape of the whole, with groups in place of that axis.
+    template <class To>
+    void compute(span<To> numbers) const noexcept {
+        if (numbers.empty()) {
+            return;
+        }
+        std::size_t inner = 1;
+        for (std::size_t i = axis_ + 1; i < shape_.rank(); ++i) {
+            inner *= static_cast<std::size_t>(shape_[i]);
+        }
+        const auto along = static_cast<std::size_t>(shape_[axis_]);
+        const auto each = static_cast<std::size_t>(group_size_);
+        std::size_t at = 0;
+        for (std::size_t outer = 0; at < numbers.size(); ++outer) {
+            for (std::size_t a = 0; a < along; ++a) {
+                const std::size_t group = (outer * (along / each) + a / each) * inner;
+                for (std::size_t n = 0; n < inner; ++n, ++at) {
+                    const double zero = zeros_.empty() ? zero_ : static_cast<double>(zeros_[group + n]);
+                    numbers[at] = static_cast<To>((static_cast<double>(elements_[at]) - zero) * factor_ *
+                                                  static_cast<double>(scales_[group + n]));
+                }
+            }
+        }
     }
 
     const opened_file& file_;
-    const component_record& component_;
-    std::size_t number_bytes_;
-    element_request stored_;
-    std::string_view type_;                   ///< logical, if it is more than the storage type
-    const ggml_block_type* blocks_ = nullptr; ///< null: the elements are single numbers
-    std::uint64_t block_count_ = 0;           ///< that the shape needs
-    std::size_t numbers_per_element_ = 1;
+    const object_record& object_;
+    shape shape_;
+    std::size_t axis_ = 0;
+    std::uint64_t group_size_ = 1;
+    double factor_ = 1.0;
+    double zero_ = 0.0;
+    std::vector<float> elements_;
+    std::vector<float> scales_;
+    std::vector<float> zeros_; ///< empty where all are zero_
 };
 
-/// All elements, converted to floats or doubles. Errors: those of the reader; as component_view::read_as().
-[[nodiscard]] inline result<void> read_numbers(const result<number_reader>& reader, element_memory numbers) {
-    return reader ? reader->read_all(numbers) : reader.error();
-}
-
-/// The same into the caller's memory, which has room for `room` of them. Errors: size_mismatch for another number of
-/// them; as read_numbers.
-[[nodiscard]] inline result<void> read_numbers_into(const result<number_reader>& reader, std::size_t room,
-                                                    span<std::byte> numbers) {
-    if (!reader) {
-        return reader.error();
+/// The weights of an object that is not dense: in groups, or in blocks. Errors: those of group_weights and
+/// number_source.
+[[nodiscard]] inline result<void> read_weights(const opened_file& file, const object_record& object,
+                                               std::size_t number_bytes, const number_memory& to) {
+    if (has_group_weights(file.index, object)) {
+        return group_weights(file, object).read(number_bytes, to);
     }
-    if (const std::optional<std::uint64_t> count = reader->count()) {
-        return *count == room ? reader->read_all(numbers) : wrong_destination(room, *count);
-    }
-    return reader->read_unsized([&](std::size_t found) {
-        return found == room ? result<span<std::byte>>(numbers) : wrong_destination(room, found);
-    });
+    const result<number_source> numbers = number_source::of_blocks(file, object, number_bytes);
+    return numbers ? numbers->read(to) : numbers.error();
 }
 
 } // namespace detail

@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/group_weights.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -128,23 +127,14 @@ ZTENSOR_INLINE result<component_view> object_view::data() const {
 }
 
 ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, detail::element_memory weights) const {
-    result<void> read = detail::guard_memory([&] {
-        if (detail::has_group_weights(file_->index, *record_)) {
-            return detail::read_group_weights(*file_, *record_, number_bytes, weights);
-        }
-        return detail::read_numbers(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes), weights);
-    });
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
     return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE result<void> object_view::read_weights_into(std::size_t number_bytes, span<std::byte> weights) const {
-    result<void> read = detail::guard_memory([&] {
-        if (detail::has_group_weights(file_->index, *record_)) {
-            return detail::read_group_weights_into(*file_, *record_, number_bytes, weights);
-        }
-        return detail::read_numbers_into(detail::number_reader::make_of_blocks(*file_, *record_, number_bytes),
-                                         weights.size() / number_bytes, weights);
-    });
+    result<void> read =
+        detail::guard_memory([&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
     return read ? read : located(std::move(read).error());
 }
 

@@ -1,21 +1,414 @@
 // SPDX-License-Identifier: MIT
 //
-// Pieces' public face, where memory is guarded and errors get their place. Defines what pieces.hpp declares.
+// The decoded bytes of one component, a piece at a time, and the same as other numbers. Defines what pieces.hpp
+// declares. SPEC.md section 4.5 and section 6.
 #ifndef ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
+#include <ztensor/detail/codec/zstd_frames.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/component_access.hpp>
+#include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/decode.hpp>
+#include <ztensor/detail/read/element_access.hpp>
+#include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
-#include <ztensor/detail/read/piece_reader.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/seekable.hpp>
+#include <ztensor/detail/read/stored.hpp>
+#include <ztensor/dtype.hpp>
+#include <ztensor/float_types.hpp>
 #include <ztensor/pieces.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// The decoded bytes of a component in their order, for what is larger than memory: the blob is read once, from its
+/// first byte to its last, and verified on the way. Holds a little of a raw or zstd blob, and a frame of seekable zstd.
+class decoded_stream {
+public:
+    decoded_stream(const opened_file& file, const component_record& component) noexcept
+        : file_(file), component_(component), check_(file, component) {}
+
+    /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
+    [[nodiscard]] result<void> start() {
+        if (is_seekable()) {
+            return load_seek_table(file_, component_, table_);
+        }
+        if (!is_streamed()) {
+            return {};
+        }
+        if (!input_.allocate(cached_piece_bytes)) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
+        }
+        const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
+        return decoder_.start( // whatever the blob claims
+            (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
+    }
+
+    /// Bytes that were given.
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+    /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
+    [[nodiscard]] result<std::size_t> fill(span<std::byte> to) {
+        result<std::size_t> made = is_seekable() || is_whole_ ? take_held(to)
+                                   : is_streamed()            ? decode(to)
+                                                              : read_raw(to);
+        position_ += made.value_or(0);
+        return made;
+    }
+
+    /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
+    /// what the source says.
+    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
+        while (!is_seekable() && check_.is_wanted() && left() != 0) {
+            ZTENSOR_TRY(
+                read(scratch.first(static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left())))));
+        }
+        return check_.finish();
+    }
+
+    /// What to say of a failure: that the blob is damaged says more than what follows from it.
+    [[nodiscard]] error explain(error why, span<std::byte> scratch) {
+        const bool says_enough = why.kind() == error_kind::io || is_seekable();
+        result<void> intact = says_enough ? result<void>() : finish(scratch);
+        return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
+    }
+
+private:
+    [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
+    [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
+    /// Stored bytes that were not read.
+    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - read_bytes_; }
+
+    /// The next stored bytes, of which there are so many.
+    [[nodiscard]] result<void> read(span<std::byte> to) {
+        result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
+        read_bytes_ += done ? to.size() : 0;
+        return done;
+    }
+
+    [[nodiscard]] result<std::size_t> read_raw(span<std::byte> to) {
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(to.size(), left()));
+        ZTENSOR_TRY(read(to.first(size)));
+        return size;
+    }
+
+    /// Of zstd frames, as much as there is room for, unless the blob ends before.
+    [[nodiscard]] result<std::size_t> decode(span<std::byte> to) {
+        std::size_t made = 0;
+        while (made < to.size()) {
+            ZTENSOR_TRY(read_input());
+            const std::size_t held = rest_.size();
+            const result<std::size_t> more = decoder_.decode(rest_, to.subspan(made));
+            if (!more && more.error().code() == errc::limit_exceeded) {
+                return decode_at_once(to);
+            }
+            if (!more) {
+                return error(more.error()).at(component_.offset);
+            }
+            made += *more;
+            if (*more == 0 && rest_.size() == held && left() == 0) {
+                break;
+            }
+        }
+        ZTENSOR_TRY(at_offset(check_size(position_ + made, made < to.size()), component_.offset));
+        return made;
+    }
+
+    /// Where a window would take more memory than all that it is for. What was given before is not given again.
+    [[nodiscard]] result<std::size_t> decode_at_once(span<std::byte> to) {
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
+        is_whole_ = true;
+        held_ = whole.subspan(static_cast<std::size_t>((std::min<std::uint64_t>)(position_, whole.size())));
+        return take_held(to);
+    }
+
+    /// More stored bytes, where few are left of those before.
+    [[nodiscard]] result<void> read_input() {
+        if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
+            return {};
+        }
+        const std::size_t kept = rest_.size();
+        if (kept != 0) {
+            std::memmove(input_.data(), rest_.data(), kept);
+        }
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, left()));
+        ZTENSOR_TRY(read(input_.writable_bytes().subspan(kept, size)));
+        rest_ = input_.bytes().first(kept + size);
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
+        const std::optional<std::uint64_t> declared = component_.decoded_length();
+        if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
+            return fail(errc::limit_exceeded,
+                        "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
+                        {file_.options.max_decoded_bytes_});
+        }
+        if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
+            return fail(errc::decode_failed, "the zstd blob is cut off");
+        }
+        if (declared && (decoded_bytes > *declared || (is_at_end && decoded_bytes != *declared))) {
+            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
+                        {decoded_bytes, *declared});
+        }
+        return {};
+    }
+
+    /// Of what was decoded into memory of our own: all, or one frame after the other.
+    [[nodiscard]] result<std::size_t> take_held(span<std::byte> to) {
+        std::size_t made = 0;
+        while (made < to.size()) {
+            if (held_.empty()) {
+                if (is_whole_ || next_frame_ == table_.frames()) {
+                    break;
+                }
+                ZTENSOR_TRY(decode_next_frame());
+                continue;
+            }
+            const std::size_t count = (std::min)(to.size() - made, held_.size());
+            std::memcpy(to.data() + made, held_.data(), count);
+            held_ = held_.subspan(count);
+            made += count;
+        }
+        return made;
+    }
+
+    [[nodiscard]] result<void> decode_next_frame() {
+        const std::uint64_t size = table_.content_bytes(next_frame_);
+        ZTENSOR_TRY(check_memory_limit(size, file_.options));
+        if (!content_.allocate(static_cast<std::size_t>(size))) {
+            return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});
+        }
+        ZTENSOR_TRY(decode_seekable_frame(file_, component_, table_, next_frame_++, content_.writable_bytes()));
+        held_ = content_.bytes();
+        if (check_.is_wanted()) {
+            check_.take(held_);
+        }
+        return {};
+    }
+
+    const opened_file& file_;
+    const component_record& component_;
+    blob_check check_;
+    std::uint64_t position_ = 0;
+    std::uint64_t read_bytes_ = 0; ///< of the blob
+    zstd_stream decoder_;
+    byte_buffer input_; ///< of the decoder
+    bytes_view rest_;   ///< what of the input is not decoded yet
+    seek_table table_;
+    std::size_t next_frame_ = 0;
+    byte_buffer content_; ///< of the frame before that, or of all
+    bytes_view held_;     ///< what of it was not given yet
+    bool is_whole_ = false;
+};
+
+class piece_reader {
+public:
+    static constexpr std::size_t piece_bytes = std::size_t{1} << 20;              ///< of decoded elements
+    static constexpr std::size_t piece_bytes_to_convert = std::size_t{256} << 10; ///< so that they stay in the cache
+    static constexpr std::size_t narrow_piece_bytes = std::size_t{48} << 10; ///< of which three hold whole elements
+
+    /// `floating` says what the elements are turned into on their way; null if they stay what they are.
+    piece_reader(const component_view& component, const dtype* floating)
+        : view_(component), file_(component_access::file_of(component)),
+          component_(component_access::record_of(component)), converts_(floating != nullptr),
+          target_(floating != nullptr ? *floating : dtype::f64), stream_(file_, component_) {}
+
+    [[nodiscard]] const component_view& component() const noexcept { return view_; }
+
+    /// Called once, before next(). `are_blocks` says that the component holds blocks of weights.
+    [[nodiscard]] result<void> start(bool are_blocks) {
+        ZTENSOR_TRY(converts_ ? start_converting(are_blocks) : check_bytes());
+        const std::size_t size = !numbers_                ? piece_bytes
+                                 : numbers_->are_packed() ? narrow_piece_bytes
+                                 : numbers_->are_blocks() // as many as give a piece of doubles
+                                     ? piece_bytes / (numbers_->numbers_per_element() * sizeof(double)) * width_
+                                     : piece_bytes_to_convert;
+        if (!decoded_.allocate(size)) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
+        }
+        return stream_.start();
+    }
+
+    [[nodiscard]] result<bytes_view> next() {
+        if (!failure_) {
+            return failure_.error();
+        }
+        result<bytes_view> piece = is_over_ ? bytes_view() : make_next();
+        if (!piece) {
+            failure_ = piece.error();
+        }
+        return piece;
+    }
+
+private:
+    /// Bytes are given as they are, of which a blob need not hold whole elements, as in 0.1 it may hold indices, too;
+    /// unless they have to be swapped.
+    [[nodiscard]] result<void> check_bytes() {
+        ZTENSOR_TRY(check_encoding(file_, component_));
+        if (!component_.is_big_endian) {
+            return {};
+        }
+        if (!component_.dtype) {
+            return unknown_dtype(file_, component_);
+        }
+        width_ = width_bytes(*component_.dtype);
+        ZTENSOR_TRY(count_elements(file_, component_, {*component_.dtype, {}, width_, 1, false}));
+        return {};
+    }
+
+    /// By way of floats, where these hold every element exactly, else of doubles.
+    [[nodiscard]] result<void> start_converting(bool are_blocks) {
+        ZTENSOR_TRY(check_encoding(file_, component_));
+        if (!component_.dtype) {
+            return unknown_dtype(file_, component_);
+        }
+        const dtype_facts& storage = facts(*component_.dtype);
+        const bool is_integer = storage.category != dtype_class::floating;
+        const bool by_floats = storage.width_bytes <= (is_integer ? 2U : 4U) && target_ != dtype::f64;
+        number_bytes_ = by_floats ? sizeof(float) : sizeof(double);
+        const object_record& object = component_access::object_record_of(view_);
+        ZTENSOR_TRY_ASSIGN(const number_source numbers,
+                           are_blocks ? number_source::of_blocks(file_, object, number_bytes_)
+                                      : number_source::of_elements(file_, object, component_, number_bytes_));
+        if (facts(target_).category != dtype_class::floating) {
+            return fail(errc::invalid_argument, "elements can be converted to f64, f32, f16 or bf16, not to {}",
+                        {name(target_)});
+        }
+        numbers_.emplace(numbers);
+        width_ = numbers.element_bytes();
+        is_shortened_ = is_integer && storage.width_bytes == sizeof(std::uint64_t) && target_ != dtype::f64;
+        is_signed_ = storage.category == dtype_class::signed_integer;
+        return {};
+    }
+
+    [[nodiscard]] result<bytes_view> make_next() {
+        const span<std::byte> memory = decoded_.writable_bytes();
+        const std::uint64_t begin = stream_.position();
+        const result<std::size_t> made = next_elements(memory);
+        if (!made) {
+            return stream_.explain(made.error(), memory);
+        }
+        if (*made == 0) {
+            is_over_ = true;
+            ZTENSOR_TRY(stream_.finish(memory));
+            ZTENSOR_TRY(numbers_ ? numbers_->check_stored_bytes(begin) : result<void>());
+            return bytes_view();
+        }
+        const span<std::byte> piece = memory.first(*made);
+        if (numbers_) {
+            ZTENSOR_TRY(numbers_->to_host(piece, begin / width_));
+            return convert(piece);
+        }
+        if (holds_bools(component_) && !component_.holds_indices) {
+            ZTENSOR_TRY(normalise_bools(component_, piece, begin));
+        }
+        if (component_.is_big_endian) {
+            swap_elements(piece, width_);
+        }
+        return piece;
+    }
+
+    [[nodiscard]] result<std::size_t> next_elements(span<std::byte> memory) {
+        ZTENSOR_TRY_ASSIGN(const std::size_t made, stream_.fill(memory));
+        if (made < memory.size()) {
+            ZTENSOR_TRY(at_offset(check_whole_elements(stream_.position(), width_), component_.offset));
+        }
+        return made;
+    }
+
+    [[nodiscard]] result<bytes_view> convert(span<std::byte> piece) {
+        if (is_shortened_) {
+            shorten_for_double(piece, is_signed_);
+        }
+        std::uint64_t count = numbers_->most_in(piece.size());
+        if (numbers_->are_packed()) { // the last bytes have room for more
+            count = (std::min)(count, numbers_->count_in(stream_.position()) - given_);
+            if (count == 0) {
+                return numbers_->check_stored_bytes(stream_.position()).error();
+            }
+            given_ += count;
+        }
+        const auto most = static_cast<std::size_t>(numbers_->most_in(decoded_.size()));
+        if (!converted_.is_allocated() && !converted_.allocate(most * number_bytes_)) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} numbers", {count});
+        }
+        const span<std::byte> memory =
+            converted_.writable_bytes().first(static_cast<std::size_t>(count) * number_bytes_);
+        numbers_->convert(piece, memory, number_store::cached);
+        return number_bytes_ == sizeof(float) ? as_target(as_writable_elements<float>(memory))
+                                              : as_target(as_writable_elements<double>(memory));
+    }
+
+    /// Each takes at most the place of the number that it is made of.
+    template <class Number>
+    [[nodiscard]] bytes_view as_target(span<Number> numbers) noexcept {
+        switch (target_) {
+        case dtype::f16:
+            return narrowed<float16>(numbers);
+        case dtype::bf16:
+            return narrowed<bfloat16>(numbers);
+        case dtype::f32:
+            return narrowed<float>(numbers);
+        default:
+            return narrowed<double>(numbers);
+        }
+    }
+
+    template <class To, class Number>
+    [[nodiscard]] bytes_view narrowed(span<Number> numbers) noexcept {
+        static_assert(sizeof(To) <= sizeof(double));
+        std::byte* const bytes = converted_.data();
+        if constexpr (!std::is_same_v<To, Number> && sizeof(To) <= sizeof(Number)) {
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                const To each = static_cast<To>(numbers[i]);
+                std::memcpy(bytes + i * sizeof(To), &each, sizeof(To));
+            }
+        }
+        const span<std::byte> all(bytes, numbers.size() * sizeof(To));
+        if (!host_is_little_endian) {
+            swap_elements(all, sizeof(To));
+        }
+        return all;
+    }
+
+    component_view view_;
+    const opened_file& file_;
+    const component_record& component_;
+    bool converts_;
+    dtype target_; ///< where they are
+    decoded_stream stream_;
+    std::optional<number_source> numbers_; ///< what converts them
+    std::size_t width_ = 1;                ///< of an element, a block of weights, or a byte that is given as it is
+    std::size_t number_bytes_ = 0;
+    std::uint64_t given_ = 0;   ///< of elements that share bytes
+    bool is_shortened_ = false; ///< as shorten_for_double() does
+    bool is_signed_ = false;
+    byte_buffer decoded_;
+    byte_buffer converted_;
+    bool is_over_ = false;
+    result<void> failure_;
+};
 
 ZTENSOR_INLINE void piece_deleter::operator()(piece_reader* pieces) const noexcept {
     delete pieces;
@@ -26,7 +419,7 @@ ZTENSOR_INLINE void piece_deleter::operator()(piece_reader* pieces) const noexce
 ZTENSOR_INLINE result<component_pieces> component_pieces::start(const component_view& from, const dtype* floating) {
     result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
         component_pieces pieces(new detail::piece_reader(from, floating));
-        result<void> started = pieces.pieces_->start();
+        result<void> started = pieces.pieces_->start(false);
         return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
     });
     return made ? std::move(made) : detail::component_access::located(from, std::move(made).error());
@@ -46,12 +439,11 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_v
         return elements ? open_as(*elements, floating) : elements.error();
     }
     result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
-        ZTENSOR_TRY_ASSIGN(const detail::weight_blocks blocks,
-                           detail::find_weight_blocks(detail::object_access::file_of(from).index,
-                                                      detail::object_access::record_of(from)));
-        component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating, &blocks));
-        result<void> started = pieces.pieces_->start();
-        return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
+        ZTENSOR_TRY(detail::find_weight_blocks(detail::object_access::file_of(from).index,
+                                               detail::object_access::record_of(from)));
+        component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating));
+        ZTENSOR_TRY(pieces.pieces_->start(true));
+        return pieces;
     });
     return made ? std::move(made) : detail::object_access::located(from, std::move(made).error());
 }

@@ -16,7 +16,7 @@
 #include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/element_access.hpp>
-#include <ztensor/detail/read/group_weights.hpp>
+#include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/object_view.hpp>
@@ -57,40 +57,19 @@ namespace detail {
     const opened_file& file = object_access::file_of(object);
     const component_record& component = *find_component(file.index, object_access::record_of(object), role);
     const std::optional<std::uint64_t> known = component.decoded_length();
-    if (result<void> allowed = budget.take(known.value_or(0), 1); !allowed) {
-        return std::move(allowed).error().in_component(role);
-    }
-    const result<span<std::byte>> words = decode_whole(file, component, memory);
-    if (!words) {
-        return error(words.error()).in_component(role);
-    }
-    if (result<void> allowed = budget.take(known ? 0 : words->size(), 1); !allowed) {
-        return std::move(allowed).error().in_component(role);
-    }
-    const std::size_t width = width_bytes(packed.word);
-    if (result<void> whole = check_whole_elements(words->size(), width); !whole) {
-        return std::move(whole).error().in_component(role);
-    }
-    const std::uint64_t expected = object.element_count() / packed.per_word;
-    ZTENSOR_TRY(check_part_count(words->size() / width, expected, role));
-    to_host_order(component, {packed.word, {}, width, 1, false}, *words);
-    return integers_view(*words, packed.word);
+    ZTENSOR_TRY(in_component(budget.take(known.value_or(0), 1), role));
+    ZTENSOR_TRY_ASSIGN(const integers_view words,
+                       in_component(decode_words(file, component, packed.word, memory), role));
+    const std::uint64_t bytes = words.size() * width_bytes(packed.word);
+    ZTENSOR_TRY(in_component(budget.take(known ? 0 : bytes, 1), role));
+    ZTENSOR_TRY(check_part_count(words.size(), object.element_count() / packed.per_word, role));
+    return words;
 }
 
 /// Calls `take(integer)` for each weight.
 template <class Take>
 void for_each_weight(const integers_view& words, const packing& packed, unsigned bits, Take&& take) {
-    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
-    integer_block block;
-    for (std::size_t done = 0; done < words.size(); done += block.count) {
-        words.widen(done, block);
-        for (std::uint64_t word : block) {
-            for (std::uint64_t k = 0; k < packed.per_word; ++k) {
-                take(word & mask);
-                word = bits == 64 ? 0 : word >> bits;
-            }
-        }
-    }
+    for_each_code(words, bits, packed.per_word, true, ~std::uint64_t{0}, take);
 }
 
 /// Checked before: `weights` has room for all, and each fits a Q.
@@ -258,13 +237,8 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     detail::byte_buffer memory;
     ZTENSOR_TRY_ASSIGN(const detail::integers_view words, detail::load_words(object_, *packed, memory, budget));
     const std::uint64_t count = object_.element_count();
-    result<void> allowed = budget.take(count, sizeof(float));
-    if (allowed) { // scales and zeros
-        allowed = budget.take(count / group_size(), 2 * sizeof(float));
-    }
-    if (!allowed) {
-        return std::move(allowed).error();
-    }
+    ZTENSOR_TRY(budget.take(count, sizeof(float)));
+    ZTENSOR_TRY(budget.take(count / group_size(), 2 * sizeof(float))); // scales and zeros
     ZTENSOR_TRY_ASSIGN(const std::vector<float> scales, group_numbers(scales_));
     ZTENSOR_TRY_ASSIGN(const std::vector<float> zeros, group_numbers(zeros_));
     // Groups run along the last dimension, which they divide: they follow one another without a gap.

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace ztensor {
@@ -66,6 +67,19 @@ inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
         destination = destination.subspan(piece.size());
     }
     return destination.empty() ? result<void>() : source.read_at(offset, destination);
+}
+
+// -- where it happened
+
+/// The same; an error says in which component it happened.
+template <class T>
+[[nodiscard]] result<T> in_component(result<T> done, std::string_view role) {
+    return done ? std::move(done) : std::move(done).error().in_component(role);
+}
+/// The same; an error says at which byte of the file it happened.
+template <class T>
+[[nodiscard]] result<T> at_offset(result<T> done, std::uint64_t offset) {
+    return done ? std::move(done) : std::move(done).error().at(offset);
 }
 
 // -- stored
