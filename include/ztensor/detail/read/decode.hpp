@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The decoded bytes of a component, within what a call may take.
+// The decoded bytes of a component, within what a call may take: all of them, runs of them, or one piece after the
+// other. Stored bytes are raw, zstd or seekable zstd; decoded ones are in the file's byte order. SPEC.md section 6.
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
@@ -8,18 +9,24 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
+#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/read/frame_stream.hpp>
+#include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/seekable.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -58,19 +65,14 @@ private:
     std::uint64_t left_;
 };
 
-// -- decode
-//
-// Stored bytes <-> decoded bytes of one component: raw, zstd or seekable zstd. Decoded bytes are in the file's byte
-// order. SPEC.md section 6.
+// -- whole components
 
-/// Decodes all of a zstd blob at once into `destination`.
-[[nodiscard]] ZTENSOR_COLD inline result<void> decode_blob(const opened_file& file, const component_record& component,
-                                                           span<std::byte> destination) {
-    thread_memory memory;
-    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
+/// The whole blob, verified where the caller wants that.
+[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
+load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_range(file, component.offset, component.length, memory));
     ZTENSOR_TRY(check_digest(file, component, stored));
-    result<void> decoded = decode_zstd(stored, destination);
-    return decoded ? decoded : std::move(decoded).error().at(component.offset);
+    return stored;
 }
 
 /// Decodes all of a component into `destination`, which has exactly its decoded_length().
@@ -80,34 +82,32 @@ private:
     ZTENSOR_TRY(check_encoding(file, component));
     if (component.encoding == encoding::raw) {
         blob_check check(file, component);
-        result<void> read = read_checked(file, component, 0, destination, check);
-        return read ? check.finish() : read;
+        ZTENSOR_TRY(read_checked(file, component, 0, destination, check));
+        return check.finish();
     }
     if (component.encoding == encoding::zstd_seekable) {
         return decode_seekable(file, component, destination);
     }
-    return component.length < frame_stream::smallest_blob_bytes ? decode_blob(file, component, destination)
-                                                                : decode_frames(file, component, destination);
-}
-
-/// Decodes a component whose decoded size stands nowhere, to the front of `decoded`, within the caller's limit. Gives
-/// the size. SPEC.md section 6.2.
-[[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
-decode_unsized(const opened_file& file, const component_record& component, byte_buffer& decoded) {
+    if (component.length >= frame_stream::smallest_blob_bytes) {
+        return decode_frames(file, component, destination);
+    }
     thread_memory memory;
     ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
-    ZTENSOR_TRY(check_digest(file, component, stored));
-    result<std::size_t> size = decode_zstd_within(stored, file.options.max_decoded_bytes_, decoded);
-    return size ? size : std::move(size).error().at(component.offset);
+    return at_offset(decode_zstd(stored, destination), component.offset);
 }
 
-/// All decoded bytes of a component, in the file's byte order, in memory of `decoded`.
+/// All decoded bytes of a component, in the file's byte order, in memory of `decoded`. Where the size stands nowhere it
+/// is what the blob decodes to, within the caller's limit. SPEC.md section 6.2.
 [[nodiscard]] inline result<span<std::byte>> decode_whole(const opened_file& file, const component_record& component,
                                                           byte_buffer& decoded) {
     ZTENSOR_TRY(check_encoding(file, component));
     const std::optional<std::uint64_t> size = component.decoded_length();
     if (!size) {
-        ZTENSOR_TRY_ASSIGN(const std::size_t found, decode_unsized(file, component, decoded));
+        thread_memory memory;
+        ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_blob(file, component, memory));
+        ZTENSOR_TRY_ASSIGN(
+            const std::size_t found,
+            at_offset(decode_zstd_within(stored, file.options.max_decoded_bytes_, decoded), component.offset));
         return decoded.writable_bytes().first(found);
     }
     ZTENSOR_TRY(check_memory_limit(*size, file.options));
@@ -117,6 +117,456 @@ decode_unsized(const opened_file& file, const component_record& component, byte_
     ZTENSOR_TRY(decode(file, component, decoded.writable_bytes()));
     return decoded.writable_bytes();
 }
+
+// -- runs
+//
+// Some of the decoded bytes of a component, of raw data and of several frames reading no others.
+
+/// The runs of one slice, from the first to the last, all of one length and ascending. Checked before: the bytes of the
+/// whole tensor fit 64 bits, and every range lies in its dimension.
+class byte_runs {
+public:
+    /// One run.
+    byte_runs(std::uint64_t begin, std::uint64_t bytes) noexcept : at_(begin), run_bytes_(bytes), left_(bytes != 0) {}
+
+    /// `ranges` has as many as `dimensions`; an element of the shape takes `element_bytes`.
+    byte_runs(const shape& dimensions, span<const index_range> ranges, std::uint64_t element_bytes) noexcept
+        : byte_runs(0, element_bytes) {
+        std::uint64_t stride = element_bytes; // of the dimension, in bytes
+        bool is_whole = true;                 // all dimensions inside this one
+        for (std::size_t i = dimensions.rank(); i-- != 0; stride *= dimensions[i]) {
+            const std::uint64_t count = ranges[i].end - ranges[i].begin;
+            at_ += ranges[i].begin * stride;
+            if (is_whole) {
+                run_bytes_ *= count;
+            } else if (count != 1) {
+                loops_[rank_++] = {count, 0, stride};
+                left_ *= count;
+            }
+            is_whole = is_whole && count == dimensions[i];
+        }
+        left_ = run_bytes_ == 0 ? 0 : left_;
+    }
+
+    [[nodiscard]] bool is_empty() const noexcept { return left_ == 0; }
+    /// The first run that is left.
+    [[nodiscard]] std::uint64_t begin() const noexcept { return at_; }
+    [[nodiscard]] std::uint64_t end() const noexcept { return at_ + run_bytes_; }
+    /// Of each run.
+    [[nodiscard]] std::uint64_t run_bytes() const noexcept { return run_bytes_; }
+    [[nodiscard]] std::uint64_t count() const noexcept { return left_; }
+
+    void next() noexcept {
+        --left_;
+        for (std::size_t i = 0; i < rank_; ++i) {
+            loop& each = loops_[i];
+            at_ += each.stride;
+            if (++each.done != each.count) {
+                return;
+            }
+            at_ -= each.count * each.stride;
+            each.done = 0;
+        }
+    }
+
+private:
+    struct loop {
+        std::uint64_t count;
+        std::uint64_t done;
+        std::uint64_t stride;
+    };
+
+    std::uint64_t at_;
+    std::uint64_t run_bytes_;
+    std::uint64_t left_; ///< runs
+    std::size_t rank_ = 0;
+    std::array<loop, max_rank> loops_; ///< from the inside out; the first rank_ of them
+};
+
+/// Of bytes [begin, end) of the decoded whole, which lie in `decoded`, copies to `destination` what the runs want of
+/// them. Runs that end there are done with, and so is their part of `destination`.
+inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, span<std::byte>& destination) noexcept {
+    const std::uint64_t end = begin + decoded.size();
+    while (!runs.is_empty() && runs.begin() < end) {
+        const std::uint64_t from = (std::max)(runs.begin(), begin);
+        const std::uint64_t to = (std::min)(runs.end(), end);
+        std::memcpy(destination.data() + (from - runs.begin()), decoded.data() + (from - begin),
+                    static_cast<std::size_t>(to - from));
+        if (runs.end() > end) {
+            return;
+        }
+        destination = destination.subspan(static_cast<std::size_t>(runs.run_bytes()));
+        runs.next();
+    }
+}
+
+/// Runs of raw data in a file, neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
+/// 64 MiB took 16 ms by one call each, and take 2.3.)
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_near_runs(const opened_file& file,
+                                                              const component_record& component, byte_runs runs,
+                                                              span<std::byte> destination, std::uint64_t& read_bytes) {
+    thread_memory memory;
+    while (!runs.is_empty()) {
+        const std::uint64_t begin = runs.begin();
+        std::uint64_t end = runs.end();
+        byte_runs next = runs;
+        for (next.next(); !next.is_empty(); next.next()) {
+            if (next.begin() - end > most_gap_bytes || next.end() - begin > cached_piece_bytes) {
+                break;
+            }
+            end = next.end();
+        }
+        const auto size = static_cast<std::size_t>(end - begin);
+        const bool is_alone = size == runs.run_bytes();
+        if (!is_alone && !memory.reserve(cached_piece_bytes)) {
+            return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
+        }
+        const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
+        ZTENSOR_TRY(file.source->read_at(component.offset + begin, all));
+        read_bytes += size;
+        if (is_alone) {
+            destination = destination.subspan(size);
+            runs.next();
+        } else {
+            copy_runs(runs, all, begin, destination);
+        }
+    }
+    return {};
+}
+
+/// Runs of raw data.
+[[nodiscard]] inline result<void> read_raw_runs(const opened_file& file, const component_record& component,
+                                                byte_runs runs, span<std::byte> destination,
+                                                std::uint64_t& read_bytes) {
+    if (runs.count() > 1) {
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+        if (stable) {
+            read_bytes += runs.count() * runs.run_bytes();
+            copy_runs(runs, *stable, 0, destination);
+            return {};
+        }
+        if (source_access::is_file(*file.source)) {
+            return read_near_runs(file, component, runs, destination, read_bytes);
+        }
+    }
+    const auto run_bytes = static_cast<std::size_t>(runs.run_bytes());
+    for (; !runs.is_empty(); runs.next()) {
+        const std::uint64_t offset = component.offset + runs.begin();
+        ZTENSOR_TRY(read_bulk(*file.source, offset, destination.first(run_bytes)));
+        read_bytes += run_bytes;
+        destination = destination.subspan(run_bytes);
+    }
+    return {};
+}
+
+/// Some bytes of a blob, to look at: perhaps not those that will be read later.
+[[nodiscard]] inline result<void> peek_stored(const opened_file& file, const component_record& component,
+                                              std::optional<bytes_view> stable, std::uint64_t from,
+                                              span<std::byte> destination) {
+    if (!stable) {
+        return file.source->read_at(component.offset + from, destination);
+    }
+    std::memcpy(destination.data(), stable->data() + from, destination.size());
+    return {};
+}
+
+/// Runs of all that a zstd blob decodes to.
+[[nodiscard]] inline result<void> read_runs_of_whole(const opened_file& file, const component_record& component,
+                                                     byte_runs runs, span<std::byte> destination,
+                                                     std::uint64_t& read_bytes) {
+    byte_buffer decoded;
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+    read_bytes += component.length;
+    copy_runs(runs, whole, 0, destination);
+    return {};
+}
+
+/// Copies what the runs want of one frame, reading and decoding that alone.
+[[nodiscard]] inline result<void> read_runs_of_frame(const opened_file& file, const component_record& component,
+                                                     const zstd_frame& frame, std::uint64_t begin, byte_runs& runs,
+                                                     span<std::byte>& destination) {
+    const std::uint64_t stored_bytes = frame.end - frame.begin;
+    if (!can_decode_to(frame.content_bytes, stored_bytes)) {
+        return fail(errc::decode_failed, "a zstd frame of {} bytes can't decode to the {} that it states",
+                    {stored_bytes, frame.content_bytes});
+    }
+    ZTENSOR_TRY(check_memory_limit(frame.content_bytes, file.options));
+    const auto content_bytes = static_cast<std::size_t>(frame.content_bytes);
+    if (runs.begin() <= begin && runs.end() >= begin + content_bytes) { // straight into its place
+        const auto at = static_cast<std::size_t>(begin - runs.begin());
+        ZTENSOR_TRY(decode_frame(file, component, frame, destination.subspan(at, content_bytes)));
+        if (runs.end() == begin + content_bytes) {
+            destination = destination.subspan(static_cast<std::size_t>(runs.run_bytes()));
+            runs.next();
+        }
+        return {};
+    }
+    thread_memory memory;
+    if (!memory.reserve(content_bytes)) {
+        return fail(errc::out_of_memory, "no memory for a zstd frame of {} bytes", {content_bytes});
+    }
+    const span<std::byte> content = memory.first(content_bytes);
+    ZTENSOR_TRY(decode_frame(file, component, frame, content));
+    copy_runs(runs, content, begin, destination);
+    return {};
+}
+
+/// Runs of a zstd blob: of several frames that state the sizes of their content, only those frames are read in which
+/// runs lie, and the heads of those before. A single frame is read and verified as a whole.
+[[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
+                                                 byte_runs runs, span<std::byte> destination,
+                                                 std::uint64_t& read_bytes) {
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+    frame_walker walker(component.length);
+    std::uint64_t decoded_bytes = 0;
+    while (!runs.is_empty() && !walker.is_at_end()) {
+        std::byte head[frame_walker::most_head_bytes];
+        const span<std::byte> wanted(head, walker.head_bytes());
+        ZTENSOR_TRY(peek_stored(file, component, stable, walker.next(), wanted));
+        read_bytes += wanted.size();
+        const result<bool> is_frame = walker.take(head);
+        const zstd_frame& frame = walker.frame();
+        const bool is_all = is_frame && frame.begin == 0 && frame.end == component.length;
+        if (!is_frame || frame.content_bytes == zstd_frame::unknown || is_all) {
+            return read_runs_of_whole(file, component, runs, destination, read_bytes);
+        }
+        if (!*is_frame) {
+            continue;
+        }
+        if (frame.content_bytes > ~std::uint64_t{0} - decoded_bytes) {
+            break;
+        }
+        if (runs.begin() < decoded_bytes + frame.content_bytes) {
+            ZTENSOR_TRY(at_offset(read_runs_of_frame(file, component, frame, decoded_bytes, runs, destination),
+                                  component.offset + frame.begin));
+            read_bytes += frame.end - frame.begin;
+        }
+        decoded_bytes += frame.content_bytes;
+    }
+    if (!runs.is_empty()) {
+        return fail(errc::decode_size, "the zstd blob decodes to {} bytes, fewer than are declared", {decoded_bytes})
+            .at(component.offset);
+    }
+    return {};
+}
+
+/// Runs of a blob of seekable zstd: of the frames in which runs lie, nothing else but the table is read.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file,
+                                                                  const component_record& component, byte_runs runs,
+                                                                  span<std::byte> destination,
+                                                                  std::uint64_t& read_bytes) {
+    seek_table table;
+    ZTENSOR_TRY(at_offset(load_seek_table(file, component, table), component.offset));
+    read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
+    for (std::size_t i = 0; !runs.is_empty() && i < table.frames(); ++i) {
+        i = (std::max)(i, table.frame_at(runs.begin())); // of a run that goes on, the next one
+        const zstd_frame frame = frame_of(table, i);
+        ZTENSOR_TRY(at_offset(read_runs_of_frame(file, component, frame, table.content_begin(i), runs, destination),
+                              component.offset + frame.begin));
+        read_bytes += frame.end - frame.begin;
+    }
+    return {};
+}
+
+/// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
+/// bytes of the blob that took.
+[[nodiscard]] inline result<void> read_runs(const opened_file& file, const component_record& component,
+                                            const byte_runs& runs, span<std::byte> destination,
+                                            std::uint64_t& read_bytes) {
+    if (component.encoding == encoding::zstd_seekable) {
+        return read_seekable_runs(file, component, runs, destination, read_bytes);
+    }
+    return component.encoding == encoding::raw ? read_raw_runs(file, component, runs, destination, read_bytes)
+                                               : read_zstd_runs(file, component, runs, destination, read_bytes);
+}
+
+// -- decoded stream
+
+/// The decoded bytes of a component in their order, for what is larger than memory: the blob is read once, from its
+/// first byte to its last, and verified on the way. Holds a little of a raw or zstd blob, and a frame of seekable zstd.
+class decoded_stream {
+public:
+    decoded_stream(const opened_file& file, const component_record& component,
+                   digest_use use = digest_use::as_wanted) noexcept
+        : file_(file), component_(component), check_(file, component, use) {}
+
+    /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
+    [[nodiscard]] result<void> start() {
+        if (is_seekable()) {
+            return load_seek_table(file_, component_, table_);
+        }
+        if (!is_streamed()) {
+            return {};
+        }
+        if (!input_.allocate(cached_piece_bytes)) {
+            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
+        }
+        const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
+        return decoder_.start( // whatever the blob claims
+            (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
+    }
+
+    /// So much is best asked for at once where it is looked at and forgotten: a frame is decoded there then.
+    [[nodiscard]] std::size_t best_bytes() const noexcept {
+        return table_.frames() != 0 ? static_cast<std::size_t>(table_.content_bytes(0)) : cached_piece_bytes;
+    }
+
+    /// Bytes that were given.
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
+    /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
+    [[nodiscard]] result<std::size_t> fill(span<std::byte> to) {
+        result<std::size_t> made = is_seekable() || is_whole_ ? take_held(to)
+                                   : is_streamed()            ? decode(to)
+                                                              : read_raw(to);
+        position_ += made.value_or(0);
+        return made;
+    }
+
+    /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
+    /// what the source says.
+    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
+        while (!is_seekable() && check_.is_wanted() && left() != 0) {
+            ZTENSOR_TRY(
+                read(scratch.first(static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left())))));
+        }
+        return check_.finish();
+    }
+
+    /// What to say of a failure: that the blob is damaged says more than what follows from it.
+    [[nodiscard]] error explain(error why, span<std::byte> scratch) {
+        const bool says_enough = why.kind() == error_kind::io || is_seekable();
+        result<void> intact = says_enough ? result<void>() : finish(scratch);
+        return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
+    }
+
+private:
+    [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
+    [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
+    /// Stored bytes that were not read.
+    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - read_bytes_; }
+
+    /// The next stored bytes, of which there are so many.
+    [[nodiscard]] result<void> read(span<std::byte> to) {
+        result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
+        read_bytes_ += done ? to.size() : 0;
+        return done;
+    }
+
+    [[nodiscard]] result<std::size_t> read_raw(span<std::byte> to) {
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(to.size(), left()));
+        ZTENSOR_TRY(read(to.first(size)));
+        return size;
+    }
+
+    /// Of zstd frames, as much as there is room for, unless the blob ends before.
+    [[nodiscard]] result<std::size_t> decode(span<std::byte> to) {
+        std::size_t made = 0;
+        while (made < to.size()) {
+            ZTENSOR_TRY(read_input());
+            const std::size_t held = rest_.size();
+            const result<std::size_t> more = decoder_.decode(rest_, to.subspan(made));
+            if (!more && more.error().code() == errc::limit_exceeded) {
+                return decode_at_once(to);
+            }
+            if (!more) {
+                return error(more.error()).at(component_.offset);
+            }
+            made += *more;
+            if (*more == 0 && rest_.size() == held && left() == 0) {
+                break;
+            }
+        }
+        ZTENSOR_TRY(at_offset(check_size(position_ + made, made < to.size()), component_.offset));
+        return made;
+    }
+
+    /// Where a window would take more memory than all that it is for. What was given before is not given again.
+    [[nodiscard]] result<std::size_t> decode_at_once(span<std::byte> to) {
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
+        is_whole_ = true;
+        held_ = whole.subspan(static_cast<std::size_t>((std::min<std::uint64_t>)(position_, whole.size())));
+        return take_held(to);
+    }
+
+    /// More stored bytes, where few are left of those before.
+    [[nodiscard]] result<void> read_input() {
+        if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
+            return {};
+        }
+        const std::size_t kept = rest_.size();
+        if (kept != 0) {
+            std::memmove(input_.data(), rest_.data(), kept);
+        }
+        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, left()));
+        ZTENSOR_TRY(read(input_.writable_bytes().subspan(kept, size)));
+        rest_ = input_.bytes().first(kept + size);
+        return {};
+    }
+
+    [[nodiscard]] result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
+        const std::optional<std::uint64_t> declared = component_.decoded_length();
+        if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
+            return fail(errc::limit_exceeded,
+                        "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
+                        {file_.options.max_decoded_bytes_});
+        }
+        if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
+            return fail(errc::decode_failed, "the zstd blob is cut off");
+        }
+        if (declared && (decoded_bytes > *declared || (is_at_end && decoded_bytes != *declared))) {
+            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
+                        {decoded_bytes, *declared});
+        }
+        return {};
+    }
+
+    /// Of what is decoded as a whole, or frame after frame: straight to where there is room for all of one.
+    [[nodiscard]] result<std::size_t> take_held(span<std::byte> to) {
+        std::size_t made = 0;
+        while (made < to.size()) {
+            if (!held_.empty()) {
+                const std::size_t count = (std::min)(to.size() - made, held_.size());
+                std::memcpy(to.data() + made, held_.data(), count);
+                held_ = held_.subspan(count);
+                made += count;
+                continue;
+            }
+            if (is_whole_ || next_frame_ == table_.frames()) {
+                break;
+            }
+            const std::uint64_t size = table_.content_bytes(next_frame_);
+            const bool fits_there = size <= to.size() - made;
+            ZTENSOR_TRY(check_memory_limit(size, file_.options));
+            if (!fits_there && content_.size() < size && !content_.allocate(static_cast<std::size_t>(size))) {
+                return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});
+            }
+            const span<std::byte> place =
+                (fits_there ? to.subspan(made) : content_.writable_bytes()).first(static_cast<std::size_t>(size));
+            ZTENSOR_TRY(decode_frame(file_, component_, frame_of(table_, next_frame_++), place));
+            if (check_.is_wanted()) {
+                check_.take(place);
+            }
+            held_ = fits_there ? bytes_view() : bytes_view(place);
+            made += fits_there ? place.size() : 0;
+        }
+        return made;
+    }
+
+    const opened_file& file_;
+    const component_record& component_;
+    blob_check check_;
+    std::uint64_t position_ = 0;
+    std::uint64_t read_bytes_ = 0; ///< of the blob
+    zstd_stream decoder_;
+    byte_buffer input_; ///< of the decoder
+    bytes_view rest_;   ///< what of the input is not decoded yet
+    seek_table table_;
+    std::size_t next_frame_ = 0;
+    byte_buffer content_; ///< of the frame before that, or of all
+    bytes_view held_;     ///< what of it was not given yet
+    bool is_whole_ = false;
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

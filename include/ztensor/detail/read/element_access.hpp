@@ -38,8 +38,9 @@ namespace detail {
 /// in every one. Errors: unsupported_type.
 [[nodiscard]] inline result<void> check_known_numbers(const opened_file& file, const component_record& component) {
     const std::string_view type = type_name(file.index, component);
-    const bool is_known = component.logical_type != unknown_type ||
-                          (component.dtype == dtype::u8 && (type == "f8_e8m0" || find_narrow_type(type) != nullptr));
+    const bool is_known =
+        component.logical_type != unknown_type ||
+        (component.dtype == dtype::u8 && (type == "f8_e8m0" || ztensor::find_narrow_type(type) != nullptr));
     return is_known ? result<void>() : unknown_numbers(file, component);
 }
 

@@ -12,7 +12,7 @@
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/frame_stream.hpp>
+#include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/byte_runs.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

@@ -6,11 +6,8 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>
@@ -19,7 +16,6 @@
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/seekable.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
@@ -40,187 +36,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-/// The decoded bytes of a component in their order, for what is larger than memory: the blob is read once, from its
-/// first byte to its last, and verified on the way. Holds a little of a raw or zstd blob, and a frame of seekable zstd.
-class decoded_stream {
-public:
-    decoded_stream(const opened_file& file, const component_record& component) noexcept
-        : file_(file), component_(component), check_(file, component) {}
-
-    /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
-    [[nodiscard]] result<void> start() {
-        if (is_seekable()) {
-            return load_seek_table(file_, component_, table_);
-        }
-        if (!is_streamed()) {
-            return {};
-        }
-        if (!input_.allocate(cached_piece_bytes)) {
-            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
-        }
-        const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
-        return decoder_.start( // whatever the blob claims
-            (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
-    }
-
-    /// Bytes that were given.
-    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
-
-    /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
-    [[nodiscard]] result<std::size_t> fill(span<std::byte> to) {
-        result<std::size_t> made = is_seekable() || is_whole_ ? take_held(to)
-                                   : is_streamed()            ? decode(to)
-                                                              : read_raw(to);
-        position_ += made.value_or(0);
-        return made;
-    }
-
-    /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
-    /// what the source says.
-    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
-        while (!is_seekable() && check_.is_wanted() && left() != 0) {
-            ZTENSOR_TRY(
-                read(scratch.first(static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left())))));
-        }
-        return check_.finish();
-    }
-
-    /// What to say of a failure: that the blob is damaged says more than what follows from it.
-    [[nodiscard]] error explain(error why, span<std::byte> scratch) {
-        const bool says_enough = why.kind() == error_kind::io || is_seekable();
-        result<void> intact = says_enough ? result<void>() : finish(scratch);
-        return !intact && intact.error().code() == errc::digest_mismatch ? std::move(intact).error() : why;
-    }
-
-private:
-    [[nodiscard]] bool is_seekable() const noexcept { return component_.encoding == encoding::zstd_seekable; }
-    [[nodiscard]] bool is_streamed() const noexcept { return component_.encoding == encoding::zstd; }
-    /// Stored bytes that were not read.
-    [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - read_bytes_; }
-
-    /// The next stored bytes, of which there are so many.
-    [[nodiscard]] result<void> read(span<std::byte> to) {
-        result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
-        read_bytes_ += done ? to.size() : 0;
-        return done;
-    }
-
-    [[nodiscard]] result<std::size_t> read_raw(span<std::byte> to) {
-        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(to.size(), left()));
-        ZTENSOR_TRY(read(to.first(size)));
-        return size;
-    }
-
-    /// Of zstd frames, as much as there is room for, unless the blob ends before.
-    [[nodiscard]] result<std::size_t> decode(span<std::byte> to) {
-        std::size_t made = 0;
-        while (made < to.size()) {
-            ZTENSOR_TRY(read_input());
-            const std::size_t held = rest_.size();
-            const result<std::size_t> more = decoder_.decode(rest_, to.subspan(made));
-            if (!more && more.error().code() == errc::limit_exceeded) {
-                return decode_at_once(to);
-            }
-            if (!more) {
-                return error(more.error()).at(component_.offset);
-            }
-            made += *more;
-            if (*more == 0 && rest_.size() == held && left() == 0) {
-                break;
-            }
-        }
-        ZTENSOR_TRY(at_offset(check_size(position_ + made, made < to.size()), component_.offset));
-        return made;
-    }
-
-    /// Where a window would take more memory than all that it is for. What was given before is not given again.
-    [[nodiscard]] result<std::size_t> decode_at_once(span<std::byte> to) {
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
-        is_whole_ = true;
-        held_ = whole.subspan(static_cast<std::size_t>((std::min<std::uint64_t>)(position_, whole.size())));
-        return take_held(to);
-    }
-
-    /// More stored bytes, where few are left of those before.
-    [[nodiscard]] result<void> read_input() {
-        if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
-            return {};
-        }
-        const std::size_t kept = rest_.size();
-        if (kept != 0) {
-            std::memmove(input_.data(), rest_.data(), kept);
-        }
-        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, left()));
-        ZTENSOR_TRY(read(input_.writable_bytes().subspan(kept, size)));
-        rest_ = input_.bytes().first(kept + size);
-        return {};
-    }
-
-    [[nodiscard]] result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
-        const std::optional<std::uint64_t> declared = component_.decoded_length();
-        if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
-            return fail(errc::limit_exceeded,
-                        "the zstd blob decodes to more than the {} bytes of read_options::max_decoded_bytes",
-                        {file_.options.max_decoded_bytes_});
-        }
-        if (is_at_end && (!decoder_.is_between_frames() || !rest_.empty())) {
-            return fail(errc::decode_failed, "the zstd blob is cut off");
-        }
-        if (declared && (decoded_bytes > *declared || (is_at_end && decoded_bytes != *declared))) {
-            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
-                        {decoded_bytes, *declared});
-        }
-        return {};
-    }
-
-    /// Of what was decoded into memory of our own: all, or one frame after the other.
-    [[nodiscard]] result<std::size_t> take_held(span<std::byte> to) {
-        std::size_t made = 0;
-        while (made < to.size()) {
-            if (held_.empty()) {
-                if (is_whole_ || next_frame_ == table_.frames()) {
-                    break;
-                }
-                ZTENSOR_TRY(decode_next_frame());
-                continue;
-            }
-            const std::size_t count = (std::min)(to.size() - made, held_.size());
-            std::memcpy(to.data() + made, held_.data(), count);
-            held_ = held_.subspan(count);
-            made += count;
-        }
-        return made;
-    }
-
-    [[nodiscard]] result<void> decode_next_frame() {
-        const std::uint64_t size = table_.content_bytes(next_frame_);
-        ZTENSOR_TRY(check_memory_limit(size, file_.options));
-        if (!content_.allocate(static_cast<std::size_t>(size))) {
-            return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});
-        }
-        ZTENSOR_TRY(decode_seekable_frame(file_, component_, table_, next_frame_++, content_.writable_bytes()));
-        held_ = content_.bytes();
-        if (check_.is_wanted()) {
-            check_.take(held_);
-        }
-        return {};
-    }
-
-    const opened_file& file_;
-    const component_record& component_;
-    blob_check check_;
-    std::uint64_t position_ = 0;
-    std::uint64_t read_bytes_ = 0; ///< of the blob
-    zstd_stream decoder_;
-    byte_buffer input_; ///< of the decoder
-    bytes_view rest_;   ///< what of the input is not decoded yet
-    seek_table table_;
-    std::size_t next_frame_ = 0;
-    byte_buffer content_; ///< of the frame before that, or of all
-    bytes_view held_;     ///< what of it was not given yet
-    bool is_whole_ = false;
-};
 
 class piece_reader {
 public:

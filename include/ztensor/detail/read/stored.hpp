@@ -124,24 +124,24 @@ template <class T>
     return {};
 }
 
-/// The blob in memory of our own, or where it lies in a file that stays as it is: what is hashed, checked and decoded
-/// there is one state of the bytes, whatever happens to the source meanwhile.
-[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
-load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
-    ZTENSOR_TRY(check_blob_limit(component.length, file.options));
+/// A range of the file in memory of our own, or where it lies in a file that stays as it is: what is hashed, checked
+/// and decoded there is one state of the bytes, whatever happens to the source meanwhile.
+[[nodiscard]] ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, std::uint64_t offset,
+                                                                std::uint64_t length, thread_memory& memory) {
+    ZTENSOR_TRY(check_blob_limit(length, file.options));
     if (source_access::is_file(*file.source)) {
-        const result<std::optional<bytes_view>> stable = find_stable_blob(file, component);
-        if (!stable || *stable) {
-            return stable ? result<bytes_view>(**stable) : stable.error();
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                           source_access::find_stable_range(*file.source, offset, length));
+        if (stable) {
+            return *stable;
         }
     }
-    const auto size = static_cast<std::size_t>(component.length);
+    const auto size = static_cast<std::size_t>(length);
     if (!memory.reserve(size)) {
         return fail(errc::out_of_memory, "no memory for a blob of {} bytes", {size});
     }
-    const span<std::byte> blob = memory.first(size);
-    result<void> read = file.source->read_at(component.offset, blob);
-    return read ? result<bytes_view>(blob) : std::move(read).error();
+    ZTENSOR_TRY(file.source->read_at(offset, memory.first(size)));
+    return memory.first(size);
 }
 
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
@@ -209,14 +209,19 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
     return compare_digest(expected, hash);
 }
 
+/// Whether a digest is checked: as the caller's options say, or in any case.
+enum class digest_use : bool { as_wanted, always };
+
 /// Where the caller wants digests checked: takes in a blob's stored bytes (in version 2 what they decode to) as they
 /// are read, from memory that nobody else changes, and says in the end whether they match its digest, if it has one
 /// that is known.
 class blob_check {
 public:
-    blob_check(const opened_file& file, const component_record& component) noexcept
+    blob_check(const opened_file& file, const component_record& component,
+               digest_use use = digest_use::as_wanted) noexcept
         : file_(file), component_(component),
-          expected_(file.options.verify_digests_ ? known_digest(file, component) : digest_parts()),
+          expected_(file.options.verify_digests_ || use == digest_use::always ? known_digest(file, component)
+                                                                              : digest_parts()),
           hash_(expected_.algorithm) {
         if (!file.digest_covers.empty() && is_wanted()) {
             take_cover();

@@ -18,7 +18,6 @@
 #include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/hash_blobs.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/seekable.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/read/stored.hpp>
@@ -43,44 +42,6 @@ namespace detail {
 // All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
 // encoding and type. SPEC.md section 13.8.
 
-/// Gives all that a part decodes to to `take(piece) -> result<void>`, in order; its encoding is known.
-template <class Take>
-[[nodiscard]] result<void> for_each_decoded_piece(const opened_file& file, const component_record& part, Take&& take) {
-    thread_memory memory;
-    if (part.encoding == encoding::raw) {
-        for (std::uint64_t at = 0; at < part.length; at += cached_piece_bytes) {
-            const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(part.length - at, cached_piece_bytes));
-            if (!memory.reserve(cached_piece_bytes)) {
-                return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
-            }
-            result<void> done = file.source->read_at(part.offset + at, memory.first(size));
-            if (done) {
-                done = take(memory.first(size), at);
-            }
-            if (!done) {
-                return done;
-            }
-        }
-        return {};
-    }
-    seek_table table;
-    ZTENSOR_TRY(load_seek_table(file, part, table));
-    for (std::size_t frame = 0; frame < table.frames(); ++frame) {
-        const auto size = static_cast<std::size_t>(table.content_bytes(frame));
-        if (!memory.reserve(size)) {
-            return fail(errc::out_of_memory, "no memory for a zstd frame of {} bytes", {size});
-        }
-        result<void> done = decode_seekable_frame(file, part, table, frame, memory.first(size));
-        if (done) {
-            done = take(memory.first(size), table.content_begin(frame));
-        }
-        if (!done) {
-            return done;
-        }
-    }
-    return {};
-}
-
 /// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
 [[nodiscard]] inline result<void> check_type_rules(const opened_file& file, const object_record& object,
                                                    const component_record& part, span<std::byte> piece,
@@ -101,30 +62,31 @@ template <class Take>
 /// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
 [[nodiscard]] ZTENSOR_COLD inline result<digest_state>
 verify_part_2(const opened_file& file, const object_record& object, const component_record& part) {
-    const digest_parts expected = part.digest_text.is_present() ? known_digest(file, part) : digest_parts();
-    const digest_state unchecked = part.digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
+    const bool has_digest = part.digest_text.is_present();
+    const digest_state unchecked = has_digest ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {
         return unchecked;
     }
-    digester hash(expected.algorithm);
+    decoded_stream stream(file, part, digest_use::always);
+    ZTENSOR_TRY(stream.start());
+    thread_memory memory;
+    if (!memory.reserve(stream.best_bytes())) {
+        return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {stream.best_bytes()});
+    }
+    const span<std::byte> room = memory.first(stream.best_bytes());
     result<void> broken_rule;
-    result<void> decoded = for_each_decoded_piece(file, part, [&](span<std::byte> piece, std::uint64_t begin) {
-        hash.update(piece);
-        if (broken_rule) {
-            broken_rule = check_type_rules(file, object, part, piece, begin);
+    for (std::size_t made = room.size(); made == room.size();) {
+        const std::uint64_t begin = stream.position();
+        ZTENSOR_TRY_ASSIGN(made, stream.fill(room));
+        if (broken_rule && made != 0) {
+            broken_rule = check_type_rules(file, object, part, room.first(made), begin);
         }
-        return result<void>();
-    });
-    if (!decoded) {
-        return std::move(decoded).error();
     }
-    if (expected.algorithm != digest::none && compare_digest(expected, hash) == digest_state::mismatch) {
-        return digest_state::mismatch; // which says more than what follows from it
+    if (const result<void> intact = stream.finish(room); !intact) { // which says more than what follows from it
+        return damaged_or(intact.error());
     }
-    if (!broken_rule) {
-        return std::move(broken_rule).error();
-    }
-    return expected.algorithm != digest::none ? digest_state::match : unchecked;
+    ZTENSOR_TRY(std::move(broken_rule));
+    return has_digest && known_digest(file, part).algorithm != digest::none ? digest_state::match : unchecked;
 }
 
 // -- verify 2

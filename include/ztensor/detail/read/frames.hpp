@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+//
+// Blobs of zstd frames on their way into memory: frame after frame, several threads at once. SPEC.md section 6.2,
+// section 13.7.
+#ifndef ZTENSOR_DETAIL_READ_FRAMES_HPP
+#define ZTENSOR_DETAIL_READ_FRAMES_HPP
+
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
+#include <ztensor/detail/codec/zstd_frames.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/stored.hpp>
+#include <ztensor/detail/read/thread_memory.hpp>
+#include <ztensor/result.hpp>
+#include <ztensor/span.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace ztensor {
+inline namespace ZTENSOR_MODE {
+namespace detail {
+
+// -- one frame
+
+/// A frame that is known, into `destination`, which has the size of its content. Errors: decode_failed, decode_size,
+/// limit_exceeded, out_of_memory, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<void> decode_frame(const opened_file& file, const component_record& component,
+                                                            const zstd_frame& frame, span<std::byte> destination) {
+    const std::uint64_t offset = component.offset + frame.begin;
+    thread_memory memory;
+    ZTENSOR_TRY_ASSIGN(const bytes_view stored,
+                       at_offset(load_range(file, offset, frame.end - frame.begin, memory), offset));
+    if (component.encoding == encoding::zstd_seekable) {
+        ZTENSOR_TRY(at_offset(check_seekable_frame(stored), offset));
+    }
+    return at_offset(decode_zstd(stored, destination), offset);
+}
+
+// -- seekable zstd
+//
+// Frames that a table at the end of the blob tells of.
+
+/// The table at the end of the component's blob, which one without frames has, too. Errors: decode_failed, decode_size,
+/// limit_exceeded, out_of_memory, and what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<void> load_seek_table(const opened_file& file,
+                                                               const component_record& component, seek_table& table) {
+    const std::uint64_t least_bytes = seek_head_bytes + seek_footer_bytes;
+    if (component.length < least_bytes) {
+        return fail(errc::decode_failed, "a blob of {} bytes is too small for the seek table of seekable zstd",
+                    {component.length});
+    }
+    std::byte last[seek_footer_bytes];
+    const std::uint64_t blob_end = component.offset + component.length;
+    ZTENSOR_TRY(file.source->read_at(blob_end - seek_footer_bytes, last));
+    ZTENSOR_TRY_ASSIGN(const seek_footer footer, read_seek_footer(last));
+    const std::uint64_t table_bytes = footer.table_bytes();
+    if (table_bytes > component.length) {
+        return fail(errc::decode_failed, "the seek table claims {} frames, which take more bytes than the blob has",
+                    {footer.frames});
+    }
+    ZTENSOR_TRY(check_blob_limit(table_bytes, file.options));
+    byte_buffer bytes;
+    if (!bytes.allocate(static_cast<std::size_t>(table_bytes))) {
+        return fail(errc::out_of_memory, "no memory for a seek table of {} bytes", {table_bytes});
+    }
+    ZTENSOR_TRY(file.source->read_at(blob_end - table_bytes, bytes.writable_bytes()));
+    return table.read(bytes.bytes(), footer, component.length, component.uncompressed_length);
+}
+
+[[nodiscard]] inline zstd_frame frame_of(const seek_table& table, std::size_t frame) noexcept {
+    return {table.begin(frame), table.end(frame), table.content_bytes(frame)};
+}
+
+/// All frames into `destination`, which has exactly the component's decoded length, on as many threads as the caller
+/// allows. Errors: as decode_frame() and load_seek_table(); digest_mismatch.
+[[nodiscard]] ZTENSOR_COLD inline result<void>
+decode_seekable(const opened_file& file, const component_record& component, span<std::byte> destination) {
+    constexpr std::uint64_t smallest_bytes_for_threads = std::uint64_t{512} << 10;
+    seek_table table;
+    ZTENSOR_TRY(load_seek_table(file, component, table));
+    std::atomic<std::size_t> next{0};
+    os_mutex mutex;
+    result<void> failure;
+    const unsigned threads = component.length < smallest_bytes_for_threads ? 1 : file.options.threads_;
+    run_in_parallel(threads, table.frames(), [&] {
+        for (std::size_t frame = next++; frame < table.frames(); frame = next++) {
+            const span<std::byte> place = destination.subspan(static_cast<std::size_t>(table.content_begin(frame)),
+                                                              static_cast<std::size_t>(table.content_bytes(frame)));
+            result<void> done = decode_frame(file, component, frame_of(table, frame), place);
+            if (!done) {
+                next = table.frames();
+                const os_lock lock(mutex);
+                failure = failure ? std::move(done) : std::move(failure);
+            }
+        }
+    });
+    if (!failure) {
+        return failure;
+    }
+    blob_check check(file, component);
+    if (check.is_wanted()) {
+        check.take(destination);
+    }
+    return check.finish();
+}
+
+// -- frame stream
+//
+// Frames that stand one after the other: a large blob is read and hashed in its order, and decoded by several threads.
+
+/// Threads take turns: in its turn a thread reads on until it has at least one whole frame, in memory of its own, and
+/// decodes what it has while the next thread reads. Frames are so many parts of the work as their writer made: one
+/// frame, or one that does not state the size of its content, is decoded by one thread. Holds, for each thread, about
+/// one frame.
+class frame_stream {
+public:
+    /// Blobs below this are decoded at once.
+    static constexpr std::uint64_t smallest_blob_bytes = std::uint64_t{512} << 10;
+
+    /// `destination` has exactly the component's decoded length. `stable` is the blob, if it lies in memory and stays
+    /// as it is as long as this; of another one no thread holds more than `most_frame_bytes` at once.
+    frame_stream(const opened_file& file, const component_record& component, span<std::byte> destination,
+                 std::uint64_t most_frame_bytes, std::optional<bytes_view> stable)
+        : file_(file), component_(component), destination_(destination),
+          most_frame_bytes_(stable ? ~std::uint64_t{0} : most_frame_bytes), stable_(stable), walker_(component.length),
+          check_(file, component) {}
+
+    /// How many turns there may be.
+    [[nodiscard]] std::size_t most_turns() const noexcept {
+        return static_cast<std::size_t>(component_.length / least_bytes + 1);
+    }
+
+    /// Takes a turn; false if nothing was left. Gives through `decoded_bytes` how many it made; finish() tells of
+    /// failures. Throws what the source throws, after which nothing is left.
+    [[nodiscard]] ZTENSOR_COLD bool take_turn(std::size_t& decoded_bytes) {
+        thread_memory memory;
+        frames taken;
+        {
+            const os_lock lock(mutex_);
+            if (is_over_) {
+                return false;
+            }
+            is_over_ = true; // if reading fails
+            result<frames> next = next_frames(memory);
+            if (!next) {
+                failure_ = std::move(next).error();
+                return true;
+            }
+            taken = *next;
+            decoded_bytes = taken.decoded.size();
+            is_over_ = read_bytes_ == component_.length && carried_bytes_ == 0;
+        }
+        if (result<void> decoded = decode_zstd(taken.stored, taken.decoded); !decoded) {
+            const os_lock lock(mutex_);
+            is_over_ = true;
+            if (failure_) {
+                failure_ = std::move(decoded);
+            }
+        }
+        return true;
+    }
+
+    /// When no thread takes a turn any more. Errors: digest_mismatch before all others; decode_failed, decode_size,
+    /// limit_exceeded, and what the source says.
+    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+        if (!failure_ && check_.is_wanted() && !source_failed_) {
+            take_rest_in();
+        }
+        if (failure_ || read_bytes_ == component_.length) {
+            ZTENSOR_TRY(check_.finish());
+        }
+        if (failure_ && decoded_bytes_ != destination_.size()) {
+            failure_ = fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
+                            {decoded_bytes_, destination_.size()});
+        }
+        return failure_ ? std::move(failure_) : std::move(failure_).error().at(component_.offset);
+    }
+
+private:
+    /// So much is read in a turn, or more, unless less may be held: small frames are decoded by the dozen.
+    static constexpr std::size_t least_bytes = std::size_t{256} << 10;
+
+    struct frames {
+        bytes_view stored;
+        span<std::byte> decoded; ///< where they go
+    };
+
+    [[nodiscard]] std::uint64_t left_to_read() const noexcept { return component_.length - read_bytes_; }
+
+    /// Makes `held` bytes from the first frame that is not decoded on `wanted`, or all that there are: in `memory`, or
+    /// where they lie.
+    [[nodiscard]] ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
+        const std::uint64_t more = (std::min)(wanted - (std::min<std::uint64_t>)(wanted, held), left_to_read());
+        if (held + more > most_frame_bytes_) {
+            return fail(errc::limit_exceeded,
+                        "a zstd frame of the blob takes more than the {} bytes that may be held at once",
+                        {most_frame_bytes_});
+        }
+        if (more == 0) {
+            return {};
+        }
+        const auto size = static_cast<std::size_t>(held + more);
+        bytes_view added;
+        if (stable_) {
+            added = stable_->subspan(static_cast<std::size_t>(read_bytes_), static_cast<std::size_t>(more));
+        } else {
+            if (!memory.reserve(size, held)) {
+                return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {size});
+            }
+            const span<std::byte> room = memory.first(size).subspan(held);
+            result<void> read = file_.source->read_at(component_.offset + read_bytes_, room);
+            source_failed_ = !read;
+            ZTENSOR_TRY(std::move(read));
+            added = room;
+        }
+        read_bytes_ += more;
+        held = size;
+        if (check_.is_wanted()) {
+            check_.take(added);
+        }
+        return {};
+    }
+
+    /// What the turn before left over, at the start of `memory`.
+    [[nodiscard]] result<void> begin_turn(thread_memory& memory) {
+        if (stable_) {
+            result<void> unchanged = file_.source->check_unchanged();
+            source_failed_ = !unchanged;
+            return unchanged;
+        }
+        if (!memory.reserve(carried_bytes_)) {
+            return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {carried_bytes_});
+        }
+        if (carried_bytes_ != 0) {
+            std::memcpy(memory.first(carried_bytes_).data(), carried_.data(), carried_bytes_);
+        }
+        return {};
+    }
+
+    /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
+    [[nodiscard]] ZTENSOR_COLD result<frames> next_frames(thread_memory& memory) {
+        ZTENSOR_TRY(begin_turn(memory));
+        std::size_t held = carried_bytes_;
+        const std::uint64_t begin = read_bytes_ - held; // of the first frame that is held
+        const auto bytes = [&] {
+            return stable_ ? stable_->subspan(static_cast<std::size_t>(begin), held) : bytes_view(memory.first(held));
+        };
+        std::uint64_t end = begin; // of the last frame that is whole
+        std::uint64_t content_bytes = 0;
+        std::uint64_t wanted = (std::min)(
+            (std::max<std::uint64_t>)(last_frame_bytes_ + last_frame_bytes_ / 64, least_bytes), most_frame_bytes_);
+        while (!has_unsized_frame_ && end == begin) {
+            ZTENSOR_TRY(read_on(memory, held, wanted));
+            ZTENSOR_TRY_ASSIGN(wanted, walk(bytes(), begin, end, content_bytes));
+            if (left_to_read() == 0) {
+                break;
+            }
+        }
+        if (!has_unsized_frame_ || end != begin) {
+            return carry_rest(bytes(), static_cast<std::size_t>(end - begin), content_bytes);
+        }
+        ZTENSOR_TRY(read_on(memory, held, component_.length - begin)); // the rest of the blob at once
+        carried_bytes_ = 0;
+        const frames all{bytes(), destination_.subspan(decoded_bytes_)};
+        decoded_bytes_ = destination_.size();
+        return all;
+    }
+
+    /// Goes on from head to head through what is held of the blob from `begin` on, to the `end` of the last frame that
+    /// is whole, or until one does not say what it holds. Gives how many bytes would lead to the next.
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> walk(bytes_view held, std::uint64_t begin, std::uint64_t& end,
+                                                          std::uint64_t& content_bytes) {
+        for (;;) {
+            if (has_known_frame_) {
+                const zstd_frame& known = walker_.frame();
+                if (known.end > begin + held.size()) {
+                    return known.end - begin;
+                }
+                content_bytes += (std::min)(known.content_bytes, ~std::uint64_t{0} - content_bytes);
+                last_frame_bytes_ = known.end - known.begin;
+                end = known.end;
+                has_known_frame_ = false;
+            }
+            if (walker_.is_at_end()) {
+                return held.size();
+            }
+            const std::uint64_t with_head = walker_.next() + walker_.head_bytes() - begin;
+            if (with_head > held.size()) {
+                return (std::max)(with_head, (std::min)(with_head + least_bytes / 2, most_frame_bytes_));
+            }
+            ZTENSOR_TRY_ASSIGN(has_known_frame_,
+                               walker_.take(held.data() + static_cast<std::size_t>(walker_.next() - begin)));
+            if (walker_.frame().content_bytes == zstd_frame::unknown) {
+                has_unsized_frame_ = true;
+                return held.size();
+            }
+        }
+    }
+
+    /// The first `whole` bytes are frames, and the others go to the next turn.
+    [[nodiscard]] ZTENSOR_COLD result<frames> carry_rest(bytes_view held, std::size_t whole,
+                                                         std::uint64_t content_bytes) {
+        if (whole == 0) { // a frame must have been found, or found broken
+            return fail(errc::decode_failed, "the zstd blob is cut off");
+        }
+        if (content_bytes > destination_.size() - decoded_bytes_) {
+            return fail(errc::decode_size, "the zstd blob decodes to more than the {} bytes declared",
+                        {destination_.size()});
+        }
+        const bytes_view rest = held.subspan(whole);
+        carried_bytes_ = rest.size();
+        if (!stable_ && !rest.empty()) {
+            const std::uint64_t room = (std::min<std::uint64_t>)(rest.size() + least_bytes, most_frame_bytes_);
+            if (rest.size() > carried_.size() && !carried_.allocate(static_cast<std::size_t>(room))) {
+                return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {rest.size()});
+            }
+            std::memcpy(carried_.data(), rest.data(), rest.size());
+        }
+        const frames found{held.first(whole),
+                           destination_.subspan(decoded_bytes_, static_cast<std::size_t>(content_bytes))};
+        decoded_bytes_ += found.decoded.size();
+        return found;
+    }
+
+    /// What nobody will decode is hashed all the same: that the blob is damaged says more than what follows from it.
+    ZTENSOR_COLD void take_rest_in() {
+        thread_memory memory;
+        while (left_to_read() != 0) {
+            std::size_t held = 0;
+            if (!read_on(memory, held, least_bytes)) {
+                return;
+            }
+        }
+    }
+
+    const opened_file& file_;
+    const component_record& component_;
+    span<std::byte> destination_;
+    std::uint64_t most_frame_bytes_;
+    std::optional<bytes_view> stable_;
+
+    os_mutex mutex_; ///< of all that follows
+    frame_walker walker_;
+    blob_check check_;
+    result<void> failure_;
+    byte_buffer carried_; ///< read by the last turn, and the start of a frame
+    std::size_t carried_bytes_ = 0;
+    std::uint64_t read_bytes_ = 0; ///< of the blob
+    std::uint64_t last_frame_bytes_ = 0;
+    std::size_t decoded_bytes_ = 0;  ///< or about to be
+    bool has_known_frame_ = false;   ///< the walker knows a frame of which not all is read
+    bool has_unsized_frame_ = false; ///< the next frame does not say what it holds
+    bool source_failed_ = false;     ///< so that what it has not given can not be hashed
+    bool is_over_ = false;
+};
+
+/// Decodes all of a large zstd blob into `destination`, on as many threads as the caller allows.
+[[nodiscard]] ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
+                                                             span<std::byte> destination) {
+    ZTENSOR_TRY(check_blob_limit(component.length, file.options));
+    // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+    frame_stream stream(file, component, destination, ~std::uint64_t{0}, stable);
+    run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
+        for (std::size_t decoded = 0; stream.take_turn(decoded);) {
+        }
+    });
+    return stream.finish();
+}
+
+} // namespace detail
+} // namespace ZTENSOR_MODE
+} // namespace ztensor
+
+#endif
