@@ -5,7 +5,6 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 
 #include <atomic>

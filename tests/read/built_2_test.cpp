@@ -15,7 +15,7 @@
 
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/index/frame.hpp>
-#include <ztensor/detail/read/shard_finder.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/ztensor.hpp>
 

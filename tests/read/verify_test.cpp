@@ -12,7 +12,6 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/read/hash_blobs.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/digest.hpp>

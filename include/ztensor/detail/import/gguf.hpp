@@ -14,7 +14,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/sibling_files.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -14,7 +14,7 @@
 #include <ztensor/detail/import/sniff.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/import/zip_content.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>

@@ -15,7 +15,7 @@
 #include <ztensor/detail/import/protobuf.hpp>
 #include <ztensor/detail/import/sibling_files.hpp>
 #include <ztensor/detail/index/names.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

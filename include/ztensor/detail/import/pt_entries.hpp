@@ -10,7 +10,7 @@
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/import/zip_content.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 

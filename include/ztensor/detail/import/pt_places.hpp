@@ -13,7 +13,7 @@
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/detail/import/pt_entries.hpp>
 #include <ztensor/detail/import/zip_content.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -16,7 +16,6 @@
 #include <ztensor/detail/import/pt_payloads.hpp>
 #include <ztensor/detail/import/pt_tensors.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 

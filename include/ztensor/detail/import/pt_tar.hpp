@@ -13,7 +13,7 @@
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pt.hpp>
 #include <ztensor/detail/import/pt_tensors.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -16,7 +16,7 @@
 #include <ztensor/detail/import/pt_content.hpp>
 #include <ztensor/detail/import/pt_entries.hpp>
 #include <ztensor/detail/import/pt_places.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

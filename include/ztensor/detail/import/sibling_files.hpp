@@ -9,8 +9,8 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/zip.hpp>
 #include <ztensor/detail/os/directory.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/siblings.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
 

@@ -11,7 +11,6 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/deflate.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

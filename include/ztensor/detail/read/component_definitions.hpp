@@ -9,18 +9,33 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/verify.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+ZTENSOR_INLINE const opened_file& component_access::file_of(const component_view& component) noexcept {
+    return *component.file_;
+}
+ZTENSOR_INLINE const component_record& component_access::record_of(const component_view& component) noexcept {
+    return *component.record_;
+}
+ZTENSOR_INLINE const object_record& component_access::object_record_of(const component_view& component) noexcept {
+    return *component.object_;
+}
+ZTENSOR_INLINE std::string_view component_access::object_of(const component_view& component) noexcept {
+    return component.file_->index.text(component.object_->name);
+}
+ZTENSOR_INLINE error component_access::located(const component_view& component, error why) noexcept {
+    return component.located(std::move(why));
+}
 
 /// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
@@ -140,8 +155,7 @@ ZTENSOR_COLD ZTENSOR_INLINE error component_view::located(error why) const noexc
 }
 
 ZTENSOR_INLINE result<void> component_view::check_type(const detail::element_request& request) const {
-    result<void> valid = detail::check_element_type(*file_, *record_, request);
-    return valid ? valid : located(std::move(valid).error());
+    return detail::component_access::located(*this, detail::check_element_type(*file_, *record_, request));
 }
 
 ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
@@ -155,7 +169,7 @@ ZTENSOR_INLINE result<bytes_view> component_view::bytes() const {
 }
 
 ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> destination, std::uint64_t from) const {
-    result<void> read = detail::guard_memory([&]() -> result<void> {
+    return detail::component_access::guard(*this, [&]() -> result<void> {
         if (!detail::fits(from, destination.size(), record_->length)) {
             return detail::fail(errc::out_of_bounds, "{} bytes from byte {} of a blob of {} were asked for",
                                 {destination.size(), from, record_->length})
@@ -163,7 +177,6 @@ ZTENSOR_INLINE result<void> component_view::read_stored_into(span<std::byte> des
         }
         return file_->source->read_at(record_->offset + from, destination);
     });
-    return read ? read : located(std::move(read).error());
 }
 
 ZTENSOR_INLINE void component_view::prefetch() const noexcept {
@@ -174,32 +187,28 @@ ZTENSOR_INLINE void component_view::evict() const noexcept {
 }
 
 ZTENSOR_INLINE result<bytes_view> component_view::view_elements(const detail::element_request& request) const {
-    result<bytes_view> elements = detail::view_elements(*file_, *record_, request);
-    return elements ? elements : located(std::move(elements).error());
+    return detail::component_access::located(*this, detail::view_elements(*file_, *record_, request));
 }
 
 ZTENSOR_INLINE result<void> component_view::read_elements(const detail::element_request& request,
                                                           detail::element_memory elements) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_elements(*file_, *record_, request, elements); });
-    return read ? read : located(std::move(read).error());
+    return detail::component_access::guard(*this,
+                                           [&] { return detail::read_elements(*file_, *record_, request, elements); });
 }
 
 ZTENSOR_INLINE result<void> component_view::read_elements_into(const detail::element_request& request,
                                                                span<std::byte> destination) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_elements_into(*file_, *record_, request, destination); });
-    return read ? read : located(std::move(read).error());
+    return detail::component_access::guard(
+        *this, [&] { return detail::read_elements_into(*file_, *record_, request, destination); });
 }
 
 ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::element_request& request,
                                                                   std::uint64_t first, std::uint64_t last,
                                                                   std::uint64_t parts,
                                                                   detail::element_memory elements) const {
-    result<void> read = detail::guard_memory([&] {
-        return detail::read_part(*file_, *record_, request, detail::part_finder(first, last, parts), elements);
-    });
-    return read ? read : located(std::move(read).error());
+    const detail::part_finder find(first, last, parts);
+    return detail::component_access::guard(
+        *this, [&] { return detail::read_part(*file_, *record_, request, find, elements); });
 }
 
 ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const detail::element_request& request,
@@ -207,22 +216,19 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const det
                                                                        std::uint64_t parts,
                                                                        span<std::byte> destination) const {
     const detail::part_finder find(first, last, parts);
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_part_into(*file_, *record_, request, find, destination); });
-    return read ? read : located(std::move(read).error());
+    return detail::component_access::guard(
+        *this, [&] { return detail::read_part_into(*file_, *record_, request, find, destination); });
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
-    return read ? read : located(std::move(read).error());
+    return detail::component_access::guard(
+        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
 }
 
 ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
-    return read ? read : located(std::move(read).error());
+    return detail::component_access::guard(
+        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
 }
 
 ZTENSOR_INLINE bool component_view::holds_floats() const noexcept {
@@ -253,11 +259,10 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 }
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
-    result<digest_state> state = detail::guard_memory([&] {
+    return detail::component_access::guard(*this, [&] {
         return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
                                                                   : detail::verify_digest(*file_, *record_);
     });
-    return state ? state : located(std::move(state).error());
 }
 
 } // namespace ZTENSOR_MODE

@@ -15,7 +15,6 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -239,7 +238,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
                                                 byte_runs runs, span<std::byte> destination,
                                                 std::uint64_t& read_bytes) {
     if (runs.count() > 1) {
-        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+        ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                           source_access::find_stable_range(*file.source, component.offset, component.length));
         if (stable) {
             read_bytes += runs.count() * runs.run_bytes();
             copy_runs(runs, *stable, 0, destination);
@@ -316,7 +316,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 [[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
                                                  byte_runs runs, span<std::byte> destination,
                                                  std::uint64_t& read_bytes) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                       source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
     std::uint64_t decoded_bytes = 0;
     while (!runs.is_empty() && !walker.is_at_end()) {

@@ -14,7 +14,6 @@
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -369,7 +368,8 @@ private:
                                                              span<std::byte> destination) {
     ZTENSOR_TRY(check_blob_limit(component.length, file.options));
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
-    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_blob(file, component));
+    ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
+                       source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_stream stream(file, component, destination, ~std::uint64_t{0}, stable);
     run_in_parallel(file.options.threads_, stream.most_turns(), [&] {
         for (std::size_t decoded = 0; stream.take_turn(decoded);) {

@@ -5,22 +5,21 @@
 #ifndef ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/detail/read/thread_memory.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -169,8 +168,8 @@ struct load_target {
     target.is_grouped = wanted.number_bytes != 0 && has_group_weights(file.index, *target.object);
     ZTENSOR_TRY_ASSIGN(const component_view data, find_elements(object, target));
     target.component = &component_access::record_of(data);
-    result<void> fits = check_target(file, target);
-    return fits ? result<load_target>(target) : component_access::located(data, std::move(fits).error());
+    ZTENSOR_TRY(component_access::located(data, check_target(file, target)));
+    return target;
 }
 
 /// Several errors as one, of the code of the first.
@@ -567,9 +566,8 @@ ZTENSOR_INLINE result<std::vector<loaded_tensor>> read_all(const reader& from, c
             const std::optional<std::uint64_t> bytes = data->decoded_bytes();
             file = &detail::object_access::file_of(object);
             if (bytes) {
-                if (result<void> allowed = detail::check_memory_limit(*bytes, file->options); !allowed) {
-                    return detail::component_access::located(*data, std::move(allowed).error());
-                }
+                ZTENSOR_TRY(
+                    detail::component_access::located(*data, detail::check_memory_limit(*bytes, file->options)));
             }
             if (!bytes) { // only decoding tells
                 ZTENSOR_TRY_ASSIGN(array<std::byte> decoded, data->load<std::byte>());

@@ -4,10 +4,9 @@
 #ifndef ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/object_view.hpp>
@@ -15,6 +14,16 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+ZTENSOR_INLINE const opened_file& object_access::file_of(const object_view& object) noexcept {
+    return *object.file_;
+}
+ZTENSOR_INLINE const object_record& object_access::record_of(const object_view& object) noexcept {
+    return *object.record_;
+}
+ZTENSOR_INLINE error object_access::located(const object_view& object, error why) noexcept {
+    return object.located(std::move(why));
+}
 
 [[nodiscard]] ZTENSOR_COLD inline error no_component(const manifest& index, const object_record& object,
                                                      std::string_view role) noexcept {
@@ -30,12 +39,11 @@ namespace detail {
 template <class Read>
 [[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
     ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
-    result<void> done = guard_memory([&]() -> result<void> {
+    return component_access::guard(elements, [&]() -> result<void> {
         const shape dimensions = object.shape();
-        result<void> inside = check_slice(dimensions, wanted);
-        return inside ? read(component_access::record_of(elements), part_finder(dimensions, wanted.ranges())) : inside;
+        ZTENSOR_TRY(check_slice(dimensions, wanted));
+        return read(component_access::record_of(elements), part_finder(dimensions, wanted.ranges()));
     });
-    return done ? done : component_access::located(elements, std::move(done).error());
 }
 
 } // namespace detail
@@ -127,24 +135,22 @@ ZTENSOR_INLINE result<component_view> object_view::data() const {
 }
 
 ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, detail::element_memory weights) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
-    return read ? read : located(std::move(read).error());
+    return detail::object_access::guard(*this,
+                                        [&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
 }
 
 ZTENSOR_INLINE result<void> object_view::read_weights_into(std::size_t number_bytes, span<std::byte> weights) const {
-    result<void> read =
-        detail::guard_memory([&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
-    return read ? read : located(std::move(read).error());
+    return detail::object_access::guard(*this,
+                                        [&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
 }
 
 ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first, std::uint64_t last) const {
-    return detail::guard_memory([&]() -> result<std::uint64_t> {
+    return detail::object_access::guard(*this, [&]() -> result<std::uint64_t> {
         const ztensor::shape dimensions = shape();
         if (dimensions.empty() || first > last || last > dimensions[0]) {
-            return located(detail::fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
-                                        {first, last, to_string(dimensions)})
-                               .by_caller());
+            return detail::fail(errc::out_of_bounds, "rows {} to {} were asked for, of shape {}",
+                                {first, last, to_string(dimensions)})
+                .by_caller();
         }
         return dimensions[0];
     });

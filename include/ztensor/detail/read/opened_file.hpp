@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // What every view of one open file shares: where its bytes come from, its validated manifest, and the caller's
-// options. SPEC.md section 9.
+// options; and what the library may ask a view. SPEC.md section 9.
 #ifndef ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
+#include <ztensor/attribute_value.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -14,20 +16,28 @@
 #include <ztensor/detail/index/rules.hpp>
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
+#include <ztensor/error.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/skipped_item.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+class component_view;
+class object_view;
+
 namespace detail {
 
 /// What the digest of a blob covers, where that is not the blob: the whole entry of an archive that it lies in.
@@ -52,6 +62,63 @@ struct opened_file {
     std::vector<skipped_item> skipped;       ///< of files of other formats: what became no object
     std::string path;                        ///< for messages; empty for memory and user-defined sources
 };
+
+/// Whether an object is of the format that a view of it needs. SPEC.md section 5. Errors: unsupported_format.
+[[nodiscard]] inline result<void> check_format(const opened_file& file, const object_record& object, format expected) {
+    if (object.format == expected) {
+        return {};
+    }
+    return fail(errc::unsupported_format, "its format is {}, not {}",
+                {in_quotes(format_name(file.index, object)), name(expected)});
+}
+
+// -- access
+//
+// What the library may know of views beside what users may. Defined where the views' members are.
+
+/// For code that must know which file and object a component is of.
+struct component_access {
+    [[nodiscard]] static const opened_file& file_of(const component_view& component) noexcept;
+    [[nodiscard]] static const component_record& record_of(const component_view& component) noexcept;
+    [[nodiscard]] static const object_record& object_record_of(const component_view& component) noexcept;
+    [[nodiscard]] static std::string_view object_of(const component_view& component) noexcept;
+    /// Adds to an error where it happened.
+    [[nodiscard]] static error located(const component_view& component, error why) noexcept;
+    template <class T>
+    [[nodiscard]] static result<T> located(const component_view& component, result<T> done) {
+        return done ? std::move(done) : located(component, std::move(done).error());
+    }
+    /// Calls `call() -> result<T>`; says where it happened, too, that memory runs out there.
+    template <class Call>
+    [[nodiscard]] static auto guard(const component_view& component, Call&& call) -> std::invoke_result_t<Call> {
+        return located(component, guard_memory(call));
+    }
+};
+
+/// For code that gives several components a meaning together.
+struct object_access {
+    [[nodiscard]] static const opened_file& file_of(const object_view& object) noexcept;
+    [[nodiscard]] static const object_record& record_of(const object_view& object) noexcept;
+    /// As those of component_access.
+    [[nodiscard]] static error located(const object_view& object, error why) noexcept;
+    template <class T>
+    [[nodiscard]] static result<T> located(const object_view& object, result<T> done) {
+        return done ? std::move(done) : located(object, std::move(done).error());
+    }
+    template <class Call>
+    [[nodiscard]] static auto guard(const object_view& object, Call&& call) -> std::invoke_result_t<Call> {
+        return located(object, guard_memory(call));
+    }
+};
+
+/// Adds the file to an error of its attributes, and the object to one of an object's.
+[[nodiscard]] ZTENSOR_COLD inline error name_place_of_attributes(const attributes_place& place, error why) noexcept {
+    const auto& file = *static_cast<const opened_file*>(place.file);
+    const auto* const object = static_cast<const object_record*>(place.object);
+    return std::move(why).in_file(file.path).in_object(object != nullptr ? file.index.text(object->name) : "");
+}
+
+// -- opening
 
 /// Both ends of the file -> where its manifest is.
 [[nodiscard]] ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,

@@ -4,9 +4,10 @@
 #ifndef ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/packed.hpp>
 
 #include <utility>
@@ -25,9 +26,7 @@ ZTENSOR_INLINE result<packed_view> packed_view::from(const component_view& compo
     ZTENSOR_TRY_ASSIGN(const span<const std::byte> packed, component.view<std::byte>());
     const std::uint64_t count = detail::count_packed(file.index, detail::component_access::object_record_of(component),
                                                      record, *type, packed.size());
-    if (result<void> valid = detail::check_packed(record, *type, packed, count); !valid) {
-        return detail::component_access::located(component, std::move(valid).error());
-    }
+    ZTENSOR_TRY(detail::component_access::located(component, detail::check_packed(record, *type, packed, count)));
     return packed_view(packed, count);
 }
 

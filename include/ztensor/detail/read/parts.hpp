@@ -10,7 +10,6 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/result.hpp>

@@ -5,20 +5,19 @@
 #ifndef ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -232,12 +231,11 @@ ZTENSOR_INLINE void piece_deleter::operator()(piece_reader* pieces) const noexce
 } // namespace detail
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::start(const component_view& from, const dtype* floating) {
-    result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
+    return detail::component_access::guard(from, [&]() -> result<component_pieces> {
         component_pieces pieces(new detail::piece_reader(from, floating));
-        result<void> started = pieces.pieces_->start(false);
-        return started ? result<component_pieces>(std::move(pieces)) : std::move(started).error();
+        ZTENSOR_TRY(pieces.pieces_->start(false));
+        return pieces;
     });
-    return made ? std::move(made) : detail::component_access::located(from, std::move(made).error());
 }
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::open(const component_view& from) {
@@ -250,22 +248,20 @@ ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const componen
 
 ZTENSOR_INLINE result<component_pieces> component_pieces::open_as(const object_view& from, dtype floating) {
     if (from.known_format() == format::dense) {
-        const result<component_view> elements = from.data();
-        return elements ? open_as(*elements, floating) : elements.error();
+        ZTENSOR_TRY_ASSIGN(const component_view elements, from.data());
+        return open_as(elements, floating);
     }
-    result<component_pieces> made = detail::guard_memory([&]() -> result<component_pieces> {
+    return detail::object_access::guard(from, [&]() -> result<component_pieces> {
         ZTENSOR_TRY(detail::find_weight_blocks(detail::object_access::file_of(from).index,
                                                detail::object_access::record_of(from)));
         component_pieces pieces(new detail::piece_reader(from.component("data").value(), &floating));
         ZTENSOR_TRY(pieces.pieces_->start(true));
         return pieces;
     });
-    return made ? std::move(made) : detail::object_access::located(from, std::move(made).error());
 }
 
 ZTENSOR_INLINE result<bytes_view> component_pieces::next() & {
-    result<bytes_view> piece = detail::guard_memory([&] { return pieces_->next(); });
-    return piece ? piece : detail::component_access::located(pieces_->component(), std::move(piece).error());
+    return detail::component_access::guard(pieces_->component(), [&] { return pieces_->next(); });
 }
 
 } // namespace ZTENSOR_MODE

@@ -13,12 +13,10 @@
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
-#include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/result.hpp>
@@ -90,11 +88,7 @@ void unpack_as(const integers_view& words, const packing& packed, unsigned bits,
 } // namespace detail
 
 ZTENSOR_INLINE result<quantized_view> quantized_view::from(const object_view& object) {
-    result<quantized_view> view = detail::guard_memory([&] { return load(object); });
-    if (!view) {
-        return detail::object_access::located(object, std::move(view).error());
-    }
-    return view;
+    return detail::object_access::guard(object, [&] { return load(object); });
 }
 
 ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& object) {
@@ -179,7 +173,7 @@ ZTENSOR_INLINE ztensor::shape quantized_view::divided(std::uint64_t divisor) con
 
 ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory weights,
                                                         std::size_t weight_bytes) const {
-    result<void> done = detail::guard_memory([&]() -> result<void> {
+    return detail::object_access::guard(object_, [&]() -> result<void> {
         if (detail::object_access::file_of(object_).index.generation == generation::v2) {
             return unpack_into_2(weights, weight_bytes);
         }
@@ -213,15 +207,10 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
         }
         return {};
     });
-    return done ? done : detail::object_access::located(object_, std::move(done).error());
 }
 
 ZTENSOR_INLINE result<std::vector<float>> quantized_view::dequantize() const {
-    result<std::vector<float>> weights = detail::guard_memory([this] { return compute_weights(); });
-    if (!weights) {
-        return detail::object_access::located(object_, std::move(weights).error());
-    }
-    return weights;
+    return detail::object_access::guard(object_, [this] { return compute_weights(); });
 }
 
 ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() const {

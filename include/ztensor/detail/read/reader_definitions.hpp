@@ -4,15 +4,15 @@
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/shard_finder.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
 #include <new>

@@ -5,20 +5,19 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/sparse_memory.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
-#include <ztensor/detail/read/check_format.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
-#include <ztensor/detail/read/object_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sparse_0_1.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
@@ -31,6 +30,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,22 +38,25 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Loads the parts of one sparse object.
+/// Loads the parts of one sparse object, from components of their own or, in 0.1, from where they are kept together.
 class sparse_loader {
 public:
-    sparse_loader(const object_view& object, loading how, const element_request& value, dtype index,
+    sparse_loader(const object_view& object, format layout, loading how, const element_request& value, dtype index,
                   call_budget& budget) noexcept
-        : file_(object_access::file_of(object)), object_(object_access::record_of(object)),
+        : file_(object_access::file_of(object)), object_(object_access::record_of(object)), layout_(layout),
           how_(value.is_bool ? of_checked(file_, how) : how), value_(value), index_(index), budget_(budget) {}
 
-    [[nodiscard]] result<sparse_parts> load(format layout) const {
-        ZTENSOR_TRY(check_format(file_, object_, layout));
+    [[nodiscard]] result<sparse_parts> load() const {
+        ZTENSOR_TRY(check_format(file_, object_, layout_));
         ZTENSOR_TRY(check_values_apart());
-        return checked(load_parts(layout), layout);
+        const component_record* const values = find_component(file_.index, object_, "values");
+        return checked(values == nullptr ? load_joined() // which only 0.1 has
+                       : is_csr()        ? load_csr(*values)
+                                         : load_coo(*values));
     }
 
     [[nodiscard]] result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
-        ZTENSOR_TRY(check_format(file_, object_, format::sparse_csr));
+        ZTENSOR_TRY(check_format(file_, object_, layout_));
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
             return fail(errc::out_of_bounds, "rows {} to {} were asked for, of {}", {first, last, rows}).by_caller();
@@ -61,15 +64,22 @@ public:
         ZTENSOR_TRY(check_values_apart());
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values != nullptr && known_value_bytes(*values, value_) && values->decoded_length()) {
-            return checked(load_range_of_rows(*values, first, last), format::sparse_csr);
+            return checked(load_range_of_rows(*values, first, last));
         }
         sparse_loader whole = *this;
         whole.index_ = dtype::u64; // what the rows don't need may be more than the index type asked for can hold
-        ZTENSOR_TRY_ASSIGN(const sparse_parts all, whole.load(format::sparse_csr));
+        ZTENSOR_TRY_ASSIGN(const sparse_parts all, whole.load());
         return cut(all, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
     }
 
 private:
+    static constexpr std::size_t index_bytes = sizeof(std::uint64_t); ///< of every index that 0.1 stores
+
+    [[nodiscard]] bool is_csr() const noexcept { return layout_ == format::sparse_csr; }
+    [[nodiscard]] const component_record& part(std::string_view role) const noexcept { // present: checked at open
+        return *find_component(file_.index, object_, role);
+    }
+
     /// Values that share bytes have no place of their own. Errors: unsupported_type.
     [[nodiscard]] result<void> check_values_apart() const {
         const component_record* const values = find_component(file_.index, object_, "values");
@@ -81,14 +91,6 @@ private:
             .in_component("values");
     }
 
-    [[nodiscard]] result<sparse_parts> load_parts(format layout) const {
-        const component_record* const values = find_component(file_.index, object_, "values");
-        if (values == nullptr) { // which only 0.1 does without
-            return sparse_loader_0_1(file_, object_, layout, how_, value_, index_, budget_).load();
-        }
-        return layout == format::sparse_csr ? load_csr(*values) : load_coo(*values);
-    }
-
     /// Bools of C++ must stay 0 or 1 once they were looked at, so they are never borrowed. Errors: bad_bool,
     /// limit_exceeded.
     [[nodiscard]] result<void> take_bools(shared_bytes& values) const {
@@ -98,43 +100,35 @@ private:
         const component_record* const named = find_component(file_.index, object_, "values");
         const component_record& component =
             named != nullptr ? *named : file_.index.components_of(object_).data()[0]; // 0.1
-        if (result<void> valid = normalise_bools(component, bools.bytes()); !valid) {
-            return std::move(valid).error().in_component(role_name(file_.index, component));
-        }
+        ZTENSOR_TRY(in_component(normalise_bools(component, bools.bytes()), role_name(file_.index, component)));
         values = bools.share();
         return {};
     }
 
-    [[nodiscard]] result<sparse_parts> checked(result<sparse_parts> parts, format layout) const {
+    [[nodiscard]] result<sparse_parts> checked(result<sparse_parts> parts) const {
         if (!parts) {
             return parts;
         }
         ZTENSOR_TRY(value_.is_bool ? take_bools(parts->values) : result<void>());
         const std::size_t value_bytes = parts->value_bytes;
-        result<void> valid = check_whole_elements(parts->values.bytes.size(), value_bytes);
-        if (!valid) {
-            return std::move(valid).error().in_component("values");
+        ZTENSOR_TRY(in_component(check_whole_elements(parts->values.bytes.size(), value_bytes), "values"));
+        ZTENSOR_TRY(check_sparse(*parts, layout_, parts->values.bytes.size() / value_bytes, index_));
+        const bytes_view indices = parts->indices.bytes;
+        if (file_.index.generation == generation::v2) {
+            ZTENSOR_TRY(is_csr() ? check_rising_columns(indices, parts->indptr.bytes, index_, errc::sparse_order)
+                                 : check_distinct_coords(parts->shape, indices, index_));
         }
-        valid = check_sparse(*parts, layout, parts->values.bytes.size() / value_bytes, index_);
-        if (valid && file_.index.generation == generation::v2) {
-            valid = layout == format::sparse_csr
-                        ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_, errc::sparse_order)
-                        : check_distinct_coords(parts->shape, parts->indices.bytes, index_);
-        }
-        if (valid && file_.options.strict_) {
-            valid = layout == format::sparse_csr
-                        ? check_rising_columns(parts->indices.bytes, parts->indptr.bytes, index_)
-                        : check_rising_coords(parts->shape, parts->indices.bytes, index_);
-        }
-        if (!valid) {
-            return std::move(valid).error();
+        if (file_.options.strict_) {
+            ZTENSOR_TRY(is_csr() ? check_rising_columns(indices, parts->indptr.bytes, index_)
+                                 : check_rising_coords(parts->shape, indices, index_));
         }
         return parts;
     }
 
+    // -- parts in components of their own
+
     [[nodiscard]] result<sparse_parts> load_csr(const component_record& values) const {
-        result<shared_bytes> indptr =
-            load_indices(file_, *find_component(file_.index, object_, "indptr"), index_, how_, budget_);
+        result<shared_bytes> indptr = load_indices(file_, part("indptr"), index_, how_, budget_);
         if (!indptr) {
             return of_row_pointers(std::move(indptr).error());
         }
@@ -149,8 +143,7 @@ private:
 
     [[nodiscard]] result<sparse_parts> load_coo(const component_record& values) const {
         ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, values, value_, how_, budget_));
-        ZTENSOR_TRY_ASSIGN(shared_bytes coords,
-                           load_indices(file_, *find_component(file_.index, object_, "coords"), index_, how_, budget_));
+        ZTENSOR_TRY_ASSIGN(shared_bytes coords, load_indices(file_, part("coords"), index_, how_, budget_));
         return assembled(values, std::move(loaded), std::move(coords), {}, file_.index.shape_of(object_).rank());
     }
 
@@ -167,16 +160,16 @@ private:
     /// The component of the values is one of which the type and the size are known.
     [[nodiscard]] result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
                                                           std::uint64_t last) const {
-        if (result<void> valid = check_element_type(file_, values, value_); !valid) { // else their number is a guess
-            return std::move(valid).error().in_component("values");
-        }
+        // Else their number is a guess.
+        ZTENSOR_TRY(in_component(check_element_type(file_, values, value_), "values"));
         sparse_parts parts;
         const shape whole = file_.index.shape_of(object_);
         parts.shape = {last - first, whole[1]};
         parts.value_bytes = *known_value_bytes(values, value_);
         const std::uint64_t entries = *values.decoded_length() / parts.value_bytes;
-        const result<shared_bytes> stored = load_index_range(file_, *find_component(file_.index, object_, "indptr"),
-                                                             dtype::u64, first, last + 1, whole[0] + 1, budget_);
+        const part_finder of_rows(first, last + 1, whole[0] + 1);
+        const result<shared_bytes> stored =
+            load_indices(file_, part("indptr"), dtype::u64, loading::reads, budget_, &of_rows);
         if (!stored) {
             return of_row_pointers(stored.error());
         }
@@ -191,14 +184,11 @@ private:
         if (from > to || to > entries || misses_an_end) {
             return fail(errc::sparse_indptr, "the rows claim entries {} to {} of {}", {from, to, entries});
         }
-        ZTENSOR_TRY_ASSIGN(shared_bytes counted, counted_from_first(pointers));
-        parts.indptr = std::move(counted);
-        ZTENSOR_TRY_ASSIGN(shared_bytes columns,
-                           load_index_range(file_, *find_component(file_.index, object_, "indices"), index_, from, to,
-                                            entries, budget_));
-        parts.indices = std::move(columns);
-        ZTENSOR_TRY_ASSIGN(shared_bytes elements, load_range(file_, values, value_, from, to, entries, budget_));
-        parts.values = std::move(elements);
+        const part_finder of_entries(from, to, entries);
+        ZTENSOR_TRY_ASSIGN(parts.indptr, counted_from_first(pointers));
+        ZTENSOR_TRY_ASSIGN(parts.indices,
+                           load_indices(file_, part("indices"), index_, loading::reads, budget_, &of_entries));
+        ZTENSOR_TRY_ASSIGN(parts.values, load_elements(file_, values, value_, loading::reads, budget_, &of_entries));
         return parts;
     }
 
@@ -212,11 +202,8 @@ private:
         ZTENSOR_TRY_ASSIGN(shared_bytes counted, counted_from_first(pointers.subview(first, last - first + 1)));
         shared_bytes columns{all.indices.bytes.subspan(begin * width, count * width), all.indices.owner};
         if (index_ != dtype::u64) {
-            result<shared_bytes> converted = convert_indices(columns.bytes, dtype::u64, index_, budget_);
-            if (!converted) {
-                return std::move(converted).error().in_component("indices");
-            }
-            columns = *std::move(converted);
+            ZTENSOR_TRY_ASSIGN(columns,
+                               in_component(convert_indices(columns.bytes, dtype::u64, index_, budget_), "indices"));
         }
         return sparse_parts{
             {last - first, all.shape[1]},
@@ -252,8 +239,136 @@ private:
         return counted.share();
     }
 
+    // -- parts that 0.1 keeps in one blob, or the values there and the indices in the manifest: SPEC.md section 8.3
+
+    /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts
+    /// are), type_mismatch, sparse_size, sparse_index, sparse_indptr; as reading does.
+    [[nodiscard]] result<sparse_parts> load_joined() const {
+        const component_record& blob = file_.index.components_of(object_).data()[0];
+        if (blob.is_big_endian) { // of std::byte, too
+            return fail(errc::needs_byteswap, "what big-endian means is only defined for dense data")
+                .in_component("data");
+        }
+        if (blob.holds_indices && !blob.dtype) {
+            return unknown_dtype(file_, blob).in_component("data");
+        }
+        ZTENSOR_TRY(in_component(check_stored_type(file_, blob, value_), "data"));
+        return blob.holds_indices ? load_one_blob(blob) : load_values_and_arrays(blob);
+    }
+
+    [[nodiscard]] result<sparse_parts> load_values_and_arrays(const component_record& blob) const {
+        sparse_parts parts;
+        parts.shape = file_.index.shape_of(object_);
+        ZTENSOR_TRY_ASSIGN(parts.values, load_elements(file_, blob, value_, how_, budget_));
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indices_of_all, load_array(is_csr() ? "indices" : "coords"));
+        ZTENSOR_TRY_ASSIGN(const shared_bytes indptr, is_csr() ? load_array("indptr") : shared_bytes());
+        ZTENSOR_TRY(set_indices(parts, indices_of_all, indptr));
+        const std::size_t indices = parts.indices.bytes.size() / width_bytes(index_);
+        const std::size_t entries = is_csr() ? indices : indices / parts.shape.rank();
+        ZTENSOR_TRY_ASSIGN(parts.value_bytes, value_bytes_of(file_, blob, value_, parts.values.bytes.size(), entries));
+        return parts;
+    }
+
+    /// The numbers of an index array in the manifest, as u64 in host byte order. Errors: limit_exceeded.
+    [[nodiscard]] result<shared_bytes> load_array(std::string_view field) const {
+        cbor_cursor array = index_array_0_1(file_.index, object_, field);
+        const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
+        ZTENSOR_TRY(budget_.take(count, index_bytes));
+        const shared_memory numbers(static_cast<std::size_t>(count), index_bytes);
+        std::byte* at = numbers.bytes().data();
+        cbor_sequence items;
+        std::uint64_t number = 0;
+        for (array.enter_array(items); array.next(items) && array.read_unsigned(number); at += index_bytes) {
+            std::memcpy(at, &number, index_bytes);
+        }
+        return numbers.share();
+    }
+
+    [[nodiscard]] result<sparse_parts> load_one_blob(const component_record& blob_record) const {
+        ZTENSOR_TRY_ASSIGN(const shared_bytes blob,
+                           load_elements(file_, blob_record, element_request(), of_checked(file_, how_), budget_));
+        sparse_parts parts;
+        parts.shape = file_.index.shape_of(object_);
+        parts.value_bytes = *known_value_bytes(blob_record, value_); // known: load_joined() looked
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t entries,
+                           count_entries_0_1(layout_, parts.shape, parts.value_bytes, blob.bytes.size()));
+        const auto count = static_cast<std::size_t>(entries);
+        ZTENSOR_TRY(is_csr() ? cut_csr(blob, count, parts) : sort_coo(blob, count, parts));
+        return parts;
+    }
+
+    /// The blob is indptr u64[rows + 1], indices u64[entries], then the values.
+    [[nodiscard]] result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+        const std::size_t indices_at = (static_cast<std::size_t>(parts.shape[0]) + 1) * index_bytes;
+        const std::size_t values_at = indices_at + entries * index_bytes;
+        const element_request u64s = request_of(dtype::u64, index_bytes);
+        parts.values = elements_within(blob, values_at, entries * parts.value_bytes, value_);
+        return set_indices(parts, elements_within(blob, indices_at, entries * index_bytes, u64s),
+                           elements_within(blob, 0, indices_at, u64s));
+    }
+
+    /// The blob is entries of (one u64 for each dimension, one value).
+    [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+        const std::size_t rank = parts.shape.rank();
+        ZTENSOR_TRY(budget_.take(entries, rank * index_bytes + parts.value_bytes));
+        const shared_memory coords(entries * rank, index_bytes);
+        const shared_memory values(entries, parts.value_bytes);
+        const std::byte* from = blob.bytes.data();
+        for (std::size_t entry = 0; entry < entries; ++entry) {
+            for (std::size_t axis = 0; axis < rank; ++axis, from += index_bytes) {
+                const std::uint64_t coordinate = load_little(from, index_bytes);
+                std::memcpy(coords.bytes().data() + (axis * entries + entry) * index_bytes, &coordinate, index_bytes);
+            }
+            std::memcpy(values.bytes().data() + entry * parts.value_bytes, from, parts.value_bytes);
+            from += parts.value_bytes;
+        }
+        from_file_order(value_, values.bytes());
+        parts.values = values.share();
+        return set_indices(parts, coords.share(), {});
+    }
+
+    /// Little-endian elements within a larger blob: borrowed where this host can read them in place.
+    [[nodiscard]] static shared_bytes elements_within(const shared_bytes& blob, std::size_t offset, std::size_t size,
+                                                      const element_request& request) {
+        const bytes_view part = blob.bytes.subspan(offset, size);
+        const bool is_in_order = host_is_little_endian || !request.storage || width_bytes(*request.storage) < 2;
+        if (part.empty() || (is_in_order && is_aligned(part, request.alignment_bytes))) {
+            return {part, blob.owner};
+        }
+        const shared_memory copied(size, 1);
+        std::memcpy(copied.bytes().data(), part.data(), size);
+        from_file_order(request, copied.bytes());
+        return copied.share();
+    }
+
+    static void from_file_order(const element_request& request, span<std::byte> little_endian) noexcept {
+        if (!host_is_little_endian && request.storage) {
+            swap_elements(little_endian, width_bytes(*request.storage));
+        }
+    }
+
+    /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
+    [[nodiscard]] result<void> set_indices(sparse_parts& parts, const shared_bytes& indices,
+                                           const shared_bytes& indptr) const {
+        ZTENSOR_TRY_ASSIGN(parts.indices, as_index(indices));
+        if (!is_csr()) {
+            return {};
+        }
+        result<shared_bytes> pointers = as_index(indptr);
+        if (!pointers) {
+            return of_row_pointers(std::move(pointers).error());
+        }
+        parts.indptr = *std::move(pointers);
+        return {};
+    }
+
+    [[nodiscard]] result<shared_bytes> as_index(const shared_bytes& u64s) const {
+        return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_, budget_);
+    }
+
     const opened_file& file_;
     const object_record& object_;
+    format layout_;
     loading how_;
     element_request value_;
     dtype index_;
@@ -263,23 +378,26 @@ private:
 ZTENSOR_INLINE result<sparse_parts> load_sparse(const object_view& object, format layout, loading how,
                                                 const element_request& value, dtype index) {
     call_budget budget(object_access::file_of(object).options);
-    result<sparse_parts> parts =
-        guard_memory([&] { return sparse_loader(object, how, value, index, budget).load(layout); });
-    if (!parts) {
-        return object_access::located(object, std::move(parts).error());
-    }
-    return parts;
+    return object_access::located(
+        object, guard_memory([&] { return sparse_loader(object, layout, how, value, index, budget).load(); }));
 }
 
 ZTENSOR_INLINE result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
                                                   const element_request& value, dtype index) {
     call_budget budget(object_access::file_of(object).options);
-    result<sparse_parts> parts = guard_memory(
-        [&] { return sparse_loader(object, loading::borrows, value, index, budget).load_rows(first, last); });
-    if (!parts) {
-        return object_access::located(object, std::move(parts).error());
-    }
-    return parts;
+    return object_access::located(object, guard_memory([&] {
+                                      return sparse_loader(object, format::sparse_csr, loading::borrows, value, index,
+                                                           budget)
+                                          .load_rows(first, last);
+                                  }));
+}
+
+ZTENSOR_INLINE result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index) {
+    return guard_memory([&]() -> result<sparse_parts> { return as_coo(csr, index); });
+}
+
+ZTENSOR_INLINE result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
+    return guard_memory([&] { return as_csr(coo, index, max_bytes); });
 }
 
 ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,

@@ -13,22 +13,25 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -69,27 +72,24 @@ private:
     return {storage, {}, width_bytes(storage), alignment_bytes, false};
 }
 
-/// All elements of a component.
+/// The elements of a component: all, or those of `part` alone.
 [[nodiscard]] inline result<shared_bytes> load_elements(const opened_file& file, const component_record& component,
                                                         const element_request& request, loading how,
-                                                        call_budget& budget) {
-    if (how == loading::borrows) {
+                                                        call_budget& budget, const part_finder* part = nullptr) {
+    if (how == loading::borrows && part == nullptr) {
         if (const result<bytes_view> borrowed = view_elements(file, component, request)) {
             return shared_bytes{*borrowed, nullptr};
         }
     }
     const std::string_view role = role_name(file.index, component);
-    const std::optional<std::uint64_t> known = component.decoded_length();
-    if (result<void> allowed = budget.take(known.value_or(0), 1); !allowed) {
-        return std::move(allowed).error().in_component(role);
-    }
+    const std::optional<std::uint64_t> known = part == nullptr ? component.decoded_length() : std::nullopt;
+    ZTENSOR_TRY(in_component(budget.take(known.value_or(0), 1), role));
     shared_memory memory(request.size_bytes);
-    if (result<void> read = read_elements(file, component, request, memory.as_element_memory()); !read) {
-        return std::move(read).error().in_component(role);
-    }
-    if (result<void> allowed = budget.take(known ? 0 : memory.bytes().size(), 1); !allowed) {
-        return std::move(allowed).error().in_component(role);
-    }
+    const element_memory room = memory.as_element_memory();
+    ZTENSOR_TRY(in_component(part == nullptr ? read_elements(file, component, request, room)
+                                             : read_part(file, component, request, *part, room),
+                             role));
+    ZTENSOR_TRY(in_component(budget.take(known ? 0 : memory.bytes().size(), 1), role));
     return memory.share();
 }
 
@@ -131,72 +131,30 @@ private:
     return error(errc::sparse_indptr, why.sentence()).in_component(why.component());
 }
 
-/// Indices of a logical type that is unknown are no numbers to us. Errors: unsupported_type.
-[[nodiscard]] inline result<void> check_index_type(const opened_file& file, const component_record& component) {
-    if (component.logical_type != unknown_type) {
-        return {};
-    }
-    return fail(errc::unsupported_type, "indices of the logical type {} are no integers that this library knows",
-                {in_quotes(type_name(file.index, component))})
-        .in_component(role_name(file.index, component));
-}
-
 /// What is checked is borrowed only where nobody can change it afterwards, or take it away meanwhile: never from a
 /// file, whatever views may be had.
 [[nodiscard]] inline loading of_checked(const opened_file& file, loading how) noexcept {
     return source_access::is_file(*file.source) ? loading::reads : how;
 }
 
-/// All indices of a component as `index`: borrowed if they are stored so. Errors: unknown_dtype, sparse_dtype,
-/// sparse_index, limit_exceeded.
+/// The indices of a component as `index`, all or those of `part`: borrowed if they are stored so. Errors:
+/// unknown_dtype, unsupported_type, sparse_dtype, sparse_index, limit_exceeded.
 [[nodiscard]] inline result<shared_bytes> load_indices(const opened_file& file, const component_record& component,
-                                                       dtype index, loading how, call_budget& budget) {
-    ZTENSOR_TRY(check_index_type(file, component));
+                                                       dtype index, loading how, call_budget& budget,
+                                                       const part_finder* part = nullptr) {
+    const std::string_view role = role_name(file.index, component);
+    if (component.logical_type == unknown_type) {
+        return fail(errc::unsupported_type, "indices of the logical type {} are no integers that this library knows",
+                    {in_quotes(type_name(file.index, component))})
+            .in_component(role);
+    }
     const bool is_as_asked = !component.dtype || component.dtype == index;
     const element_request stored =
         is_as_asked ? request_of(index, width_bytes(index)) : request_of(*component.dtype, 1);
-    const result<shared_bytes> indices = load_elements(file, component, stored, of_checked(file, how), budget);
-    if (!indices || is_as_asked) {
-        return indices;
-    }
-    result<shared_bytes> converted = convert_indices(indices->bytes, *component.dtype, index, budget);
-    if (!converted) {
-        return std::move(converted).error().in_component(role_name(file.index, component));
-    }
-    return converted;
-}
-
-/// Elements of parts [first, last) of `parts` equal ones of a component; of raw data reading only their bytes.
-[[nodiscard]] inline result<shared_bytes> load_range(const opened_file& file, const component_record& component,
-                                                     const element_request& request, std::uint64_t first,
-                                                     std::uint64_t last, std::uint64_t parts, call_budget& budget) {
-    shared_memory memory(request.size_bytes);
-    const part_finder find(first, last, parts);
-    result<void> read = read_part(file, component, request, find, memory.as_element_memory());
-    if (read) {
-        read = budget.take(memory.bytes().size(), 1); // not more than one limit of all is above it until here
-    }
-    if (!read) {
-        return std::move(read).error().in_component(role_name(file.index, component));
-    }
-    return memory.share();
-}
-
-/// The same for indices, as `index`.
-[[nodiscard]] inline result<shared_bytes> load_index_range(const opened_file& file, const component_record& component,
-                                                           dtype index, std::uint64_t first, std::uint64_t last,
-                                                           std::uint64_t parts, call_budget& budget) {
-    ZTENSOR_TRY(check_index_type(file, component));
-    const dtype storage = component.dtype ? *component.dtype : index; // what is unknown is refused when it is read
-    const result<shared_bytes> stored = load_range(file, component, request_of(storage, 1), first, last, parts, budget);
-    if (!stored) {
-        return stored;
-    }
-    result<shared_bytes> converted = convert_indices(stored->bytes, storage, index, budget);
-    if (!converted) {
-        return std::move(converted).error().in_component(role_name(file.index, component));
-    }
-    return converted;
+    ZTENSOR_TRY_ASSIGN(shared_bytes indices,
+                       load_elements(file, component, stored, of_checked(file, how), budget, part));
+    return is_as_asked ? result<shared_bytes>(std::move(indices))
+                       : in_component(convert_indices(indices.bytes, *component.dtype, index, budget), role);
 }
 
 /// The component of that role, of which the row pointers say that it has `entries` elements: where the file does not
@@ -252,6 +210,106 @@ private:
                 "the width of a value can't be told: there are {} bytes for {} values of the type {}, which is unknown",
                 {bytes, entries, in_quotes(is_of_known_dtype ? type_name(index, values) : dtype_name(index, values))})
         .in_component(role_name(index, values));
+}
+
+// -- sparse conversions
+//
+// Sparse matrices by rows turned into those by coordinates, and back. SPEC.md section 5.2 and section 5.3.
+
+/// Indices as u64.
+inline void widen_to(const integers_view& indices, std::byte* destination) noexcept {
+    integer_block block;
+    for (std::size_t done = 0; done < indices.size(); done += block.count) {
+        indices.widen(done, block);
+        narrow_integers(block, sizeof(std::uint64_t), destination + done * sizeof(std::uint64_t));
+    }
+}
+
+[[nodiscard]] inline sparse_parts as_coo(const sparse_parts& csr, dtype index) {
+    constexpr std::size_t width = sizeof(std::uint64_t);
+    const integers_view pointers(csr.indptr.bytes, index);
+    const integers_view columns(csr.indices.bytes, index);
+    const shared_memory coords(2 * columns.size(), width);
+    std::byte* at = coords.bytes().data();
+    std::uint64_t entry = 0;
+    integer_block block;
+    for (std::size_t done = 0; done < pointers.size(); done += block.count) {
+        pointers.widen(done, block);
+        for (std::size_t i = 0; i < block.count; ++i) {
+            const std::uint64_t row = done + i - 1; // which ends at this pointer; the first one is 0 and ends none
+            for (; entry < block.numbers[i]; ++entry, at += width) {
+                std::memcpy(at, &row, width);
+            }
+        }
+    }
+    widen_to(columns, at);
+    return {csr.shape, csr.values, coords.share(), {}, csr.value_bytes};
+}
+
+/// How many entries each row has, in the place behind the row's own.
+[[nodiscard]] inline std::vector<std::uint64_t> count_by_row(const integers_view& rows, std::uint64_t row_count) {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(row_count) + 1);
+    integer_block block;
+    for (std::size_t done = 0; done < rows.size(); done += block.count) {
+        rows.widen(done, block);
+        for (const std::uint64_t row : block) {
+            ++counts[static_cast<std::size_t>(row) + 1];
+        }
+    }
+    return counts;
+}
+
+/// Of one length that a compiler knows, where values have it.
+inline void copy_value(std::byte* to, const std::byte* from, std::size_t size) noexcept {
+    switch (size) {
+    case 1:
+        *to = *from;
+        return;
+    case 2:
+        std::memcpy(to, from, 2);
+        return;
+    case 4:
+        std::memcpy(to, from, 4);
+        return;
+    case 8:
+        std::memcpy(to, from, 8);
+        return;
+    default:
+        std::memcpy(to, from, size);
+    }
+}
+
+[[nodiscard]] inline result<sparse_parts> as_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
+    constexpr std::size_t width = sizeof(std::uint64_t);
+    ZTENSOR_TRY(check_csr_shape(coo.shape));
+    if (coo.shape[0] >= max_bytes / width || !fits_address_space((coo.shape[0] + 1) * width)) {
+        return fail(errc::limit_exceeded, "the pointers of {} rows take more than {} bytes", {coo.shape[0], max_bytes});
+    }
+    const integers_view coords(coo.indices.bytes, index);
+    const std::size_t entries = coords.size() / 2;
+    const integers_view rows = coords.subview(0, entries);
+    const integers_view columns = coords.subview(entries, entries);
+    std::vector<std::uint64_t> next = count_by_row(rows, coo.shape[0]); // where the next entry of each row goes
+    for (std::size_t row = 1; row < next.size(); ++row) {
+        next[row] += next[row - 1];
+    }
+    const shared_memory indptr(next.size(), width);
+    std::memcpy(indptr.bytes().data(), next.data(), next.size() * width);
+    const shared_memory sorted_columns(entries, width);
+    const shared_memory sorted_values(entries, coo.value_bytes);
+    integer_block row_block;
+    integer_block column_block;
+    for (std::size_t done = 0; done < entries; done += row_block.count) {
+        rows.widen(done, row_block);
+        columns.widen(done, column_block);
+        for (std::size_t i = 0; i < row_block.count; ++i) {
+            const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(row_block.numbers[i])]++);
+            std::memcpy(sorted_columns.bytes().data() + place * width, &column_block.numbers[i], width);
+            copy_value(sorted_values.bytes().data() + place * coo.value_bytes,
+                       coo.values.bytes.data() + (done + i) * coo.value_bytes, coo.value_bytes);
+        }
+    }
+    return sparse_parts{coo.shape, sorted_values.share(), sorted_columns.share(), indptr.share(), coo.value_bytes};
 }
 
 } // namespace detail

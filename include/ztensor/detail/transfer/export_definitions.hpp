@@ -5,17 +5,18 @@
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_DEFINITIONS_HPP
 
 #include <ztensor/byte_sink.hpp>
+#include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
-#include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/object_access.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/transfer/export_headers.hpp>
 #include <ztensor/detail/transfer/exported_tensor.hpp>
 #include <ztensor/detail/transfer/zip_writer.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/export.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/object_access.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/export_options.hpp>
 #include <ztensor/object_view.hpp>

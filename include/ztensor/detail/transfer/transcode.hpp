@@ -13,8 +13,7 @@
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/index/write.hpp>
-#include <ztensor/detail/read/component_access.hpp>
-#include <ztensor/detail/read/object_access.hpp>
+#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/object_draft.hpp>
