@@ -199,41 +199,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
     }
 }
 
-/// Runs of raw data in a file, neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
+/// Runs of raw data; of a file neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
 /// 64 MiB took 16 ms by one call each, and take 2.3.)
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_near_runs(const opened_file& file,
-                                                              const component_record& component, byte_runs runs,
-                                                              span<std::byte> destination, std::uint64_t& read_bytes) {
-    thread_memory memory;
-    while (!runs.is_empty()) {
-        const std::uint64_t begin = runs.begin();
-        std::uint64_t end = runs.end();
-        byte_runs next = runs;
-        for (next.next(); !next.is_empty(); next.next()) {
-            if (next.begin() - end > most_gap_bytes || next.end() - begin > cached_piece_bytes) {
-                break;
-            }
-            end = next.end();
-        }
-        const auto size = static_cast<std::size_t>(end - begin);
-        const bool is_alone = size == runs.run_bytes();
-        if (!is_alone && !memory.reserve(cached_piece_bytes)) {
-            return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
-        }
-        const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
-        ZTENSOR_TRY(file.source->read_at(component.offset + begin, all));
-        read_bytes += size;
-        if (is_alone) {
-            destination = destination.subspan(size);
-            runs.next();
-        } else {
-            copy_runs(runs, all, begin, destination);
-        }
-    }
-    return {};
-}
-
-/// Runs of raw data.
 [[nodiscard]] inline result<void> read_raw_runs(const opened_file& file, const component_record& component,
                                                 byte_runs runs, span<std::byte> destination,
                                                 std::uint64_t& read_bytes) {
@@ -245,16 +212,33 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
             copy_runs(runs, *stable, 0, destination);
             return {};
         }
-        if (source_access::is_file(*file.source)) {
-            return read_near_runs(file, component, runs, destination, read_bytes);
-        }
     }
-    const auto run_bytes = static_cast<std::size_t>(runs.run_bytes());
-    for (; !runs.is_empty(); runs.next()) {
-        const std::uint64_t offset = component.offset + runs.begin();
-        ZTENSOR_TRY(read_bulk(*file.source, offset, destination.first(run_bytes)));
-        read_bytes += run_bytes;
-        destination = destination.subspan(run_bytes);
+    const bool joins_neighbours = source_access::is_file(*file.source);
+    thread_memory memory;
+    while (!runs.is_empty()) {
+        const std::uint64_t begin = runs.begin();
+        std::uint64_t end = runs.end();
+        byte_runs next = runs;
+        for (next.next(); joins_neighbours && !next.is_empty(); next.next()) {
+            if (next.begin() - end > most_gap_bytes || next.end() - begin > cached_piece_bytes) {
+                break;
+            }
+            end = next.end();
+        }
+        const auto size = static_cast<std::size_t>(end - begin);
+        const bool is_alone = size == runs.run_bytes();
+        if (!is_alone && !memory.reserve(cached_piece_bytes)) {
+            return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
+        }
+        const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
+        ZTENSOR_TRY(read_bulk(*file.source, component.offset + begin, all));
+        read_bytes += size;
+        if (is_alone) {
+            destination = destination.subspan(size);
+            runs.next();
+        } else {
+            copy_runs(runs, all, begin, destination);
+        }
     }
     return {};
 }
@@ -267,17 +251,6 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         return file.source->read_at(component.offset + from, destination);
     }
     std::memcpy(destination.data(), stable->data() + from, destination.size());
-    return {};
-}
-
-/// Runs of all that a zstd blob decodes to.
-[[nodiscard]] inline result<void> read_runs_of_whole(const opened_file& file, const component_record& component,
-                                                     byte_runs runs, span<std::byte> destination,
-                                                     std::uint64_t& read_bytes) {
-    byte_buffer decoded;
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
-    read_bytes += component.length;
-    copy_runs(runs, whole, 0, destination);
     return {};
 }
 
@@ -329,7 +302,11 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         const zstd_frame& frame = walker.frame();
         const bool is_all = is_frame && frame.begin == 0 && frame.end == component.length;
         if (!is_frame || frame.content_bytes == zstd_frame::unknown || is_all) {
-            return read_runs_of_whole(file, component, runs, destination, read_bytes);
+            byte_buffer decoded;
+            ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+            read_bytes += component.length;
+            copy_runs(runs, whole, 0, destination);
+            return {};
         }
         if (!*is_frame) {
             continue;

@@ -70,21 +70,6 @@ struct weight_blocks {
                 {in_quotes(format)});
 }
 
-/// The one component, of plain bytes. Errors: layout_components, type_mismatch.
-[[nodiscard]] inline result<const component_record*> find_block_data(const manifest& index,
-                                                                     const object_record& object) {
-    const component_record* const data = find_component(index, object, "data");
-    if (data == nullptr || object.component_count != 1) {
-        return fail(errc::layout_components, "an object of format {} has {} components, expected one: \"data\"",
-                    {in_quotes(format_name(index, object)), object.component_count});
-    }
-    if (data->dtype != dtype::u8 || data->logical_type != plain_type) {
-        return fail(errc::type_mismatch, "blocks are stored as u8 of no logical type, but these as {} {}",
-                    {in_quotes(dtype_name(index, *data)), in_quotes(type_name(index, *data))});
-    }
-    return data;
-}
-
 /// What the file says of a block is what is known of its type. Errors: attribute_not_found, attribute_type,
 /// size_mismatch.
 [[nodiscard]] inline result<void> check_block_attribute(const attributes_view& attributes, std::string_view key,
@@ -95,30 +80,32 @@ struct weight_blocks {
                : fail(errc::size_mismatch, "the attribute {} is {}, expected {}", {in_quotes(key), stated, expected});
 }
 
-/// Rows are whole blocks. Errors: size_mismatch.
-[[nodiscard]] inline result<std::uint64_t> count_blocks(const manifest& index, const object_record& object,
-                                                        const ggml_block_type& type) {
-    const shape dimensions = index.shape_of(object);
-    if (dimensions.empty() || dimensions[dimensions.rank() - 1] % type.elements != 0) {
-        return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
-                    {to_string(dimensions), type.elements});
-    }
-    return index.element_count_of(object) / type.elements;
-}
-
-/// Errors: unsupported_format for any other format; those above.
+/// One component of plain bytes, whose rows are whole blocks. Errors: unsupported_format for any other format;
+/// layout_components, type_mismatch, size_mismatch, attribute_not_found, attribute_type.
 [[nodiscard]] inline result<weight_blocks> find_weight_blocks(const manifest& index, const object_record& object) {
     const std::string_view format = format_name(index, object);
     const ggml_block_type* const type = object.format ? nullptr : find_ggml_format(format);
     if (type == nullptr) {
         return no_weights(format);
     }
-    ZTENSOR_TRY_ASSIGN(const component_record* data, find_block_data(index, object));
+    const component_record* const data = find_component(index, object, "data");
+    if (data == nullptr || object.component_count != 1) {
+        return fail(errc::layout_components, "an object of format {} has {} components, expected one: \"data\"",
+                    {in_quotes(format), object.component_count});
+    }
+    if (data->dtype != dtype::u8 || data->logical_type != plain_type) {
+        return fail(errc::type_mismatch, "blocks are stored as u8 of no logical type, but these as {} {}",
+                    {in_quotes(dtype_name(index, *data)), in_quotes(type_name(index, *data))});
+    }
     const attributes_view attributes = attributes_of(index, object);
     ZTENSOR_TRY(check_block_attribute(attributes, "elems_per_block", type->elements));
     ZTENSOR_TRY(check_block_attribute(attributes, "block_bytes", type->bytes));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t count, count_blocks(index, object, *type));
-    return weight_blocks{type, data, count};
+    const shape dimensions = index.shape_of(object);
+    if (dimensions.empty() || dimensions[dimensions.rank() - 1] % type->elements != 0) {
+        return fail(errc::size_mismatch, "rows of shape {} are no whole number of blocks of {} weights",
+                    {to_string(dimensions), type->elements});
+    }
+    return weight_blocks{type, data, index.element_count_of(object) / type->elements};
 }
 
 // -- numbers
@@ -438,9 +425,16 @@ void for_each_code(const integers_view& words, unsigned bits, std::uint64_t per_
     integer_block block;
     for (std::size_t done = 0; done < words.size(); done += block.count) {
         words.widen(done, block);
-        for (const std::uint64_t word : block) {
-            for (std::uint64_t k = 0; k < per_word && count != 0; ++k, --count) {
-                take(word >> (is_lsb_first ? k : per_word - 1 - k) * bits & mask);
+        for (std::uint64_t word : block) {
+            const std::uint64_t here = (std::min)(per_word, count);
+            count -= here;
+            const std::uint64_t rising = is_lsb_first ? here : 0;
+            for (std::uint64_t k = 0; k < rising; ++k) {
+                take(word & mask);
+                word = bits == 64 ? 0 : word >> bits;
+            }
+            for (std::uint64_t k = rising; k < here; ++k) {
+                take(word >> (per_word - 1 - k) * bits & mask);
             }
         }
     }

@@ -64,17 +64,11 @@ namespace detail {
     return words;
 }
 
-/// Calls `take(integer)` for each weight.
-template <class Take>
-void for_each_weight(const integers_view& words, const packing& packed, unsigned bits, Take&& take) {
-    for_each_code(words, bits, packed.per_word, true, ~std::uint64_t{0}, take);
-}
-
 /// Checked before: `weights` has room for all, and each fits a Q.
 template <class Q>
 void unpack_as(const integers_view& words, const packing& packed, unsigned bits, span<std::byte> weights) {
     std::byte* at = weights.data();
-    for_each_weight(words, packed, bits, [&](std::uint64_t integer) {
+    for_each_code(words, bits, packed.per_word, true, ~std::uint64_t{0}, [&](std::uint64_t integer) {
         const auto weight = static_cast<Q>(integer);
         std::memcpy(at, &weight, sizeof weight);
         at += sizeof weight;
@@ -235,7 +229,7 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::compute_weights() cons
     weights.reserve(static_cast<std::size_t>(count));
     std::size_t group = 0;
     std::uint64_t left_of_group = group_size();
-    detail::for_each_weight(words, *packed, bits(), [&](std::uint64_t integer) {
+    detail::for_each_code(words, bits(), packed->per_word, true, count, [&](std::uint64_t integer) {
         if (left_of_group == 0) {
             ++group;
             left_of_group = group_size();

@@ -314,14 +314,13 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
     if (!piece.allocate(static_cast<std::size_t>((std::min)(length, piece_bytes)))) {
         return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
     }
-    digest_memory hash;
-    start_digest_2(algorithm, hash);
+    digester hash(algorithm);
     for (std::uint64_t done = 0; done < length; done += piece_bytes) {
         const auto size = static_cast<std::size_t>((std::min)(length - done, piece_bytes));
         ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
-        update_digest_2(algorithm, hash, piece.bytes().first(size));
+        hash.update(piece.bytes().first(size));
     }
-    return text_of_digest_2(algorithm, hash);
+    return hash.text();
 }
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:

@@ -112,16 +112,8 @@ private:
         ZTENSOR_TRY(value_.is_bool ? take_bools(parts->values) : result<void>());
         const std::size_t value_bytes = parts->value_bytes;
         ZTENSOR_TRY(in_component(check_whole_elements(parts->values.bytes.size(), value_bytes), "values"));
-        ZTENSOR_TRY(check_sparse(*parts, layout_, parts->values.bytes.size() / value_bytes, index_));
-        const bytes_view indices = parts->indices.bytes;
-        if (file_.index.generation == generation::v2) {
-            ZTENSOR_TRY(is_csr() ? check_rising_columns(indices, parts->indptr.bytes, index_, errc::sparse_order)
-                                 : check_distinct_coords(parts->shape, indices, index_));
-        }
-        if (file_.options.strict_) {
-            ZTENSOR_TRY(is_csr() ? check_rising_columns(indices, parts->indptr.bytes, index_)
-                                 : check_rising_coords(parts->shape, indices, index_));
-        }
+        ZTENSOR_TRY(check_indices_of(file_, *parts, layout_, parts->values.bytes.size() / value_bytes, index_,
+                                     file_.options.strict_));
         return parts;
     }
 
@@ -402,12 +394,7 @@ ZTENSOR_INLINE result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype in
 
 ZTENSOR_INLINE result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,
                                          dtype index) {
-    if (!parts.shape.is_valid()) {
-        return fail(errc::sparse_shape, words_of(shape_access::flaw_of(parts.shape)));
-    }
-    return layout == format::sparse_csr
-               ? check_csr(parts.shape, value_count, parts.indices.bytes, parts.indptr.bytes, index)
-               : check_coo(parts.shape, value_count, parts.indices.bytes, index);
+    return check_parts(parts, layout, value_count, index);
 }
 
 ZTENSOR_INLINE result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,

@@ -180,6 +180,35 @@ private:
     return component;
 }
 
+/// What stands behind check_sparse(), also where that is not defined.
+[[nodiscard]] inline result<void> check_parts(const sparse_parts& parts, format layout, std::uint64_t value_count,
+                                              dtype index) {
+    if (!parts.shape.is_valid()) {
+        return fail(errc::sparse_shape, words_of(shape_access::flaw_of(parts.shape)));
+    }
+    return layout == format::sparse_csr
+               ? check_csr(parts.shape, value_count, parts.indices.bytes, parts.indptr.bytes, index)
+               : check_coo(parts.shape, value_count, parts.indices.bytes, index);
+}
+
+/// What the indices of `values` entries have to be, in every version and in version 2; and how they are sorted, if that
+/// is asked for. Errors: those of check_parts(); sparse_order; strict_order.
+[[nodiscard]] inline result<void> check_indices_of(const opened_file& file, const sparse_parts& parts, format layout,
+                                                   std::uint64_t values, dtype index, bool is_strict) {
+    const bool is_csr = layout == format::sparse_csr;
+    const bytes_view indices = parts.indices.bytes;
+    ZTENSOR_TRY(check_parts(parts, layout, values, index));
+    if (file.index.generation == generation::v2) {
+        ZTENSOR_TRY(is_csr ? check_rising_columns(indices, parts.indptr.bytes, index, errc::sparse_order)
+                           : check_distinct_coords(parts.shape, indices, index));
+    }
+    if (is_strict) {
+        ZTENSOR_TRY(is_csr ? check_rising_columns(indices, parts.indptr.bytes, index)
+                           : check_rising_coords(parts.shape, indices, index));
+    }
+    return {};
+}
+
 /// Bytes of one value as it is asked for: of a T its size, of std::byte that of the component's own element; nothing if
 /// its type is unknown.
 [[nodiscard]] inline std::optional<std::size_t> known_value_bytes(const component_record& values,

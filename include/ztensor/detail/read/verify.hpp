@@ -106,16 +106,15 @@ verify_part_2(const opened_file& file, const object_record& object, const compon
         return {};
     }
     call_budget budget(file.options);
-    ZTENSOR_TRY_ASSIGN(const shared_bytes columns, load_indices(file, indices, dtype::u64, loading::reads, budget));
-    const shape dimensions = file.index.shape_of(object);
-    const std::uint64_t entries = columns.bytes.size() / sizeof(std::uint64_t) / (is_csr ? 1 : dimensions.rank());
-    if (!is_csr) {
-        result<void> valid = check_coo(dimensions, entries, columns.bytes, dtype::u64);
-        return valid ? check_distinct_coords(dimensions, columns.bytes, dtype::u64) : valid;
+    sparse_parts parts;
+    parts.shape = file.index.shape_of(object);
+    ZTENSOR_TRY_ASSIGN(parts.indices, load_indices(file, indices, dtype::u64, loading::reads, budget));
+    if (is_csr) {
+        ZTENSOR_TRY_ASSIGN(parts.indptr, load_indices(file, *indptr, dtype::u64, loading::reads, budget));
     }
-    ZTENSOR_TRY_ASSIGN(const shared_bytes pointers, load_indices(file, *indptr, dtype::u64, loading::reads, budget));
-    result<void> valid = check_csr(dimensions, entries, columns.bytes, pointers.bytes, dtype::u64);
-    return valid ? check_rising_columns(columns.bytes, pointers.bytes, dtype::u64, errc::sparse_order) : valid;
+    const std::uint64_t count = parts.indices.bytes.size() / sizeof(std::uint64_t);
+    return check_indices_of(file, parts, *object.format, is_csr ? count : count / parts.shape.rank(), dtype::u64,
+                            false);
 }
 
 /// What was found of all parts of a file.
@@ -223,37 +222,33 @@ private:
         for (near_tasks group = take_near(buffer.size()); !group.tasks.empty(); group = take_near(buffer.size())) {
             hash_near(group, buffer.writable_bytes());
         }
-        while (hash_task* const task = take(next_crc32_, digest::crc32)) {
-            if (task->outcome) { // else it is larger than what may be made
-                task->outcome = hash_crc32(*task, buffer.writable_bytes());
-            }
-        }
         if (stream_count_ != 0) {
             hash_sha256(buffer.writable_bytes());
         }
     }
 
-    /// The next task of that algorithm; null where there is none left.
-    [[nodiscard]] hash_task* take(std::atomic<std::size_t>& next, digest algorithm) const noexcept {
-        for (std::size_t i = next++; i < tasks_.size(); i = next++) {
-            if (tasks_[i].algorithm == algorithm) {
+    /// The next task of SHA-256; null where there is none left.
+    [[nodiscard]] hash_task* take_sha256() noexcept {
+        for (std::size_t i = next_sha256_++; i < tasks_.size(); i = next_sha256_++) {
+            if (tasks_[i].algorithm == digest::sha256) {
                 return &tasks_[i];
             }
         }
         return nullptr;
     }
 
-    /// The next task of CRC-32C, with those behind it that one call can read with it into `room_bytes`: of a file, and
-    /// with small gaps. Empty where none is left.
+    /// The next task of a CRC; of CRC-32C with those behind it that one call can read with it into `room_bytes`: of a
+    /// file, and with small gaps. Empty where none is left.
     [[nodiscard]] near_tasks take_near(std::size_t room_bytes) noexcept {
-        std::size_t seen = next_crc32c_;
+        std::size_t seen = next_crc_;
         for (;;) {
             std::size_t first = seen;
-            while (first < tasks_.size() && tasks_[first].algorithm != digest::crc32c) {
+            while (first < tasks_.size() && tasks_[first].algorithm != digest::crc32c &&
+                   tasks_[first].algorithm != digest::crc32) {
                 ++first;
             }
             const near_tasks found = first == tasks_.size() ? near_tasks() : find_near(first, room_bytes);
-            if (next_crc32c_.compare_exchange_weak(seen, first + found.tasks.size())) {
+            if (next_crc_.compare_exchange_weak(seen, first + found.tasks.size())) {
                 return found;
             }
         }
@@ -263,8 +258,8 @@ private:
         const std::uint64_t begin = tasks_[first].offset;
         std::uint64_t end = begin + tasks_[first].length;
         std::size_t last = first + 1;
-        const bool is_file = source_access::is_file(source_);
-        for (; is_file && last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
+        const bool joins = tasks_[first].algorithm == digest::crc32c && source_access::is_file(source_);
+        for (; joins && last < tasks_.size() && tasks_[last].algorithm == digest::crc32c; ++last) {
             const hash_task& next = tasks_[last];
             const std::uint64_t next_end = (std::max)(end, next.offset + next.length);
             const bool is_near = next.offset >= begin && (next.offset <= end || next.offset - end <= most_gap_bytes);
@@ -276,7 +271,7 @@ private:
         return {tasks_.subspan(first, last - first), end - begin};
     }
 
-    /// Tasks of CRC-32C, whose bytes are had at once. Where that fails each says what fails of its own.
+    /// Tasks whose bytes are had at once. Where that fails each says what fails of its own.
     void hash_near(const near_tasks& group, span<std::byte> buffer) const {
         const std::uint64_t begin = group.tasks[0].offset;
         if (group.tasks.size() > 1) {
@@ -290,7 +285,11 @@ private:
             }
         }
         for (hash_task& task : group.tasks) {
-            task.outcome = hash_crc(task, buffer);
+            if (task.algorithm == digest::crc32c) {
+                task.outcome = hash_crc(task, buffer);
+            } else if (task.outcome) { // else it is larger than what may be made
+                task.outcome = hash_crc32(task, buffer);
+            }
         }
     }
 
@@ -380,7 +379,7 @@ private:
                 sha256_update(each.memory, each.part, cpu_);
                 each.task->sha256 = sha256_value(each.memory, cpu_);
             }
-            each = start(take(next_sha256_, digest::sha256), each.buffer);
+            each = start(take_sha256(), each.buffer);
             if (each.task == nullptr) {
                 return false;
             }
@@ -400,8 +399,7 @@ private:
     span<hash_task> tasks_;
     const cpu_features& cpu_;
     std::size_t stream_count_ = 0; ///< SHA-256 that a thread hashes at once
-    std::atomic<std::size_t> next_crc32c_{0};
-    std::atomic<std::size_t> next_crc32_{0};
+    std::atomic<std::size_t> next_crc_{0};
     std::atomic<std::size_t> next_sha256_{0};
 };
 
