@@ -110,11 +110,9 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
         return decoded.writable_bytes().first(found);
     }
     ZTENSOR_TRY(check_memory_limit(*size, file.options));
-    if (!decoded.allocate(static_cast<std::size_t>(*size))) {
-        return fail(errc::out_of_memory, "no memory for a component of {} bytes", {*size});
-    }
-    ZTENSOR_TRY(decode(file, component, decoded.writable_bytes()));
-    return decoded.writable_bytes();
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, allocate(decoded, *size, "a component"));
+    ZTENSOR_TRY(decode(file, component, whole));
+    return whole;
 }
 
 // -- runs
@@ -227,10 +225,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         }
         const auto size = static_cast<std::size_t>(end - begin);
         const bool is_alone = size == runs.run_bytes();
-        if (!is_alone && !memory.reserve(cached_piece_bytes)) {
-            return fail(errc::out_of_memory, "no memory for {} bytes of a slice", {cached_piece_bytes});
-        }
-        const span<std::byte> all = is_alone ? destination.first(size) : memory.first(size);
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> all, is_alone ? result<span<std::byte>>(destination.first(size))
+                                                               : memory.reserve(size, "a part of a slice"));
         ZTENSOR_TRY(read_bulk(*file.source, component.offset + begin, all));
         read_bytes += size;
         if (is_alone) {
@@ -275,10 +271,7 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
         return {};
     }
     thread_memory memory;
-    if (!memory.reserve(content_bytes)) {
-        return fail(errc::out_of_memory, "no memory for a zstd frame of {} bytes", {content_bytes});
-    }
-    const span<std::byte> content = memory.first(content_bytes);
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> content, memory.reserve(content_bytes, "a zstd frame"));
     ZTENSOR_TRY(decode_frame(file, component, frame, content));
     copy_runs(runs, content, begin, destination);
     return {};
@@ -376,9 +369,7 @@ public:
         if (!is_streamed()) {
             return {};
         }
-        if (!input_.allocate(cached_piece_bytes)) {
-            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {cached_piece_bytes});
-        }
+        ZTENSOR_TRY(allocate(input_, cached_piece_bytes, "a piece"));
         const std::uint64_t claimed = component_.decoded_length().value_or(file_.options.max_decoded_bytes_);
         return decoder_.start( // whatever the blob claims
             (std::min)(claimed, checked_multiply(component_.length, max_zstd_ratio).value_or(claimed)));
@@ -405,8 +396,7 @@ public:
     /// what the source says.
     [[nodiscard]] result<void> finish(span<std::byte> scratch) {
         while (!is_seekable() && check_.is_wanted() && left() != 0) {
-            ZTENSOR_TRY(
-                read(scratch.first(static_cast<std::size_t>((std::min<std::uint64_t>)(scratch.size(), left())))));
+            ZTENSOR_TRY(read(scratch.first(smaller_size(scratch.size(), left()))));
         }
         return check_.finish();
     }
@@ -432,7 +422,7 @@ private:
     }
 
     [[nodiscard]] result<std::size_t> read_raw(span<std::byte> to) {
-        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(to.size(), left()));
+        const auto size = smaller_size(to.size(), left());
         ZTENSOR_TRY(read(to.first(size)));
         return size;
     }
@@ -463,7 +453,7 @@ private:
     [[nodiscard]] result<std::size_t> decode_at_once(span<std::byte> to) {
         ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
         is_whole_ = true;
-        held_ = whole.subspan(static_cast<std::size_t>((std::min<std::uint64_t>)(position_, whole.size())));
+        held_ = whole.subspan(smaller_size(position_, whole.size()));
         return take_held(to);
     }
 
@@ -476,7 +466,7 @@ private:
         if (kept != 0) {
             std::memmove(input_.data(), rest_.data(), kept);
         }
-        const auto size = static_cast<std::size_t>((std::min<std::uint64_t>)(input_.size() - kept, left()));
+        const auto size = smaller_size(input_.size() - kept, left());
         ZTENSOR_TRY(read(input_.writable_bytes().subspan(kept, size)));
         rest_ = input_.bytes().first(kept + size);
         return {};
@@ -516,8 +506,8 @@ private:
             const std::uint64_t size = table_.content_bytes(next_frame_);
             const bool fits_there = size <= to.size() - made;
             ZTENSOR_TRY(check_memory_limit(size, file_.options));
-            if (!fits_there && content_.size() < size && !content_.allocate(static_cast<std::size_t>(size))) {
-                return fail(errc::out_of_memory, "no memory for a frame of {} bytes", {size});
+            if (!fits_there && content_.size() < size) {
+                ZTENSOR_TRY(allocate(content_, size, "a zstd frame"));
             }
             const span<std::byte> place =
                 (fits_there ? to.subspan(made) : content_.writable_bytes()).first(static_cast<std::size_t>(size));

@@ -69,11 +69,9 @@ namespace detail {
     }
     ZTENSOR_TRY(check_blob_limit(table_bytes, file.options));
     byte_buffer bytes;
-    if (!bytes.allocate(static_cast<std::size_t>(table_bytes))) {
-        return fail(errc::out_of_memory, "no memory for a seek table of {} bytes", {table_bytes});
-    }
-    ZTENSOR_TRY(file.source->read_at(blob_end - table_bytes, bytes.writable_bytes()));
-    return table.read(bytes.bytes(), footer, component.length, component.uncompressed_length);
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> stored, allocate(bytes, table_bytes, "a seek table"));
+    ZTENSOR_TRY(file.source->read_at(blob_end - table_bytes, stored));
+    return table.read(stored, footer, component.length, component.uncompressed_length);
 }
 
 [[nodiscard]] inline zstd_frame frame_of(const seek_table& table, std::size_t frame) noexcept {
@@ -213,10 +211,8 @@ private:
         if (stable_) {
             added = stable_->subspan(static_cast<std::size_t>(read_bytes_), static_cast<std::size_t>(more));
         } else {
-            if (!memory.reserve(size, held)) {
-                return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {size});
-            }
-            const span<std::byte> room = memory.first(size).subspan(held);
+            ZTENSOR_TRY_ASSIGN(const span<std::byte> all, memory.reserve(size, "zstd frames", held));
+            const span<std::byte> room = all.subspan(held);
             result<void> read = file_.source->read_at(component_.offset + read_bytes_, room);
             source_failed_ = !read;
             ZTENSOR_TRY(std::move(read));
@@ -237,11 +233,9 @@ private:
             source_failed_ = !unchanged;
             return unchanged;
         }
-        if (!memory.reserve(carried_bytes_)) {
-            return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {carried_bytes_});
-        }
-        if (carried_bytes_ != 0) {
-            std::memcpy(memory.first(carried_bytes_).data(), carried_.data(), carried_bytes_);
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> carried, memory.reserve(carried_bytes_, "zstd frames"));
+        if (!carried.empty()) {
+            std::memcpy(carried.data(), carried_.data(), carried.size());
         }
         return {};
     }
@@ -320,8 +314,8 @@ private:
         carried_bytes_ = rest.size();
         if (!stable_ && !rest.empty()) {
             const std::uint64_t room = (std::min<std::uint64_t>)(rest.size() + least_bytes, most_frame_bytes_);
-            if (rest.size() > carried_.size() && !carried_.allocate(static_cast<std::size_t>(room))) {
-                return fail(errc::out_of_memory, "no memory for {} bytes of zstd frames", {rest.size()});
+            if (rest.size() > carried_.size()) {
+                ZTENSOR_TRY(allocate(carried_, room, "zstd frames"));
             }
             std::memcpy(carried_.data(), rest.data(), rest.size());
         }

@@ -236,7 +236,7 @@ public:
         }
         const std::uint64_t affordable = (std::max<std::uint64_t>)(options_.max_staging_bytes_ / batch_bytes, 1);
         const std::size_t useful = useful_threads(options_.threads_, ~std::size_t{0});
-        threads_ = static_cast<std::size_t>((std::min<std::uint64_t>)(useful, affordable));
+        threads_ = smaller_size(useful, affordable);
         staging_bytes_ = options_.max_staging_bytes_ / threads_;
         make_units();
         const zeroed_unless_done bools{*this};
@@ -409,18 +409,16 @@ private:
         thread_memory memory;
         const auto size = static_cast<std::size_t>(batch.end - batch.begin);
         const load_target& first = targets_[batch.first];
-        if (!memory.reserve(size)) {
-            return stop(first, fail(errc::out_of_memory, "no memory for {} bytes of small tensors", {size}));
-        }
-        const span<std::byte> all = memory.first(size);
-        if (result<void> read = size != 0 ? file_.source->read_at(batch.begin, all) : result<void>(); !read) {
-            return stop(first, std::move(read).error());
+        const result<span<std::byte>> all = memory.reserve(size, "a batch of small tensors");
+        result<void> read = all && size != 0 ? file_.source->read_at(batch.begin, *all) : result<void>();
+        if (!all || !read) {
+            return stop(first, all ? std::move(read).error() : all.error());
         }
         bytes_read_ += size;
         for (std::size_t i = batch.first; i < batch.last && !is_stopped_; ++i) {
             const load_target& target = targets_[i];
-            const span<std::byte> stored = all.subspan(static_cast<std::size_t>(target.offset - batch.begin),
-                                                       static_cast<std::size_t>(target.length));
+            const span<std::byte> stored = all->subspan(static_cast<std::size_t>(target.offset - batch.begin),
+                                                        static_cast<std::size_t>(target.length));
             settle(target, hand_over(target, stored), target.decoded_bytes);
         }
     }

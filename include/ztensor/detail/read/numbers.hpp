@@ -285,8 +285,8 @@ public:
         // Decoded into the end of the numbers and converted from there, where stored elements are no wider.
         const std::size_t stored_bytes = numbers.size() / converted_bytes() * element_bytes();
         byte_buffer apart;
-        if (element_bytes() > converted_bytes() && !apart.allocate(stored_bytes)) {
-            return fail(errc::out_of_memory, "no memory for a component of {} bytes", {stored_bytes});
+        if (element_bytes() > converted_bytes()) {
+            ZTENSOR_TRY(allocate(apart, stored_bytes, "a component"));
         }
         const span<std::byte> elements = apart.is_allocated() ? apart.writable_bytes() : numbers.last(stored_bytes);
         ZTENSOR_TRY(decode(*file_, *component_, elements));
@@ -364,12 +364,11 @@ private:
         const std::size_t block_elements = cached_piece_bytes / element_bytes();
         const std::size_t total = numbers.size() / converted_bytes();
         thread_memory memory;
-        if (!memory.reserve((std::min)(block_elements, total) * element_bytes())) {
-            return fail(errc::out_of_memory, "no memory for a block of elements");
-        }
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> all,
+                           memory.reserve((std::min)(block_elements, total) * element_bytes(), "a block of elements"));
         for (std::size_t done = 0; done < total; done += block_elements) {
             const std::size_t elements = (std::min)(block_elements, total - done);
-            const span<std::byte> block = memory.first(elements * element_bytes());
+            const span<std::byte> block = all.first(elements * element_bytes());
             ZTENSOR_TRY(read_checked(*file_, *component_, (first + done) * element_bytes(), block, check));
             ZTENSOR_TRY(to_host(block, first + done));
             convert(block, numbers.subspan(done * converted_bytes(), elements * converted_bytes()), store);

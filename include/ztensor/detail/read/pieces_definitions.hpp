@@ -58,9 +58,7 @@ public:
                                  : numbers_->are_blocks() // as many as give a piece of doubles
                                      ? piece_bytes / (numbers_->numbers_per_element() * sizeof(double)) * width_
                                      : piece_bytes_to_convert;
-        if (!decoded_.allocate(size)) {
-            return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {piece_bytes});
-        }
+        ZTENSOR_TRY(allocate(decoded_, size, "a piece"));
         return stream_.start();
     }
 
@@ -164,8 +162,8 @@ private:
             given_ += count;
         }
         const auto most = static_cast<std::size_t>(numbers_->most_in(decoded_.size()));
-        if (!converted_.is_allocated() && !converted_.allocate(most * number_bytes_)) {
-            return fail(errc::out_of_memory, "no memory for a piece of {} numbers", {count});
+        if (!converted_.is_allocated()) {
+            ZTENSOR_TRY(allocate(converted_, most * number_bytes_, "a piece of numbers"));
         }
         const span<std::byte> memory =
             converted_.writable_bytes().first(static_cast<std::size_t>(count) * number_bytes_);

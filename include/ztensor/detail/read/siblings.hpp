@@ -18,6 +18,7 @@
 #include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -311,12 +312,10 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
                                                                       std::uint64_t length, digest algorithm) {
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
-    if (!piece.allocate(static_cast<std::size_t>((std::min)(length, piece_bytes)))) {
-        return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
-    }
+    ZTENSOR_TRY(allocate(piece, (std::min)(length, piece_bytes), "a piece"));
     digester hash(algorithm);
     for (std::uint64_t done = 0; done < length; done += piece_bytes) {
-        const auto size = static_cast<std::size_t>((std::min)(length - done, piece_bytes));
+        const auto size = smaller_size(length - done, piece_bytes);
         ZTENSOR_TRY(source.read_at(begin + done, piece.writable_bytes().first(size)));
         hash.update(piece.bytes().first(size));
     }

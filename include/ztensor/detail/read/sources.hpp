@@ -33,6 +33,11 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Of two sizes, of which at least one is of memory.
+[[nodiscard]] constexpr std::size_t smaller_size(std::uint64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::size_t>(a < b ? a : b);
+}
+
 // -- lazy mapping
 //
 // The mapping of a file that is made when it is first asked for: mapping and unmapping a file takes longer than opening
@@ -355,13 +360,12 @@ public:
             const part& from = parts_[i];
             const std::uint64_t skipped = offset - from.begin;
             const std::uint64_t in_part = skipped < from.length ? from.length - skipped : 0;
-            const auto count = static_cast<std::size_t>((std::min<std::uint64_t>)(in_part, destination.size()));
+            const auto count = smaller_size(in_part, destination.size());
             if (count != 0) {
                 ZTENSOR_TRY(read_part(from, skipped, destination.first(count)));
             }
             const std::uint64_t end = i + 1 < parts_.size() ? parts_[i + 1].begin : size_;
-            const auto zeros =
-                static_cast<std::size_t>((std::min<std::uint64_t>)(end - (offset + count), destination.size() - count));
+            const auto zeros = smaller_size(end - (offset + count), destination.size() - count);
             std::fill_n(destination.data() + count, zeros, std::byte{0});
             destination = destination.subspan(count + zeros);
             offset += count + zeros;

@@ -39,7 +39,20 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- thread memory
+// -- memory
+
+[[nodiscard]] ZTENSOR_COLD inline error no_memory(const char* what, std::uint64_t bytes) {
+    return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, bytes});
+}
+
+/// `size` bytes of new memory for what the words say. Errors: out_of_memory.
+[[nodiscard]] ZTENSOR_COLD inline result<span<std::byte>> allocate(byte_buffer& memory, std::uint64_t size,
+                                                                   const char* what) {
+    if (!fits_address_space(size) || !memory.allocate(static_cast<std::size_t>(size))) {
+        return no_memory(what, size);
+    }
+    return memory.writable_bytes();
+}
 
 /// Bytes that the thread keeps for the next who asks, up to 2 MiB of them: untouched pages cost more than decoding what
 /// goes there. Who asks while they are lent, as a source that reads another container does, gets others; and so does
@@ -56,21 +69,22 @@ public:
         }
     }
 
-    /// At least `size` bytes, of which the first `used` are kept. False where memory runs out.
-    [[nodiscard]] ZTENSOR_COLD bool reserve(std::size_t size, std::size_t used = 0) noexcept {
+    /// `size` bytes for what the words say, of which the first `used` are kept. Errors: out_of_memory.
+    [[nodiscard]] ZTENSOR_COLD result<span<std::byte>> reserve(std::size_t size, const char* what,
+                                                               std::size_t used = 0) {
         if (size <= bytes_.size()) {
-            return true;
+            return first(size);
         }
         byte_buffer larger;
         if (!larger.allocate((std::max)({size, smallest_bytes, 2 * used}))) {
-            return false;
+            return no_memory(what, size);
         }
         advise_large_memory(larger.data(), larger.size());
         if (used != 0) {
             std::memcpy(larger.data(), bytes_.data(), used);
         }
         bytes_ = std::move(larger);
-        return true;
+        return first(size);
     }
 
     [[nodiscard]] span<std::byte> first(std::size_t size) const noexcept { return {bytes_.data(), size}; }
@@ -182,12 +196,9 @@ template <class T>
             return *stable;
         }
     }
-    const auto size = static_cast<std::size_t>(length);
-    if (!memory.reserve(size)) {
-        return fail(errc::out_of_memory, "no memory for a blob of {} bytes", {size});
-    }
-    ZTENSOR_TRY(file.source->read_at(offset, memory.first(size)));
-    return memory.first(size);
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> blob, memory.reserve(static_cast<std::size_t>(length), "a blob"));
+    ZTENSOR_TRY(file.source->read_at(offset, blob));
+    return blob;
 }
 
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.

@@ -73,10 +73,7 @@ verify_part_2(const opened_file& file, const object_record& object, const compon
     decoded_stream stream(file, part, digest_use::always);
     ZTENSOR_TRY(stream.start());
     thread_memory memory;
-    if (!memory.reserve(stream.best_bytes())) {
-        return fail(errc::out_of_memory, "no memory for a piece of {} bytes", {stream.best_bytes()});
-    }
-    const span<std::byte> room = memory.first(stream.best_bytes());
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> room, memory.reserve(stream.best_bytes(), "a piece"));
     result<void> broken_rule;
     for (std::size_t made = room.size(); made == room.size();) {
         const std::uint64_t begin = stream.position();
@@ -315,10 +312,7 @@ private:
         task.crc = crc32_start;
         byte_buffer whole;
         if (source_access::is_made(source_, task.offset, task.length)) {
-            if (!whole.allocate(static_cast<std::size_t>(task.length))) {
-                return fail(errc::out_of_memory, "no memory for a component of {} bytes", {task.length});
-            }
-            buffer = whole.writable_bytes();
+            ZTENSOR_TRY_ASSIGN(buffer, allocate(whole, task.length, "a component"));
         }
         return hash_crc(task, buffer);
     }
