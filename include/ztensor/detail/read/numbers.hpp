@@ -32,7 +32,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ztensor {
@@ -178,7 +177,6 @@ public:
         return made;
     }
 
-    [[nodiscard]] const component_record& component() const noexcept { return *component_; }
     /// How many there are; nothing if only decoding tells.
     [[nodiscard]] std::optional<std::uint64_t> count() const noexcept {
         const std::optional<std::uint64_t> bytes = component_->decoded_length();

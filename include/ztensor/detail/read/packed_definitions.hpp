@@ -10,8 +10,6 @@
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/packed.hpp>
 
-#include <utility>
-
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 

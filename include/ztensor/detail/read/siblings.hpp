@@ -365,7 +365,7 @@ class shard_finder {
 public:
     /// `root` is the path of the root file, "" if it has none; its options say how files are reached.
     shard_finder(const opened_file& file, const native_path& root, os_reading& os = operating_system_for_reading())
-        : file_(file), os_(os), has_root_(!root.empty()), root_(root), stem_(file_name_of(root)) {
+        : file_(file), os_(os), root_(root), stem_(file_name_of(root)) {
         constexpr std::string_view ending = ".zt"; // in letters of any case
         const auto is_letter = [](auto found, char letter) {
             return found == letter || (letter != '.' && found == letter - 'a' + 'A');
@@ -381,7 +381,7 @@ public:
     /// says.
     [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
-        if (has_root_ && file_.options.shards_ != shard_lookup::none) {
+        if (!root_.empty() && file_.options.shards_ != shard_lookup::none) {
             ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
             folder_ = std::move(folder);
         }
@@ -553,7 +553,6 @@ private:
 
     const opened_file& file_;
     os_reading& os_;
-    bool has_root_;
     native_path root_;
     native_path stem_; ///< of the root's name
     std::optional<beneath_folder> folder_;

@@ -32,7 +32,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
