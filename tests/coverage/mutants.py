@@ -27,7 +27,7 @@ EARLIER = [
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
-    "index/parse_2", "read/convert", "read/shard_finder", "codec/digests",
+    "index/parse_2", "read/convert", "read/siblings", "codec/digests",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
     "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors", "import/protobuf",
@@ -51,7 +51,7 @@ FIRST = {
     "index/layouts": "quantized_refused deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "index/parse_2": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
-    "read/shard_finder": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
+    "read/siblings": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "codec/digests": "digest_texts corpus_2 verify golden version_2 written_version_2",
     "import/zip": "numpy pt foreign_corpus",
     "import/pickle_machine": "pickles pt foreign_corpus",
