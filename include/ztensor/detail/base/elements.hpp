@@ -219,11 +219,6 @@ template <class T>
 }
 
 } // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
 
 // -- stored component
 //

@@ -109,19 +109,11 @@ inline constexpr std::uint32_t crc32c_modulus = 0x82f63b78; ///< without its x^3
     return crc32c_multiply(crc32c_power(8 * second_bytes), first) ^ second;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 // -- crc32c arm
 //
 // CRC-32C with the instructions of 64-bit ARM, in assembler: then no flag of the compiler's is needed for them.
 
 #if defined(__AARCH64EL__) && (defined(__GNUC__) || defined(__clang__))
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 [[nodiscard]] inline std::uint32_t crc32c_of_word(std::uint32_t crc, const std::byte* bytes) noexcept {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(load_little(bytes, 8)));
@@ -160,10 +152,6 @@ namespace detail {
     return true;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #endif
 
 // -- crc32c x86
@@ -178,10 +166,6 @@ namespace detail {
 #else
 #define ZTENSOR_CRC32C_TARGET "sse4.2"
 #endif
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 /// One chain of the `crc32` instruction: a word in the three cycles that the instruction takes.
 [[nodiscard]] __attribute__((target(ZTENSOR_CRC32C_TARGET))) inline std::uint32_t
@@ -358,18 +342,10 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
     return true;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #undef ZTENSOR_CRC32C_TARGET
 #undef ZTENSOR_AVX512_TARGET
 
 #endif
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 // -- crc32c
 //

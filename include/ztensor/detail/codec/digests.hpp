@@ -124,15 +124,6 @@ struct digest_parts {
     return true;
 }
 
-} // namespace detail
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
-
 // -- digest 2
 //
 // The digests that version 2 knows, XXH3 and SHA-256, without the others: a program that opens files of version 2

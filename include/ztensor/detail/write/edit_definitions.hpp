@@ -44,12 +44,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path,
     });
 }
 
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-
 // -- edit definitions
 //
 // The editor's public face, where memory is guarded. Defines what edit.hpp declares. SPEC.md section 10.
@@ -140,12 +134,6 @@ ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const wri
         return detail::editor_access::make(made->release());
     });
 }
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
 
 // -- recover definitions
 //

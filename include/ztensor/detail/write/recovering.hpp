@@ -309,15 +309,6 @@ private:
     return outcome;
 }
 
-} // namespace detail
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
-
 // -- sweeping
 //
 // Temporary files that nobody finished, swept away by any calls.
