@@ -7,7 +7,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>

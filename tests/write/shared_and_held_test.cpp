@@ -15,12 +15,11 @@
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/codec/xxh3.hpp>
-#include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
+#include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>

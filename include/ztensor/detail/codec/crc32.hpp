@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 

@@ -27,6 +27,18 @@ using os_handle = int;
 inline constexpr os_handle no_handle = -1;
 #endif
 
+/// What a thread is to do, handed over on the heap.
+struct thread_start {
+    void (*run)(void* context);
+    void* context;
+
+    static void enter(void* handed_over) {
+        const thread_start mine = *static_cast<thread_start*>(handed_over);
+        delete static_cast<thread_start*>(handed_over);
+        mine.run(mine.context);
+    }
+};
+
 /// What a call returned, or why it failed: `value` counts only where `failure` tests false.
 template <class T>
 struct os_answer {

@@ -7,9 +7,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/span.hpp>
 

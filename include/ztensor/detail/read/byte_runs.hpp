@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

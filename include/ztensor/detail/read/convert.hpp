@@ -11,8 +11,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
-#include <ztensor/detail/os/x86_intrinsics.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/element_access.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

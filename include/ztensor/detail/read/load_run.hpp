@@ -6,7 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/frame_stream.hpp>

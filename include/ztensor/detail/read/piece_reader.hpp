@@ -11,7 +11,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/convert.hpp>

@@ -12,7 +12,8 @@
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>

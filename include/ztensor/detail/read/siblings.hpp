@@ -7,10 +7,9 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
@@ -221,7 +220,7 @@ private:
 
 // -- siblings
 //
-// Files beside an open file, as sources of bytes. os/directory.hpp says which ones may be opened.
+// Files beside an open file, as sources of bytes. os/file.hpp says which ones may be opened.
 
 /// The folder of a file that was opened as `source`, by the path that the caller gave.
 [[nodiscard]] ZTENSOR_COLD inline result<beneath_folder>

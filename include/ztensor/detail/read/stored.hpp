@@ -12,7 +12,6 @@
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>

@@ -6,7 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/thread_storage.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>

@@ -11,9 +11,7 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/read/component_access.hpp>
 #include <ztensor/detail/read/object_access.hpp>
-#include <ztensor/detail/transfer/export_headers.hpp>
-#include <ztensor/detail/transfer/exported_tensor.hpp>
-#include <ztensor/detail/transfer/zip_writer.hpp>
+#include <ztensor/detail/transfer/export_formats.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>

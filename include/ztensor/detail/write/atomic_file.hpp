@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_ATOMIC_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>

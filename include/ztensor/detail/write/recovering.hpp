@@ -5,14 +5,12 @@
 #define ZTENSOR_DETAIL_WRITE_RECOVERING_HPP
 
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
-#include <ztensor/detail/write/undo_reader.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/recovery.hpp>
 #include <ztensor/result.hpp>

@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_STORE_DEFINITIONS_HPP
 
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/frame_ring.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/store.hpp>

@@ -14,8 +14,8 @@
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>

@@ -7,8 +7,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/detail/write/writer_streams.hpp>
