@@ -44,6 +44,8 @@ namespace detail {
 //
 // What of a file another format can hold: dense tensors, each with what it will be there. Knows no format but by name.
 
+struct exported_type;
+
 struct exported_tensor {
     object_view object;
     component_view data;
@@ -53,6 +55,7 @@ struct exported_tensor {
     std::string_view type; ///< logical, if it is more than the storage type
     std::uint64_t bytes;   ///< in the new file
     bool converts = false;
+    const exported_type* word = nullptr; ///< of safetensors
 };
 
 [[nodiscard]] ZTENSOR_COLD inline error not_in_format(std::string_view format, const std::string& feature) {
@@ -86,14 +89,9 @@ struct exported_tensor {
                                                                const export_options& options) {
     if (becomes_floats(object, options)) {
         ZTENSOR_TRY(find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object)));
-        return exported_tensor{object,
-                               object.component("data").value(),
-                               std::string(object.name()),
-                               object.shape(),
-                               *options.floats_as_,
-                               {},
-                               0,
-                               true};
+        const component_view blocks = object.component("data").value();
+        return exported_tensor{object, blocks, std::string(object.name()), object.shape(), *options.floats_as_, {},
+                               0,      true};
     }
     if (object.known_format() != ztensor::format::dense) {
         return not_in_format(format, sentence("place for an object of the format {}", {in_quotes(object.format())}));
@@ -123,24 +121,21 @@ struct exported_tensor {
 
 [[nodiscard]] inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
                                                              const export_options& options) {
-    result<exported_tensor> made = describe_elements(object, format, options);
-    if (!made) {
-        return made;
-    }
+    ZTENSOR_TRY_ASSIGN(exported_tensor made, describe_elements(object, format, options));
     if (options.attributes_ && object.has_attributes() && has_attributes_to_keep(object, options)) {
         return not_in_format(format, "place for attributes of a tensor");
     }
     if (options.rename_) {
-        made->name = options.rename_(object.name());
+        made.name = options.rename_(object.name());
     }
-    const logical_type_facts* const logical = find_logical_type(made->type);
-    const std::uint64_t width = width_bytes(made->storage) * (logical != nullptr ? logical->storage_elements : 1);
+    const logical_type_facts* const logical = find_logical_type(made.type);
+    const std::uint64_t width = width_bytes(made.storage) * (logical != nullptr ? logical->storage_elements : 1);
     const std::optional<std::uint64_t> bytes = checked_multiply(object.element_count(), width);
     if (!bytes) {
         return fail(errc::shape_overflow, "{} elements of {} bytes need more than 64 bits",
                     {object.element_count(), width});
     }
-    made->bytes = *bytes;
+    made.bytes = *bytes;
     return made;
 }
 
@@ -174,14 +169,11 @@ struct exported_tensor {
         if (options.select_ && !options.select_(object)) {
             continue;
         }
-        result<exported_tensor> tensor = describe_export(object, format, options);
-        if (!tensor) {
-            return std::move(tensor).error().in_object(object.name());
-        }
-        tensors.push_back(*std::move(tensor));
+        ZTENSOR_TRY_ASSIGN(exported_tensor tensor, in_object(describe_export(object, format, options), object.name()));
+        tensors.push_back(std::move(tensor));
     }
-    result<void> distinct = check_names(tensors);
-    return distinct ? result<std::vector<exported_tensor>>(std::move(tensors)) : std::move(distinct).error();
+    ZTENSOR_TRY(check_names(tensors));
+    return tensors;
 }
 
 /// Gives the new file's bytes of a tensor, in their order, to `take(piece) -> result<void>`.
@@ -230,54 +222,83 @@ private:
     copy_progress progress_;
 };
 
+// -- exported types
+
+/// What elements are called in other formats.
+struct exported_type {
+    std::string_view safetensors; ///< "" if it has no word for them, as the next
+    std::string_view npy;
+    dtype storage;
+    std::string_view type = {}; ///< logical
+    std::uint64_t bits = 0;     ///< of an element, where that is less than a byte: its storage is packed
+};
+
+/// In the order of safetensors' own enumeration, in which its files have the last ones first.
+inline constexpr exported_type exported_types[] = {
+    {"BOOL", "|b1", dtype::boolean},
+    {"F4", "", dtype::u8, "f4", 4},
+    {"F6_E2M3", "", dtype::u8, "f6_e2m3", 6},
+    {"F6_E3M2", "", dtype::u8, "f6_e3m2", 6},
+    {"U8", "|u1", dtype::u8},
+    {"I8", "|i1", dtype::i8},
+    {"F8_E5M2", "", dtype::u8, "f8_e5m2"},
+    {"F8_E4M3", "", dtype::u8, "f8_e4m3fn"},
+    {"F8_E8M0", "", dtype::u8, "f8_e8m0"},
+    {"F8_E4M3FNUZ", "", dtype::u8, "f8_e4m3fnuz"},
+    {"F8_E5M2FNUZ", "", dtype::u8, "f8_e5m2fnuz"},
+    {"I16", "<i2", dtype::i16},
+    {"U16", "<u2", dtype::u16},
+    {"F16", "<f2", dtype::f16},
+    {"BF16", "", dtype::bf16},
+    {"I32", "<i4", dtype::i32},
+    {"U32", "<u4", dtype::u32},
+    {"F32", "<f4", dtype::f32},
+    {"C64", "<c8", dtype::f32, "complex64"},
+    {"F64", "<f8", dtype::f64},
+    {"I64", "<i8", dtype::i64},
+    {"U64", "<u8", dtype::u64},
+    {"", "<c16", dtype::f64, "complex128"},
+};
+
+/// The row of what a tensor's elements are, if `word` of it is not "". Errors: not_expressible.
+[[nodiscard]] inline result<const exported_type*>
+exported_type_of(const exported_tensor& tensor, std::string_view exported_type::*word, std::string_view format) {
+    const std::string_view type = tensor.type == "f4_e2m1" ? std::string_view("f4") : tensor.type; // of version 2
+    for (const exported_type& row : exported_types) {
+        if (row.storage == tensor.storage && row.type == type && !(row.*word).empty()) {
+            return &row;
+        }
+    }
+    return not_in_format(format,
+                         sentence("type {}", {in_quotes(tensor.type.empty() ? name(tensor.storage) : tensor.type)}))
+        .in_object(tensor.name);
+}
+
+/// A record of numbers of fixed width, least significant byte first.
+class little_endian_record {
+public:
+    little_endian_record& number(std::uint64_t value, std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i) {
+            bytes_ += static_cast<char>(value >> (8 * i) & 0xff);
+        }
+        return *this;
+    }
+    little_endian_record& text(std::string_view value) { return bytes_ += value, *this; }
+    little_endian_record& zeros(std::size_t count) { return bytes_.append(count, '\0'), *this; }
+
+    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+    [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+
+private:
+    std::string bytes_;
+};
+
 // -- npy header
 //
 // The header of a .npy file, as numpy.save writes it.
 
 /// No header that make_npy_header() makes is longer.
 inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
-
-/// NumPy's word for what a tensor's elements are; "" if it has none.
-[[nodiscard]] inline std::string_view npy_type_of(const exported_tensor& tensor) noexcept {
-    if (tensor.type == "complex64") {
-        return "<c8";
-    }
-    if (tensor.type == "complex128") {
-        return "<c16";
-    }
-    if (!tensor.type.empty()) {
-        return "";
-    }
-    switch (tensor.storage) {
-    case dtype::f64:
-        return "<f8";
-    case dtype::f32:
-        return "<f4";
-    case dtype::f16:
-        return "<f2";
-    case dtype::i64:
-        return "<i8";
-    case dtype::i32:
-        return "<i4";
-    case dtype::i16:
-        return "<i2";
-    case dtype::i8:
-        return "|i1";
-    case dtype::u64:
-        return "<u8";
-    case dtype::u32:
-        return "<u4";
-    case dtype::u16:
-        return "<u2";
-    case dtype::u8:
-        return "|u1";
-    case dtype::boolean:
-        return "|b1";
-    case dtype::bf16:
-        break;
-    }
-    return "";
-}
 
 /// "(2, 3)", "(2,)", "()"
 [[nodiscard]] inline std::string npy_shape_text(const shape& dimensions) {
@@ -299,68 +320,23 @@ inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
     constexpr std::size_t growing_dimension_digits = 21; // room that NumPy leaves to append rows in place
     constexpr std::size_t prefix_bytes = 10;
     constexpr std::size_t alignment = 64;
-    const std::string_view type = npy_type_of(tensor);
-    if (type.empty()) {
-        return not_in_format("NumPy",
-                             sentence("type {}", {in_quotes(tensor.type.empty() ? name(tensor.storage) : tensor.type)}))
-            .in_object(tensor.name);
-    }
+    ZTENSOR_TRY_ASSIGN(const exported_type* const type, exported_type_of(tensor, &exported_type::npy, "NumPy"));
     std::string text =
-        sentence("{'descr': '{}', 'fortran_order': False, 'shape': {}, }", {type, npy_shape_text(tensor.shape)});
+        sentence("{'descr': '{}', 'fortran_order': False, 'shape': {}, }", {type->npy, npy_shape_text(tensor.shape)});
     if (tensor.shape.rank() != 0) {
         text.append(growing_dimension_digits - std::to_string(tensor.shape[0]).size(), ' ');
     }
     const std::size_t unpadded = prefix_bytes + text.size() + 1;
     text.append(alignment - unpadded % alignment, ' '); // a whole 64 where none are needed, too
     text += '\n';
-    std::string out("\x93NUMPY\x01\x00", 8);
-    out += {static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
-    return out += text;
+    little_endian_record out;
+    out.text({"\x93NUMPY\x01\x00", 8}).number(text.size(), 2).text(text);
+    return std::string(out.bytes());
 }
 
 // -- safetensors header
 //
 // The header of a safetensors file: JSON as that format's own library writes it.
-
-struct safetensors_word {
-    std::string_view name;
-    dtype storage;
-    std::string_view type;  ///< logical
-    std::uint64_t bits = 0; ///< of an element, where that is less than a byte: its storage is packed
-};
-
-/// In the order of that library's own enumeration, in which its files have the last ones first.
-inline constexpr safetensors_word safetensors_words[] = {
-    {"BOOL", dtype::boolean, ""},
-    {"F4", dtype::u8, "f4", 4},
-    {"F6_E2M3", dtype::u8, "f6_e2m3", 6},
-    {"F6_E3M2", dtype::u8, "f6_e3m2", 6},
-    {"U8", dtype::u8, ""},
-    {"I8", dtype::i8, ""},
-    {"F8_E5M2", dtype::u8, "f8_e5m2"},
-    {"F8_E4M3", dtype::u8, "f8_e4m3fn"},
-    {"F8_E8M0", dtype::u8, "f8_e8m0"},
-    {"F8_E4M3FNUZ", dtype::u8, "f8_e4m3fnuz"},
-    {"F8_E5M2FNUZ", dtype::u8, "f8_e5m2fnuz"},
-    {"I16", dtype::i16, ""},
-    {"U16", dtype::u16, ""},
-    {"F16", dtype::f16, ""},
-    {"BF16", dtype::bf16, ""},
-    {"I32", dtype::i32, ""},
-    {"U32", dtype::u32, ""},
-    {"F32", dtype::f32, ""},
-    {"C64", dtype::f32, "complex64"},
-    {"F64", dtype::f64, ""},
-    {"I64", dtype::i64, ""},
-    {"U64", dtype::u64, ""},
-};
-
-/// The row of what a tensor's elements are; the end of the table if there is none.
-[[nodiscard]] inline const safetensors_word* safetensors_word_of(const exported_tensor& tensor) noexcept {
-    const std::string_view type = tensor.type == "f4_e2m1" ? std::string_view("f4") : tensor.type; // of version 2
-    return std::find_if(std::begin(safetensors_words), std::end(safetensors_words),
-                        [&](const safetensors_word& row) { return row.storage == tensor.storage && row.type == type; });
-}
 
 /// `text`, which is UTF-8, as a JSON string: nothing is escaped that need not be.
 inline void append_json_text(std::string& out, std::string_view text) {
@@ -380,6 +356,11 @@ inline void append_json_text(std::string& out, std::string_view text) {
         }
     }
     out += '"';
+}
+
+/// Behind the last of several values.
+inline void drop_comma(std::string& out) {
+    out.resize(out.size() - (out.back() == ',' ? 1 : 0));
 }
 
 /// Errors: not_expressible, for a value that is not text.
@@ -402,34 +383,31 @@ inline void append_json_text(std::string& out, std::string_view text) {
         append_json_text(out, text);
         out += ',';
     }
-    if (!texts.empty()) {
-        out.pop_back();
-    }
+    drop_comma(out);
     out += "},";
     return {};
 }
 
 inline void append_json_tensor(std::string& out, const exported_tensor& tensor, std::uint64_t begin) {
     append_json_text(out, tensor.name);
-    out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {safetensors_word_of(tensor)->name});
+    out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {tensor.word->safetensors});
     for (const std::uint64_t dimension : tensor.shape) {
         append_number(out, dimension);
         out += ',';
     }
-    if (tensor.shape.rank() != 0) {
-        out.pop_back();
-    }
+    drop_comma(out);
     out += sentence("],\"data_offsets\":[{},{}]},", {begin, begin + tensor.bytes});
 }
 
 /// The bytes of elements that are packed, as that library counts them; others have theirs. Errors: not_expressible.
-[[nodiscard]] inline result<void> count_packed_bytes(exported_tensor& tensor, const safetensors_word& word) {
-    if (word.bits == 0) {
+[[nodiscard]] inline result<void> count_packed_bytes(exported_tensor& tensor) {
+    if (tensor.word->bits == 0) {
         return {};
     }
-    const std::optional<std::uint64_t> bits = checked_multiply(*tensor.shape.element_count(), word.bits);
+    const std::optional<std::uint64_t> bits = checked_multiply(*tensor.shape.element_count(), tensor.word->bits);
     if (!bits || *bits % 8 != 0 || tensor.data.decoded_bytes() != *bits / 8) {
-        return not_in_format("safetensors", sentence("{} of this shape in so many bytes", {word.name}));
+        return not_in_format("safetensors", sentence("{} of this shape in so many bytes", {tensor.word->safetensors}))
+            .in_object(tensor.name);
     }
     tensor.bytes = *bits / 8;
     return {};
@@ -438,22 +416,15 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
 [[nodiscard]] inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
     for (exported_tensor& each : tensors) {
-        const safetensors_word* const word = safetensors_word_of(each);
-        if (word == std::end(safetensors_words)) {
-            return not_in_format("safetensors", sentence("type {}", {in_quotes(each.type)})).in_object(each.name);
-        }
-        if (result<void> packed = count_packed_bytes(each, *word); !packed) {
-            return std::move(packed).error().in_object(each.name);
-        }
+        ZTENSOR_TRY_ASSIGN(each.word, exported_type_of(each, &exported_type::safetensors, "safetensors"));
+        ZTENSOR_TRY(count_packed_bytes(each));
         if (each.name == "__metadata__") {
             return not_in_format("safetensors", "tensor of this name, which it has for attributes")
                 .in_object(each.name);
         }
     }
     std::sort(tensors.begin(), tensors.end(), [](const exported_tensor& a, const exported_tensor& b) {
-        const safetensors_word* const of_a = safetensors_word_of(a);
-        const safetensors_word* const of_b = safetensors_word_of(b);
-        return of_a != of_b ? of_a > of_b : a.name < b.name;
+        return a.word != b.word ? a.word > b.word : a.name < b.name;
     });
     return {};
 }
@@ -479,9 +450,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
         append_json_tensor(out, each, begin);
         begin = *end;
     }
-    if (out.back() == ',') {
-        out.pop_back();
-    }
+    drop_comma(out);
     out += '}';
     out.resize((out.size() + data_alignment - 1) / data_alignment * data_alignment, ' ');
     const std::size_t header_bytes = out.size() - length_bytes;
@@ -489,34 +458,12 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
         return not_in_format("safetensors",
                              sentence("header of {} bytes; {} is the most", {header_bytes, most_header_bytes}));
     }
-    for (std::size_t i = 0; i < length_bytes; ++i) {
-        out[i] = static_cast<char>(static_cast<std::uint64_t>(header_bytes) >> (8 * i) & 0xff);
-    }
-    return out;
+    return out.replace(0, length_bytes, little_endian_record().number(header_bytes, length_bytes).bytes());
 }
 
 // -- zip writer
 //
 // A ZIP archive of stored entries, ZIP64 where it must be. Knows nothing of what the entries hold.
-
-/// A record of numbers of fixed width, least significant byte first.
-class zip_output {
-public:
-    zip_output& number(std::uint64_t value, std::size_t bytes) {
-        for (std::size_t i = 0; i < bytes; ++i) {
-            bytes_ += static_cast<char>(value >> (8 * i) & 0xff);
-        }
-        return *this;
-    }
-    zip_output& text(std::string_view value) { return bytes_ += value, *this; }
-    zip_output& zeros(std::size_t count) { return bytes_.append(count, '\0'), *this; }
-
-    [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
-    [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
-
-private:
-    std::string bytes_;
-};
 
 /// Writes entry after entry, then the directory. Errors are those of the sink.
 class zip_writer {
@@ -530,12 +477,12 @@ public:
     [[nodiscard]] result<void> begin_entry(std::string name, std::uint64_t size_bytes, std::uint32_t crc) {
         entries_.push_back({std::move(name), size_bytes, position_, crc});
         const zip_entry& entry = entries_.back();
-        zip_output extra;
+        little_endian_record extra;
         if (size_bytes >= most_32) {
             extra.number(zip64_extra, 2).number(16, 2).number(size_bytes, 8).number(size_bytes, 8);
         }
         align(extra, position_ + local_header_bytes + entry.name.size() + extra.size());
-        zip_output header;
+        little_endian_record header;
         header.number(0x04034b50, 4);
         describe(header, entry);
         header.number((std::min)(size_bytes, most_32), 4).number((std::min)(size_bytes, most_32), 4);
@@ -575,7 +522,7 @@ private:
     };
 
     /// Brings what follows the extra fields, which would start at `position`, to a multiple of data_alignment.
-    static void align(zip_output& extra, std::uint64_t position) {
+    static void align(little_endian_record& extra, std::uint64_t position) {
         constexpr std::uint64_t field_bytes = 6; // of the field that pads: its kind, its size, the alignment
         if (position % data_alignment == 0) {
             return;
@@ -586,7 +533,7 @@ private:
     }
 
     /// What local header and directory have in common: versions, flags, method, time, checksum.
-    static void describe(zip_output& out, const zip_entry& entry) {
+    static void describe(little_endian_record& out, const zip_entry& entry) {
         constexpr std::uint64_t utf8_flag = 0x0800;
         constexpr std::uint64_t first_day = 0x0021; // 1 January 1980: the same tensors make the same file
         out.number(entry.needs_zip64() ? version_of_zip64 : version_of_stored, 2);
@@ -597,14 +544,14 @@ private:
     [[nodiscard]] result<void> write_directory_entry(const zip_entry& entry) {
         constexpr std::uint64_t unix_made = 3 << 8;
         constexpr std::uint64_t regular_file = std::uint64_t{0100644} << 16;
-        zip_output large;
+        little_endian_record large;
         if (entry.size_bytes >= most_32) {
             large.number(entry.size_bytes, 8).number(entry.size_bytes, 8);
         }
         if (entry.position >= most_32) {
             large.number(entry.position, 8);
         }
-        zip_output out;
+        little_endian_record out;
         out.number(0x02014b50, 4).number(unix_made | (entry.needs_zip64() ? version_of_zip64 : version_of_stored), 2);
         describe(out, entry);
         out.number((std::min)(entry.size_bytes, most_32), 4).number((std::min)(entry.size_bytes, most_32), 4);
@@ -619,7 +566,7 @@ private:
 
     [[nodiscard]] result<void> write_end(std::uint64_t begin, std::uint64_t size_bytes) {
         const std::uint64_t count = entries_.size();
-        zip_output out;
+        little_endian_record out;
         if (count >= most_16 || begin >= most_32 || size_bytes >= most_32) {
             out.number(0x06064b50, 4).number(44, 8).number(version_of_zip64, 2).number(version_of_zip64, 2);
             out.number(0, 4).number(0, 4).number(count, 8).number(count, 8).number(size_bytes, 8).number(begin, 8);

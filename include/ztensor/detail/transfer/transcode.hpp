@@ -8,6 +8,7 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
@@ -22,7 +23,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/sparse.hpp>
 #include <ztensor/store.hpp>
 
 #include <algorithm>
@@ -49,6 +49,12 @@ namespace detail {
 }
 [[nodiscard]] inline bool comes_out_of_2(generation from, format_version to) noexcept {
     return to != format_version::v2 && from == generation::v2;
+}
+
+/// The refusal of a word that this side does not know and the other one does.
+[[nodiscard]] ZTENSOR_COLD inline error of_unknown_meaning(format_version to, std::string_view what,
+                                                           std::string_view word) {
+    return not_expressible(to, sentence("{} {} of a meaning that is not known", {what, in_quotes(word)}));
 }
 
 /// What has a storage type of its own before version 2.
@@ -116,23 +122,29 @@ namespace detail {
     return words;
 }
 
+[[nodiscard]] inline bool is_sparse(const object_view& object) noexcept {
+    return object.known_format() == format::sparse_csr || object.known_format() == format::sparse_coo;
+}
+
+/// All parts of a sparse object, decoded; values as bytes, and indices as u64.
+[[nodiscard]] ZTENSOR_COLD inline result<sparse_parts> read_sparse(const object_view& object) {
+    return load_sparse(object, *object.known_format(), loading::reads, element_request(), dtype::u64);
+}
+
 /// The rules of version 2 that only the indices of a sparse object show. Errors: not_expressible, and those of reading.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
-    result<void> valid;
-    if (object.known_format() == format::sparse_csr) {
-        const auto csr = csr_view<std::byte>::read(object);
-        valid = csr ? check_rising_columns(as_bytes(csr->indices()), as_bytes(csr->indptr()), dtype::u64) : csr.error();
-        if (!valid && csr) {
-            return not_expressible(format_version::v2, "rows whose columns do not rise");
-        }
-    } else if (object.known_format() == format::sparse_coo) {
-        const auto coo = coo_view<std::byte>::read(object);
-        valid = coo ? check_distinct_coords(object.shape(), as_bytes(coo->coords()), dtype::u64) : coo.error();
-        if (!valid && coo) {
-            return not_expressible(format_version::v2, "coordinates that stand twice");
-        }
+    if (!is_sparse(object)) {
+        return {};
     }
-    return valid;
+    ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object));
+    if (object.known_format() == format::sparse_csr) {
+        return check_rising_columns(parts.indices.bytes, parts.indptr.bytes, dtype::u64)
+                   ? result<void>()
+                   : not_expressible(format_version::v2, "rows whose columns do not rise");
+    }
+    return check_distinct_coords(object.shape(), parts.indices.bytes, dtype::u64)
+               ? result<void>()
+               : not_expressible(format_version::v2, "coordinates that stand twice");
 }
 
 /// What the target calls the object's layout. Errors: not_expressible.
@@ -145,7 +157,7 @@ namespace detail {
     }
     const bool means_more = to == format_version::v2 ? find_layout(word).has_value() : find_format(word).has_value();
     if (means_more) {
-        return not_expressible(to, sentence("format {} of a meaning that is not known", {in_quotes(word)}));
+        return of_unknown_meaning(to, "format", word);
     }
     return word;
 }
@@ -175,7 +187,7 @@ namespace detail {
         return role;
     }
     if (goes_into_2(from, to)) {
-        return quant_group_role(role);
+        return role == "packed_weight" ? std::string_view("data") : role;
     }
     return comes_out_of_2(from, to) && role == "data" ? std::string_view("packed_weight") : role;
 }
@@ -189,8 +201,7 @@ namespace detail {
         return {};
     }
     if (!component.encoding()) {
-        return not_expressible(
-            to, sentence("encoding {} of a meaning that is not known", {in_quotes(component.encoding_name())}));
+        return of_unknown_meaning(to, "encoding", component.encoding_name());
     }
     if (comes_out && is_bool_2(component)) {
         stored.dtype = name(dtype::boolean);
@@ -215,7 +226,7 @@ namespace detail {
     }
     const bool is_known = component.dtype() == dtype::u8; // what it stands over
     if (goes_into_2(component.generation(), to) && !is_known) {
-        return not_expressible(to, sentence("logical type {} of a meaning that is not known", {in_quotes(type)}));
+        return of_unknown_meaning(to, "logical type", type);
     }
     if (comes_out_of_2(component.generation(), to) && !is_bool_2(component) && to != format_version::v1_2) {
         return not_expressible(to, sentence("logical type {}", {in_quotes(type)}));
@@ -255,59 +266,48 @@ public:
           reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
 
     [[nodiscard]] result<redrafted> run() && {
-        if (goes_into_2(generation(), version_) || comes_out_of_2(generation(), version_)) {
-            ZTENSOR_TRY_ASSIGN(object_draft draft, draft_across(object_, version_));
-            out_.draft = std::move(draft);
-            return std::move(*this).with_components();
+        ZTENSOR_TRY(begin());
+        const bool is_in_one_blob = is_sparse(object_) && !object_.component("values"); // that is, of 0.1
+        const bool is_0_1 = version_ == format_version::v0_1;
+        if (is_in_one_blob && !(is_0_1 && blob_record().holds_indices)) {
+            ZTENSOR_TRY(is_0_1 ? add_one_blob() : add_parts());
+        } else if (is_sparse(object_) && !is_in_one_blob && is_0_1) {
+            ZTENSOR_TRY(add_one_blob());
+        } else {
+            ZTENSOR_TRY(add_components());
+        }
+        return std::move(out_);
+    }
+
+private:
+    /// The draft without its components.
+    [[nodiscard]] result<void> begin() {
+        const generation from = object_access::file_of(object_).index.generation;
+        if (goes_into_2(from, version_) || comes_out_of_2(from, version_)) {
+            ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
+            return {};
         }
         if (object_.has_attributes()) {
             out_.draft.attributes(attributes(object_.attributes()));
         }
         if (version_ == format_version::v2) {
             draft_access::keep_word(out_.draft);
-            return std::move(*this).with_components();
+            return {};
         }
         const std::optional<format> same_word = find_format(object_.format());
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
         if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
             draft_access::keep_word(out_.draft);
         } else if (!object_.known_format() && same_word && has_word_in_target) {
-            return not_expressible(version_,
-                                   sentence("format {} of a meaning that is not known", {in_quotes(object_.format())}));
+            return of_unknown_meaning(version_, "format", object_.format());
         }
         for (const component_view component : object_) {
             if (component.has_unknown_type() &&
                 component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
-                return not_expressible(version_, sentence("logical type {} of a meaning that is not known",
-                                                          {in_quotes(component.type())}))
-                    .in_component(component.role());
+                return of_unknown_meaning(version_, "logical type", component.type()).in_component(component.role());
             }
         }
-        return std::move(*this).with_components();
-    }
-
-private:
-    [[nodiscard]] ztensor::generation generation() const noexcept {
-        return object_access::file_of(object_).index.generation;
-    }
-
-    [[nodiscard]] result<redrafted> with_components() && {
-        const bool is_sparse =
-            object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
-        const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
-        const bool is_0_1 = version_ == format_version::v0_1;
-        result<void> added;
-        if (is_in_one_blob && (!is_0_1 || !blob_record().holds_indices)) {
-            added = is_0_1 ? add_one_blob() : add_parts();
-        } else if (is_sparse && !is_in_one_blob && is_0_1) {
-            added = add_one_blob();
-        } else {
-            added = add_components();
-        }
-        if (!added) {
-            return std::move(added).error();
-        }
-        return std::move(out_);
+        return {};
     }
 
     [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
@@ -331,15 +331,12 @@ private:
     }
 
     [[nodiscard]] result<void> add_component(const component_view& component) {
-        if (result<void> valid = check_type_across(component, version_); !valid) {
-            return std::move(valid).error().in_component(component.role());
-        }
+        ZTENSOR_TRY(in_component(check_type_across(component, version_), component.role()));
         if (needs_wide_indices(component)) {
             return add_wide_indices(component);
         }
         if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
-            return not_expressible(version_, sentence("storage type {} of a meaning that is not known",
-                                                      {in_quotes(component.dtype_name())}));
+            return of_unknown_meaning(version_, "storage type", component.dtype_name());
         }
         const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
         if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
@@ -418,9 +415,7 @@ private:
         ZTENSOR_TRY_ASSIGN(std::vector<std::byte> decoded,
                            stays_big_endian ? component.read<std::byte>() : component.read_little_endian());
         const store how = store_like(component, version_).big_endian(stays_big_endian);
-        out_.memory.push_back(std::move(decoded));
-        out_.draft.component_bytes(role_across(object_, component, version_), storage_of(component), out_.memory.back(),
-                                   how);
+        add_memory(role_across(object_, component, version_), storage_of(component), std::move(decoded), how);
         return {};
     }
 
@@ -432,20 +427,22 @@ private:
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
     [[nodiscard]] result<void> add_bools(const component_view& component) {
-        ZTENSOR_TRY_ASSIGN(std::vector<std::uint8_t> stored, component.read<std::uint8_t>());
-        if (!reencode_ && std::all_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte <= 1; })) {
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> stored, component.read<std::byte>());
+        if (!reencode_ &&
+            std::all_of(stored.begin(), stored.end(), [](std::byte each) { return each <= std::byte{1}; })) {
             out_.draft.component_stored(component.role(), component, stored.size());
             return say_across(component, version_, draft_access::last(out_.draft));
         }
-        std::vector<std::byte> bools;
-        bools.reserve(stored.size());
-        for (const std::uint8_t byte : stored) {
-            bools.push_back(std::byte{byte != 0});
-        }
-        out_.memory.push_back(std::move(bools));
-        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(),
-                                   store_like(component, version_));
+        add_memory(component.role(), dtype::boolean, make_bools(std::move(stored)), store_like(component, version_));
         return {};
+    }
+
+    /// In 0.1, where these come from, any byte but 0 is true.
+    [[nodiscard]] static std::vector<std::byte> make_bools(std::vector<std::byte> bytes) noexcept {
+        for (std::byte& each : bytes) {
+            each = std::byte{each != std::byte{0}};
+        }
+        return bytes;
     }
 
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
@@ -455,44 +452,26 @@ private:
             return unknown_dtype(object_access::file_of(object_), blob_record());
         }
         const store how = store_like(blob, version_);
-        if (object_.known_format() == format::sparse_csr) {
-            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
-            add_values(csr.values(), *blob.dtype(), how);
-            add_little_endian("indices", as_bytes(csr.indices()), how);
-            add_little_endian("indptr", as_bytes(csr.indptr()), how);
-            return {};
+        ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object_));
+        std::vector<std::byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
+        const bool is_bool = blob.dtype() == dtype::boolean;
+        add_memory("values", *blob.dtype(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
+        const bool is_csr = object_.known_format() == format::sparse_csr;
+        add_little_endian(is_csr ? "indices" : "coords", parts.indices.bytes, how);
+        if (is_csr) {
+            add_little_endian("indptr", parts.indptr.bytes, how);
         }
-        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
-        add_values(coo.values(), *blob.dtype(), how);
-        add_little_endian("coords", as_bytes(coo.coords()), how);
         return {};
     }
 
-    void add_values(bytes_view values, dtype storage, const store& how) {
-        out_.memory.emplace_back(values.begin(), values.end());
-        if (storage == dtype::boolean) { // in 0.1, where these come from, any byte but 0 is true
-            for (std::byte& each : out_.memory.back()) {
-                each = std::byte{each != std::byte{0}};
-            }
-        }
-        out_.draft.component_bytes("values", storage, out_.memory.back(), how);
+    void add_memory(std::string_view role, dtype storage, std::vector<std::byte> bytes, const store& how) {
+        out_.memory.push_back(std::move(bytes));
+        out_.draft.component_bytes(role, storage, out_.memory.back(), how);
     }
 
     /// Indices of 64 bits in the host's order.
     void add_little_endian(std::string_view role, bytes_view indices, const store& how) {
-        out_.memory.push_back(little_endian_bytes(indices, sizeof(std::uint64_t)));
-        out_.draft.component_bytes(role, dtype::u64, out_.memory.back(), how);
-    }
-
-    /// The object's indices and values in one blob. Values are bytes of a file already.
-    [[nodiscard]] result<std::vector<std::byte>> pack_0_1() const {
-        if (object_.known_format() == format::sparse_csr) {
-            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
-            return pack_csr_0_1(as_bytes(csr.indptr()), as_bytes(csr.indices()), csr.values(), 1);
-        }
-        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
-        const std::size_t value_bytes = coo.entry_count() == 0 ? 0 : coo.values().size() / coo.entry_count();
-        return pack_coo_0_1(object_.shape(), as_bytes(coo.coords()), coo.values(), value_bytes, 1);
+        add_memory(role, dtype::u64, little_endian_bytes(indices, sizeof(std::uint64_t)), how);
     }
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
@@ -513,9 +492,12 @@ private:
         if (!values.dtype()) {
             return values.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
-        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> blob, pack_0_1());
-        out_.memory.push_back(std::move(blob));
-        out_.draft.component_bytes("data", storage_of(values), out_.memory.back(), store_like(values, version_));
+        ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
+        std::vector<std::byte> blob =
+            object_.known_format() == format::sparse_csr
+                ? pack_csr_0_1(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
+                : pack_coo_0_1(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
+        add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));
         return {};
     }
 
