@@ -58,7 +58,7 @@ HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows\.hpp", "thread": r"detail/o
 # Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
     r"detail/codec/zstd\.hpp": r"zstd(_errors)?\.h",
-    r"detail/codec/xxh3\.hpp": r"xxhash\.h",
+    r"detail/codec/digests\.hpp": r"xxhash\.h",
     r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
     r"detail/os/cpu\.hpp": r"sys/auxv\.h|immintrin\.h",
@@ -73,7 +73,7 @@ FOREIGN_WORDS = {
     r"\bnlohmann\b": r"(detail/import/)?json\.hpp",
     r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
     r"\bZSTD_\w+": r"detail/codec/zstd\.hpp",
-    r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
+    r"\bXXH\w+": r"detail/codec/digests\.hpp",
     r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32|sha256)|os/(cpu|memory)|read/convert)\.hpp",
     r"\b__asm__\b": r"detail/(codec/(crc32|sha256)|os/cpu)\.hpp",
     # version.hpp has a symbol of that kind, and no object that a program uses.
@@ -445,7 +445,7 @@ PARAMETER = re.compile(r"\w[\s&*>]+\w|[&*>]\s*(?:,|$)")
 # while it ends is wrapped in never_destroyed.
 LASTING_TYPES = re.compile(
     r"(?:detail::)?never_destroyed<.*>|std::atomic<.*>|.*\*|(?:unsigned )?char|bool|unsigned|int|std::byte|std::size_t|std::u?int\d+_t"
-    r"|crc32c?_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
+    r"|crc_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
     r"|thread_state|thread_end")
 QUALIFIERS = re.compile(r"\b(?:static|inline|thread_local|const|volatile)\b")
 

@@ -14,7 +14,7 @@
 
 #include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>

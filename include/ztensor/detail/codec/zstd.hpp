@@ -54,19 +54,32 @@ private:
     ZSTD_DCtx* context_;
 };
 
+[[nodiscard]] ZTENSOR_COLD inline error no_zstd_decoder() {
+    return fail(errc::out_of_memory, "no memory for a zstd decoder");
+}
+
 [[nodiscard]] inline error zstd_error(errc code, const char* doing, std::size_t zstd_code) {
     return fail(code, "{}: {}", {doing, ZSTD_getErrorName(zstd_code)});
+}
+
+/// What frames begin with.
+inline constexpr std::size_t zstd_magic_bytes = 4;
+inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
+/// Of frames to be skipped.
+[[nodiscard]] constexpr bool is_skippable_magic(std::uint64_t found) noexcept {
+    return (found & ~std::uint64_t{15}) == 0x184D2A50; // the low four bits are free
+}
+
+[[nodiscard]] inline bool starts_frame(bytes_view stored) noexcept {
+    const std::uint64_t found = stored.size() < zstd_magic_bytes ? 0 : load_little(stored.data(), zstd_magic_bytes);
+    return found == zstd_magic || is_skippable_magic(found);
 }
 
 /// Every frame must start with the magic of current or skippable frames: libzstd may be built with decoders of
 /// formats before 0.8, which had memory errors and are not part of .zt.
 [[nodiscard]] inline result<void> check_zstd_frames(bytes_view stored) {
-    constexpr std::uint64_t magic = 0xFD2FB528;
-    constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
-    constexpr std::size_t frame_magic_bytes = 4;
     for (bytes_view rest = stored; !rest.empty();) {
-        const std::uint64_t found = rest.size() < frame_magic_bytes ? 0 : load_little(rest.data(), frame_magic_bytes);
-        if (found != magic && (found & ~std::uint64_t{15}) != skippable_magic) {
+        if (!starts_frame(rest)) {
             return fail(errc::decode_failed,
                         "at byte {} of the blob a zstd frame was expected, but its magic is not there",
                         {stored.size() - rest.size()});
@@ -88,7 +101,7 @@ private:
     const zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.context();
     if (context == nullptr) {
-        return fail(errc::out_of_memory, "no memory for a zstd decoder");
+        return no_zstd_decoder();
     }
     const std::size_t decoded_bytes =
         ZSTD_decompressDCtx(context, destination.data(), destination.size(), stored.data(), stored.size());
@@ -132,7 +145,7 @@ private:
     const zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.context();
     if (context == nullptr) {
-        return fail(errc::out_of_memory, "no memory for a zstd decoder");
+        return no_zstd_decoder();
     }
     const std::uint64_t most =
         (std::min<std::uint64_t>)((std::min)(max_bytes,
@@ -248,7 +261,7 @@ private:
 class zstd_stream {
 public:
     /// Fewer stored bytes than these start no frame.
-    static constexpr std::size_t least_stored_bytes = 4;
+    static constexpr std::size_t least_stored_bytes = zstd_magic_bytes;
 
     zstd_stream() noexcept = default;
     zstd_stream(const zstd_stream&) = delete;
@@ -260,7 +273,7 @@ public:
     [[nodiscard]] result<void> start(std::uint64_t decoded_bytes) {
         context_ = ZSTD_createDCtx();
         if (context_ == nullptr) {
-            return fail(errc::out_of_memory, "no memory for a zstd decoder");
+            return no_zstd_decoder();
         }
         const ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
         int window_log = bounds.lowerBound;
@@ -305,13 +318,9 @@ private:
     static constexpr int least_window_log = 20; ///< of a piece
 
     [[nodiscard]] static result<void> check_magic(bytes_view stored) {
-        constexpr std::uint64_t magic = 0xFD2FB528;
-        constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
-        const std::uint64_t found = load_little(stored.data(), least_stored_bytes);
-        if (found == magic || (found & ~std::uint64_t{15}) == skippable_magic) {
-            return {};
-        }
-        return fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
+        return starts_frame(stored)
+                   ? result<void>()
+                   : fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
     }
 
     [[nodiscard]] static error refused(std::size_t zstd_code) {
@@ -371,15 +380,13 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
-        constexpr std::uint64_t magic = 0xFD2FB528;
-        constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
         const std::size_t available = head_bytes();
-        const std::uint64_t found = available < 4 ? 0 : load_little(head, 4);
+        const std::uint64_t found = available < zstd_magic_bytes ? 0 : load_little(head, zstd_magic_bytes);
         frame_ = {next_, 0, 0};
-        if ((found & ~std::uint64_t{15}) == skippable_magic) {
+        if (is_skippable_magic(found)) {
             return available < 8 ? broken("a skippable frame is cut off") : end_frame(8 + load_little(head + 4, 4));
         }
-        if (found != magic) {
+        if (found != zstd_magic) {
             return broken("a zstd frame was expected, but its magic is not there");
         }
         const unsigned long long content = ZSTD_getFrameContentSize(head, available);
@@ -445,6 +452,7 @@ private:
 inline constexpr std::size_t seek_footer_bytes = 9;
 /// The head of the skippable frame that the table is.
 inline constexpr std::size_t seek_head_bytes = 8;
+inline constexpr std::uint64_t seek_head_magic = 0x184D2A5E, seek_footer_magic = 0x8F92EAB1;
 /// No frame holds more.
 inline constexpr std::uint64_t most_seekable_content_bytes = std::uint64_t{16} << 20;
 
@@ -458,9 +466,8 @@ struct seek_footer {
 
 /// Errors: decode_failed.
 [[nodiscard]] ZTENSOR_COLD inline result<seek_footer> read_seek_footer(bytes_view footer) {
-    constexpr std::uint64_t magic = 0x8F92EAB1;
     const auto descriptor = std::to_integer<unsigned>(footer[4]);
-    if (load_little(footer.data() + 5, 4) != magic || (descriptor & 0x7c) != 0) {
+    if (load_little(footer.data() + 5, 4) != seek_footer_magic || (descriptor & 0x7c) != 0) {
         return fail(errc::decode_failed, "the blob does not end with the seek table of seekable zstd");
     }
     return seek_footer{load_little(footer.data(), 4), (descriptor & 0x80) != 0 ? 12u : 8u};
@@ -473,8 +480,7 @@ public:
     /// decode_size. Throws std::bad_alloc.
     [[nodiscard]] ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, std::uint64_t blob_bytes,
                                                  std::uint64_t decoded_bytes) {
-        constexpr std::uint64_t skippable_magic = 0x184D2A5E;
-        if (load_little(table.data(), 4) != skippable_magic ||
+        if (load_little(table.data(), 4) != seek_head_magic ||
             load_little(table.data() + 4, 4) != table.size() - seek_head_bytes) {
             return fail(errc::decode_failed, "the seek table is no skippable frame of its size");
         }
@@ -530,9 +536,8 @@ private:
 
 /// `stored` is one frame, and has a checksum of its content. Errors: decode_failed.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_seekable_frame(bytes_view stored) {
-    constexpr std::uint64_t magic = 0xFD2FB528;
     constexpr unsigned checksum_flag = 4;
-    if (stored.size() < 5 || load_little(stored.data(), 4) != magic ||
+    if (stored.size() < 5 || load_little(stored.data(), zstd_magic_bytes) != zstd_magic ||
         ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size()) {
         return fail(errc::decode_failed, "where the seek table says that a frame is there is none of that size");
     }

@@ -11,7 +11,6 @@
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>

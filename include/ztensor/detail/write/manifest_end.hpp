@@ -10,7 +10,7 @@
 #include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/encoded_objects.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>

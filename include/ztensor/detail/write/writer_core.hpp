@@ -9,7 +9,7 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
