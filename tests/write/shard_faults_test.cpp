@@ -40,7 +40,7 @@ result<void> write_sharded(const std::filesystem::path& root, float number, faul
     if (!sink) {
         return std::move(sink).error();
     }
-    auto shards = detail::shard_files::make_by(root, options, os);
+    auto shards = detail::shard_files::make(root, options, os);
     if (!shards) {
         return std::move(shards).error();
     }

@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/result.hpp>

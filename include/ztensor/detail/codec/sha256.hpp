@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>

@@ -6,7 +6,7 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>

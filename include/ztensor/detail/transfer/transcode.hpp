@@ -7,8 +7,8 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>

@@ -7,7 +7,6 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/digests.hpp>
@@ -103,6 +102,29 @@ struct blob_content {
     std::size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
 };
 
+/// Hands elements on as a file holds them, in pieces whose bytes are swapped where they must be; `take(bytes,
+/// is_last)`.
+template <class Take>
+[[nodiscard]] result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, const Take& take) {
+    if (elements.swap_width < 2 || is_big_endian != host_is_little_endian) {
+        return take(elements.bytes, true);
+    }
+    constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
+    byte_buffer swapped;
+    if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
+        return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
+    }
+    bytes_view rest = elements.bytes;
+    do {
+        const span<std::byte> piece = swapped.writable_bytes().first((std::min)(rest.size(), piece_bytes));
+        std::copy_n(rest.begin(), piece.size(), piece.begin());
+        rest = rest.subspan(piece.size());
+        swap_elements(piece, elements.swap_width);
+        ZTENSOR_TRY(take(piece, rest.empty()));
+    } while (!rest.empty());
+    return {};
+}
+
 // -- known blobs
 //
 // Which blobs a file being written has already: by what is in them, or by where they were copied from. The tables are
@@ -150,8 +172,9 @@ public:
 
     /// The next elements, of a blob that ends with them if they are the `last`.
     [[nodiscard]] result<void> append(const blob_content& elements, bool last) {
-        const bool must_swap = elements.swap_width >= 2 && is_big_endian_ == host_is_little_endian;
-        return must_swap ? append_swapped(elements, last) : append_bytes(elements.bytes, last);
+        return in_order_of_file(elements, is_big_endian_, [&](bytes_view piece, bool is_last_piece) {
+            return append_bytes(piece, last && is_last_piece);
+        });
     }
 
     [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
@@ -177,26 +200,6 @@ private:
             digester_->update(piece);
         }
         return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> append_swapped(const blob_content& elements, bool last) {
-        constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
-        byte_buffer swapped;
-        if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
-            return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
-        }
-        bytes_view rest = elements.bytes;
-        do {
-            const bytes_view next = rest.first((std::min)(rest.size(), piece_bytes));
-            rest = rest.subspan(next.size());
-            const span<std::byte> piece = swapped.writable_bytes().first(next.size());
-            if (!piece.empty()) {
-                std::memcpy(piece.data(), next.data(), next.size());
-            }
-            swap_elements(piece, elements.swap_width);
-            ZTENSOR_TRY(append_bytes(piece, last && rest.empty()));
-        } while (!rest.empty());
-        return {};
     }
 
     [[nodiscard]] static result<void> take_encoded(void* self, bytes_view bytes) {
@@ -242,24 +245,17 @@ private:
 //
 // What tells that a file has a blob already: its XXH3, and a comparison.
 
-/// Takes a blob that is only to be looked at.
-class no_bytes final : public byte_sink {
-public:
-    [[nodiscard]] result<void> write(bytes_view) override { return {}; }
-    [[nodiscard]] result<void> finish() override { return {}; }
-};
-
-/// Takes a blob and compares it with what a sink holds.
-class compared_bytes final : public byte_sink {
+/// Compares the pieces of a blob with what a sink holds.
+class compared_bytes {
 public:
     compared_bytes(byte_sink& with, std::uint64_t offset) noexcept : with_(with), offset_(offset) {}
 
-    [[nodiscard]] result<void> write(bytes_view bytes) override {
+    /// The next ones. Whether all so far are the same.
+    [[nodiscard]] bool add(bytes_view bytes) {
         is_same_ = is_same_ && with_.holds(offset_, bytes);
         offset_ += bytes.size();
-        return {};
+        return is_same_;
     }
-    [[nodiscard]] result<void> finish() override { return {}; }
     [[nodiscard]] bool is_same() const noexcept { return is_same_; }
 
 private:
@@ -299,22 +295,19 @@ private:
 }
 
 // -- seek table
-//
-// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are. SPEC.md
-// section 13.
 
-/// Of frames of these sizes, each of `frame_bytes` decoded but for the last. Errors: encode_failed; what `out` says.
+/// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are, each of
+/// `frame_bytes` decoded but for the last. SPEC.md section 13. Errors: encode_failed; what `out` says.
 [[nodiscard]] ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t>& frame_sizes,
                                                               std::uint64_t frame_bytes, std::uint64_t decoded_bytes,
                                                               byte_consumer out) {
-    constexpr std::uint64_t skippable_magic = 0x184D2A5E, table_magic = 0x8F92EAB1;
-    constexpr std::size_t frame_head_bytes = 8, entry_bytes = 8, table_end_bytes = 9;
-    constexpr std::size_t most_frames = (0xffffffff - table_end_bytes) / entry_bytes;
+    constexpr std::size_t entry_bytes = 8;
+    constexpr std::size_t most_frames = (0xffffffff - seek_footer_bytes) / entry_bytes;
     if (frame_sizes.size() > most_frames) {
         return fail(errc::encode_failed, "{} zstd frames are too many for a seek table", {frame_sizes.size()});
     }
     byte_buffer table;
-    if (!table.allocate(frame_head_bytes + frame_sizes.size() * entry_bytes + table_end_bytes)) {
+    if (!table.allocate(seek_head_bytes + frame_sizes.size() * entry_bytes + seek_footer_bytes)) {
         return fail(errc::out_of_memory, "no memory for the seek table of {} frames", {frame_sizes.size()});
     }
     std::byte* at = table.data();
@@ -322,8 +315,8 @@ private:
         store_little(value, at, bytes);
         at += bytes;
     };
-    put(skippable_magic, 4);
-    put(table.size() - frame_head_bytes, 4);
+    put(seek_head_magic, 4);
+    put(table.size() - seek_head_bytes, 4);
     std::uint64_t left = decoded_bytes;
     for (const std::uint32_t size : frame_sizes) {
         put(size, 4);
@@ -332,7 +325,7 @@ private:
     }
     put(frame_sizes.size(), 4);
     put(0, 1); // no checksums here: the frames have their own
-    put(table_magic, 4);
+    put(seek_footer_magic, 4);
     return out.take(out.owner, table.bytes());
 }
 
@@ -411,28 +404,28 @@ public:
 private:
     [[nodiscard]] static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
         zstd_frames& frames = static_cast<zstd_frames&>(self);
-        if (!frames.settings_.is_seekable) {
-            return frames.encode_piece(piece, last, out);
-        }
         frames.out_ = out;
         frames.decoded_bytes_ += piece.size();
-        result<void> done = frames.encode_piece(piece, last, {&self, take_frame});
-        return done && last && !frames.is_raw_
+        ZTENSOR_TRY(frames.encode_piece(piece, last));
+        return last && frames.settings_.is_seekable && !frames.is_raw_
                    ? put_seek_table(frames.frame_sizes_, frame_bytes, frames.decoded_bytes_, out)
-                   : done;
+                   : result<void>();
     }
 
-    [[nodiscard]] static result<void> take_frame(void* self, bytes_view frame) {
-        zstd_frames& frames = static_cast<zstd_frames&>(*static_cast<blob_encoder*>(self));
-        frames.frame_sizes_.push_back(static_cast<std::uint32_t>(frame.size())); // about 1 MiB, if they will count
-        return frames.out_.take(frames.out_.owner, frame);
+    /// A frame that is ready.
+    [[nodiscard]] result<void> hand_on(const encoded_frame& frame) {
+        ZTENSOR_TRY(zstd_encoder::failure(frame.encoded));
+        if (settings_.is_seekable) {
+            frame_sizes_.push_back(static_cast<std::uint32_t>(frame.encoded)); // about 1 MiB
+        }
+        return out_.take(out_.owner, frame.memory.bytes().first(frame.encoded));
     }
 
-    [[nodiscard]] result<void> encode_piece(bytes_view piece, bool last, byte_consumer out) {
+    [[nodiscard]] result<void> encode_piece(bytes_view piece, bool last) {
         const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
             const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
-            ZTENSOR_TRY(encode_frames(piece.first(whole), out));
+            ZTENSOR_TRY(encode_frames(piece.first(whole)));
             piece = piece.subspan(whole);
         }
         while (!piece.empty() || (last && gathered_bytes_ != 0)) {
@@ -440,7 +433,7 @@ private:
             const bool is_end = last && piece.empty();
             if (gathered_bytes_ == batch_bytes || is_end) {
                 const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, std::size_t{0}));
-                ZTENSOR_TRY(encode_frames(batch, out));
+                ZTENSOR_TRY(encode_frames(batch));
             }
         }
         return {};
@@ -462,50 +455,49 @@ private:
 
     /// Whole frames, or what is left at the end, which alone may be nothing. An empty blob is one empty frame, unless
     /// its seek table says so.
-    [[nodiscard]] result<void> encode_frames(bytes_view content, byte_consumer out) {
+    [[nodiscard]] result<void> encode_frames(bytes_view content) {
         if (content.empty() && (!is_empty_ || settings_.is_seekable)) {
             return {};
         }
         is_empty_ = false;
         if (std::exchange(is_on_trial_, false)) {
             const bytes_view first = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
-            ZTENSOR_TRY(try_first(first, out));
+            ZTENSOR_TRY(try_first(first));
             content = is_raw_ ? content : content.subspan(first.size());
             if (content.empty()) {
                 return {};
             }
         }
         if (is_raw_) {
-            return out.take(out.owner, content);
+            return out_.take(out_.owner, content);
         }
         const std::size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
         const std::size_t threads = useful_threads(static_cast<unsigned>(lanes_), frames);
-        return threads > 1 ? encode_in_parallel(content, frames, threads, out) : encode_one_by_one(content, out);
+        return threads > 1 ? encode_in_parallel(content, frames, threads) : encode_one_by_one(content);
     }
 
     /// Hands on the first frame, unless it turns out that raw is better.
-    [[nodiscard]] result<void> try_first(bytes_view first, byte_consumer out) {
+    [[nodiscard]] result<void> try_first(bytes_view first) {
         ZTENSOR_TRY(make_room(1, 1));
-        const std::size_t encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
-        ZTENSOR_TRY(zstd_encoder::failure(encoded));
-        is_raw_ = static_cast<double>(encoded) > most_of_raw_ * static_cast<double>(first.size());
-        return is_raw_ ? result<void>() : out.take(out.owner, ring_[0].memory.bytes().first(encoded));
+        ring_[0].encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
+        ZTENSOR_TRY(zstd_encoder::failure(ring_[0].encoded));
+        is_raw_ = static_cast<double>(ring_[0].encoded) > most_of_raw_ * static_cast<double>(first.size());
+        return is_raw_ ? result<void>() : hand_on(ring_[0]);
     }
 
-    [[nodiscard]] result<void> encode_one_by_one(bytes_view content, byte_consumer out) {
+    [[nodiscard]] result<void> encode_one_by_one(bytes_view content) {
         ZTENSOR_TRY(make_room(1, 1));
         do {
             const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
             ring_[0].encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
-            ZTENSOR_TRY(hand_on(ring_[0], out));
+            ZTENSOR_TRY(hand_on(ring_[0]));
             content = content.subspan(frame.size());
         } while (!content.empty());
         return {};
     }
 
     /// Frames are handed on by the caller, so that a sink of the user's is never called by another thread.
-    [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads,
-                                                  byte_consumer out) {
+    [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads) {
         const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
         ZTENSOR_TRY(make_room(threads, places));
         frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
@@ -527,14 +519,9 @@ private:
             if (!queue.is_ours()) {
                 end_forked_call();
             }
-            ZTENSOR_TRY(hand_on(ring_[frame % places], out));
+            ZTENSOR_TRY(hand_on(ring_[frame % places]));
         }
         return {};
-    }
-
-    [[nodiscard]] static result<void> hand_on(const encoded_frame& frame, byte_consumer out) {
-        result<void> encoded = zstd_encoder::failure(frame.encoded);
-        return encoded ? out.take(out.owner, frame.memory.bytes().first(frame.encoded)) : encoded;
     }
 
     /// So many encoders, and buffers for so many frames.
@@ -563,7 +550,7 @@ private:
 
     std::size_t lanes_;
     frame_settings settings_;
-    byte_consumer out_ = {nullptr, nullptr}; ///< of a seekable blob, while it is encoded, like what follows
+    byte_consumer out_ = {nullptr, nullptr}; ///< while a piece is encoded
     record_array<std::uint32_t> frame_sizes_;
     std::uint64_t decoded_bytes_ = 0;
     double most_of_raw_ = 0;

@@ -74,14 +74,8 @@ private:
 class shard_files {
 public:
     /// Beside the file of that path. Errors: invalid_argument.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root,
-                                                                                const write_options& options) {
-        return make_by(root, options, operating_system());
-    }
-
-    /// The same by these calls.
     [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>>
-    make_by(const file_path& root, const write_options& options, os_calls& os) {
+    make(const file_path& root, const write_options& options, os_calls& os = operating_system()) {
         constexpr std::string_view ending = ".zt";
         const native_path path = root.native();
         const native_path tail(ending.begin(), ending.end());
@@ -174,8 +168,8 @@ public:
         shards_.reset();
     }
     [[nodiscard]] ZTENSOR_COLD result<void> finish() {
-        result<void> finished = shards_ != nullptr ? shards_->finish() : result<void>();
-        return finished ? sink_->finish() : finished;
+        ZTENSOR_TRY(shards_ != nullptr ? shards_->finish() : result<void>());
+        return sink_->finish();
     }
 
     /// From here on, blobs go to shards.
@@ -284,7 +278,7 @@ public:
         }
         const blob_place place = place_of(stored);
         if (stored.new_digest) {
-            ZTENSOR_TRY(digest_anew(stored, *stored.new_digest, entry));
+            ZTENSOR_TRY(look_at(stored, entry));
         }
         if (copied_blobs_ == nullptr || stored.length == 0) {
             return copy_here(stored, entry);
@@ -293,11 +287,9 @@ public:
             set_position(entry, known->second);
             return {};
         }
-        result<void> copied = copy_here(stored, entry);
-        if (copied) {
-            copied_blobs_->positions.emplace(place, position_of(entry));
-        }
-        return copied;
+        ZTENSOR_TRY(copy_here(stored, entry));
+        copied_blobs_->positions.emplace(place, position_of(entry));
+        return {};
     }
 
     /// Whether the blob is what its digest says, of a file that is copied once. Errors: digest_mismatch, and what the
@@ -374,14 +366,24 @@ private:
         return copy_bytes(stored);
     }
 
-    [[nodiscard]] result<void> digest_anew(const stored_component& stored, digest algorithm, component_entry& entry) {
-        digester_->begin(algorithm);
-        result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            digester_->update(piece);
+    /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has.
+    [[nodiscard]] ZTENSOR_COLD result<void> look_at(const stored_component& stored, component_entry& entry) {
+        const digest algorithm = stored.new_digest.value_or(digest::none);
+        blob_digester* const wanted = algorithm != digest::none ? digester_.get() : nullptr;
+        blob_digester* const all[] = {wanted, xxh3_.get()};
+        for (blob_digester* const each : all) {
+            each != nullptr ? each->begin(algorithm) : void();
+        }
+        ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) {
+            for (blob_digester* const each : all) {
+                each != nullptr ? each->update(piece) : void();
+            }
             return true;
-        });
-        entry.own_digest = digester_->text();
-        return read;
+        }));
+        if (!entry.copied_digest) {
+            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
+        }
+        return {};
     }
 
     /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
@@ -393,9 +395,9 @@ private:
         }
         const auto size = static_cast<std::size_t>((std::min)(stored.length - at, most_bytes));
         const span<std::byte> piece = buffer.writable_bytes().first(size);
-        if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
-            return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
-        }
+        ZTENSOR_TRY(in_component(
+            in_object(in_file(stored.source->read_at(stored.offset + at, piece), stored.path), stored.object),
+            stored.role));
         return bytes_view(piece);
     }
 
@@ -404,11 +406,11 @@ private:
     [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
-            const result<bytes_view> piece = read_piece(stored, at, most_piece_bytes, buffer);
-            if (!piece || !take(*piece)) {
-                return piece ? result<void>() : piece.error();
+            ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, most_piece_bytes, buffer));
+            if (!take(piece)) {
+                return {};
             }
-            at += piece->size();
+            at += piece.size();
         }
         return {};
     }
@@ -419,31 +421,20 @@ private:
         const file* const in_file = stored.source->as_file();
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
-            result<std::uint64_t> moved = in_file != nullptr
-                                              ? target().append_file(*in_file, stored.offset + at, stored.length - at)
-                                              : std::uint64_t{0};
-            if (!moved) {
-                return std::move(moved).error();
+            std::uint64_t moved = 0;
+            if (in_file != nullptr) {
+                ZTENSOR_TRY_ASSIGN(moved, target().append_file(*in_file, stored.offset + at, stored.length - at));
+                has_written(moved);
             }
-            has_written(*moved);
-            if (*moved == 0) {
-                moved = copy_piece(stored, at, buffer);
+            if (moved == 0) {
+                const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
+                ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
+                ZTENSOR_TRY(write(piece));
+                moved = piece.size();
             }
-            if (!moved) {
-                return std::move(moved).error();
-            }
-            at += *moved;
+            at += moved;
         }
         return {};
-    }
-
-    /// Gives how many bytes that were.
-    [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
-                                                   byte_buffer& buffer) {
-        const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
-        ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
-        ZTENSOR_TRY(write(piece));
-        return piece.size();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {
@@ -475,23 +466,18 @@ private:
     /// compared.
     [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
                                                             component_entry& entry) {
-        no_bytes nowhere;
-        blob_writer looked_at(nowhere, 0, store(), nullptr, xxh3_.get(), true);
-        ZTENSOR_TRY(looked_at.append(content, true));
+        ZTENSOR_TRY(digest_elements(*xxh3_, digest::xxh3, content));
         const blob_identity identity = {xxh3_->value(), content.bytes.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
             blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
-            result<void> encoded = encode_here(content, how, still_to_do, entry);
-            if (encoded) {
-                written_.emplace(identity, position_of(entry));
-                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
-            }
-            return encoded;
+            ZTENSOR_TRY(encode_here(content, how, still_to_do, entry));
+            written_.emplace(identity, position_of(entry));
+            entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
+            return {};
         }
         if (how.digest_ != digest::none) {
-            blob_writer digested(nowhere, 0, how, nullptr, digester_.get(), true);
-            ZTENSOR_TRY(digested.append(content, true));
+            ZTENSOR_TRY(digest_elements(*digester_, how.digest_, content));
         }
         set_position(entry, known->second);
         entry.own_digest = digester_for(how)->text();
@@ -502,58 +488,43 @@ private:
     [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
         const std::optional<std::uint64_t> stated = stated_xxh3(stored);
         if (!stated) {
-            const digest algorithm = stored.new_digest.value_or(digest::none);
-            ZTENSOR_TRY(look_at(stored, algorithm, entry));
+            ZTENSOR_TRY(look_at(stored, entry));
         }
         const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
         const auto known = written_.find(identity);
-        if (known != written_.end()) {
-            ZTENSOR_TRY_ASSIGN(const bool same, holds(known->second, stored));
-            if (same) {
-                set_position(entry, known->second);
-                return {};
-            }
+        ZTENSOR_TRY_ASSIGN(const bool is_there,
+                           known != written_.end() ? holds(known->second, stored) : result<bool>(false));
+        if (is_there) {
+            set_position(entry, known->second);
+            return {};
         }
-        result<void> copied = copy_here(stored, entry);
-        if (copied) {
-            written_.emplace(identity, position_of(entry));
-        }
-        return copied;
+        ZTENSOR_TRY(copy_here(stored, entry));
+        written_.emplace(identity, position_of(entry));
+        return {};
+    }
+
+    [[nodiscard]] static result<void> digest_elements(blob_digester& digester, digest algorithm,
+                                                      const blob_content& content) {
+        digester.begin(algorithm);
+        return in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            digester.update(bytes);
+            return result<void>();
+        });
     }
 
     [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
-        byte_sink& where = sink_of(position.shard);
-        compared_bytes compared(where, position.offset);
-        blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
-        return blob.append(content, true).has_value() && compared.is_same();
-    }
-
-    /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
-    [[nodiscard]] ZTENSOR_COLD result<void> look_at(const stored_component& stored, digest algorithm,
-                                                    component_entry& entry) {
-        blob_digester* const wanted = algorithm == digest::none ? nullptr : digester_.get();
-        xxh3_->begin(digest::xxh3);
-        if (wanted != nullptr) {
-            wanted->begin(algorithm);
-        }
-        result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            xxh3_->update(piece);
-            if (wanted != nullptr) {
-                wanted->update(piece);
-            }
-            return true;
+        compared_bytes compared(sink_of(position.shard), position.offset);
+        const result<void> looked_at = in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            static_cast<void>(compared.add(bytes));
+            return result<void>();
         });
-        if (read && !entry.copied_digest) {
-            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
-        }
-        return read;
+        return looked_at && compared.is_same();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
         compared_bytes compared(sink_of(position.shard), position.offset);
-        const result<void> read = read_pieces(
-            stored, [&](bytes_view piece) { return compared.write(piece).has_value() && compared.is_same(); });
-        return read ? result<bool>(compared.is_same()) : read.error();
+        ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) { return compared.add(piece); }));
+        return compared.is_same();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
@@ -564,11 +535,8 @@ private:
         if (shard_ != 0 && has_room) {
             return {};
         }
-        result<void> ready = end_shards();
-        ready = ready ? shards_->open_next() : std::move(ready);
-        if (!ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(end_shards());
+        ZTENSOR_TRY(shards_->open_next());
         shard_ = shards_->count();
         position_in_root_ = std::exchange(position_, std::uint64_t{0});
         return write(as_bytes(magic_2));
