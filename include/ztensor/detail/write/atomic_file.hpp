@@ -174,35 +174,26 @@ public:
         if (open_unnamed(permissions)) {
             return file_->lock();
         }
-        for (int tried = 1;; ++tried) {
-            native_path name = temporary_name();
-            result<output_file> created = output_file::create(place_.in, name, permissions);
-            if (created) {
-                if (is_mine(*created)) {
-                    file_.emplace(*std::move(created));
-                    written_ = std::move(name);
-                    return {};
-                }
-                created = fail(errc::busy, "swept").because(std::make_error_code(std::errc::file_exists));
+        const result<void> made = under_new_name([&](const native_path& name) -> result<void> {
+            ZTENSOR_TRY_ASSIGN(output_file created, output_file::create(place_.in, name, permissions));
+            if (!is_mine(created)) {
+                return fail(errc::busy, "swept").because(std::make_error_code(std::errc::file_exists));
             }
-            if (created.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
-                return os_failure("can't create a temporary file beside it", created.error().os_error());
-            }
-        }
+            file_.emplace(std::move(created));
+            return {};
+        });
+        return made ? made : os_failure("can't create a temporary file beside it", made.error().os_error());
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = inherit();
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+        ZTENSOR_TRY(inherit());
+        ZTENSOR_TRY(sync_content());
         find_stale_record();
         ZTENSOR_TRY(is_unnamed_ ? link(*file_) : result<void>());
         // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
         const result<output_file> holder = file_->duplicate();
-        done = file_->close();
-        return done ? rename_over_target() : done;
+        ZTENSOR_TRY(file_->close());
+        return rename_over_target();
     }
 
 private:
@@ -246,15 +237,21 @@ private:
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& unnamed) {
+        return under_new_name([&](const native_path& name) { return unnamed.link(place_.in, name); });
+    }
+
+    /// Calls `make(name) -> result<void>` with temporary names until one was free.
+    template <class Make>
+    [[nodiscard]] result<void> under_new_name(const Make& make) {
         for (int tried = 1;; ++tried) {
             native_path name = temporary_name();
-            result<void> linked = unnamed.link(place_.in, name);
-            if (linked) {
+            result<void> made = make(name);
+            if (made) {
                 written_ = std::move(name);
-                return linked;
+                return made;
             }
-            if (linked.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
-                return linked;
+            if (made.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
+                return made;
             }
         }
     }
@@ -297,9 +294,7 @@ public:
     ~in_place_file() override { static_cast<void>(abandon()); }
 
     [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        if (const result<file_status> old = status_of_old(); !old) {
-            return old.error();
-        }
+        ZTENSOR_TRY(status_of_old());
         result<output_file> created = output_file::create(place_.in, place_.name, default_permissions);
         is_new_name_ = created.has_value();
         if (!created) {
@@ -330,17 +325,14 @@ public:
         if (has_begun_ || is_new_name_) {
             return {};
         }
-        result<void> emptied = file_->truncate(0);
-        has_begun_ = emptied.has_value();
-        return emptied;
+        ZTENSOR_TRY(file_->truncate(0));
+        has_begun_ = true;
+        return {};
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = check_still_named(*file_, place_.in, place_.name);
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+        ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(sync_content());
         if (file_->has_lock()) { // else another writer may need it
             find_record();
         }
@@ -400,12 +392,11 @@ public:
 
     /// Errors: busy (there is an undo record), io_error.
     [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(place_, facts_, sync_));
-        log_ = std::move(made);
+        ZTENSOR_TRY_ASSIGN(log_, undo_log::create(place_, facts_, sync_));
         file_.emplace(std::move(old_));
         written_ = log_->name(); // for abandon(), which must not take memory
-        result<void> marked = log_->mark(*file_);
-        return marked ? file_->seek(first_new_byte()) : marked;
+        ZTENSOR_TRY(log_->mark(*file_));
+        return file_->seek(first_new_byte());
     }
 
     /// Holds back those of the first new bytes in whose place the mark stands.
@@ -427,11 +418,8 @@ public:
     [[nodiscard]] bool needs_commit() const noexcept override { return true; }
     /// All but the last bytes reach the disk, and then the record says what the new state is.
     [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
-        result<void> done = check_still_named(*file_, place_.in, place_.name);
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+        ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(sync_content());
         change_mark unmarked = held_; // and where fewer are held, the first of the last bytes
         std::copy_n(last.begin(), (std::min)(last.size(), unmarked.size() - held_count_),
                     unmarked.data() + held_count_);
@@ -440,13 +428,11 @@ public:
 
     /// The new end is on the disk. Once the record is gone, nothing leads back.
     [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = sync_content();
-        done = done ? log_->unmark(*file_) : std::move(done);
-        done = done ? file_->close() : std::move(done);
-        if (done && !log_->remove(place_.in)) {
-            return fail(errc::io_error, "all is written, but the undo record can't be removed");
-        }
-        return done;
+        ZTENSOR_TRY(sync_content());
+        ZTENSOR_TRY(log_->unmark(*file_));
+        ZTENSOR_TRY(file_->close());
+        return log_->remove(place_.in) ? result<void>()
+                                       : fail(errc::io_error, "all is written, but the undo record can't be removed");
     }
 
 private:
@@ -454,10 +440,10 @@ private:
 
     /// Once the file is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo() noexcept override {
-        const auto cut = [&] {
-            result<void> done = log_->rescind(*file_);
-            done = done ? file_->truncate(facts_.old_bytes) : std::move(done);
-            return done ? sync_content() : done;
+        const auto cut = [&]() -> result<void> {
+            ZTENSOR_TRY(log_->rescind(*file_));
+            ZTENSOR_TRY(file_->truncate(facts_.old_bytes));
+            return sync_content();
         };
         const bool is_undone = file_->is_open() && guard_memory(cut).has_value(); // to say what failed takes memory
         file_.reset();

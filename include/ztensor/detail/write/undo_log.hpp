@@ -104,6 +104,24 @@ inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of
     return ~crc32c_update(~before, bytes);
 }
 
+/// Calls `look(offset, bytes) -> result<bool>` with bytes of a source, piece by piece, until one is false. Whether all
+/// were true.
+template <class Source, class Look>
+[[nodiscard]] result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uint64_t length,
+                                          const Look& look) {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+    std::vector<std::byte> piece;
+    for (std::uint64_t at = 0; at < length; at += piece.size()) {
+        piece.resize(static_cast<std::size_t>((std::min)(length - at, piece_bytes)));
+        ZTENSOR_TRY(source.read_at(offset + at, piece));
+        ZTENSOR_TRY_ASSIGN(const bool is_so, look(offset + at, piece));
+        if (!is_so) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// A mark that hardly any other change has.
 [[nodiscard]] ZTENSOR_COLD inline change_mark make_change_mark() noexcept {
     static_assert(change_mark_count_at + 1 + change_mark_end.size() == change_mark_bytes, "it holds nothing else");
@@ -180,40 +198,33 @@ public:
         store_little(offset, head, 8);
         store_little(length, head + 8, 8);
         std::uint32_t crc = undo_sum({head, sizeof head});
-        result<void> done = file_->append({head, sizeof head});
-        std::vector<std::byte> piece(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)));
-        for (std::uint64_t at = 0; done && at < length; at += piece.size()) {
-            piece.resize(static_cast<std::size_t>((std::min<std::uint64_t>)(length - at, piece_bytes)));
-            done = old.read_at(offset + at, piece);
-            if (done) {
-                crc = undo_sum(piece, crc);
-                done = file_->append(piece);
-            }
-        }
+        ZTENSOR_TRY(file_->append({head, sizeof head}));
+        ZTENSOR_TRY(for_all_pieces(old, offset, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            crc = undo_sum(bytes, crc);
+            ZTENSOR_TRY(file_->append(bytes));
+            return true;
+        }));
         std::byte tail[4];
         store_little(crc, tail, 4);
-        done = done ? file_->append({tail, sizeof tail}) : done;
         size_bytes_ += sizeof head + length + sizeof tail;
-        return sync_after(std::move(done));
+        return sync_after(file_->append({tail, sizeof tail}));
     }
 
     /// Puts the mark into the file, on the disk: what comes next changes it.
     [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) {
-        result<void> put = put_mark(target, facts_.mark);
-        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+        return put_mark(target, facts_.mark, sync_ != sync_level::none);
     }
 
     /// Counts in the mark a piece that add() has made safe: a record that lost it is found out. Nothing waits for that.
     [[nodiscard]] ZTENSOR_COLD result<void> count_piece(output_file& target) {
         std::byte& count = facts_.mark[change_mark_count_at];
         count = static_cast<std::byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
-        return put_mark(target, facts_.mark);
+        return put_mark(target, facts_.mark, false);
     }
 
     /// Puts in place of the mark what belongs there, on the disk: from here on the file is complete.
     [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) {
-        result<void> put = put_mark(target, facts_.unmarked);
-        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+        return put_mark(target, facts_.unmarked, sync_ != sync_level::none);
     }
 
     /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
@@ -246,8 +257,7 @@ public:
         }
         put(undo_sum(bytes_view(piece).first(piece.size() - 4)), 4);
         has_commit_ = true; // or a part of it, should this fail
-        result<void> written = file_->append(piece);
-        return sync_after(std::move(written));
+        return sync_after(file_->append(piece));
     }
 
     /// Takes commit() back, which may have failed and be on the disk all the same: only then may old bytes be put back
@@ -258,8 +268,7 @@ public:
             return {};
         }
         ZTENSOR_TRY(mark(target));
-        result<void> cut = file_->truncate(size_bytes_);
-        return sync_after(std::move(cut));
+        return sync_after(file_->truncate(size_bytes_));
     }
 
     [[nodiscard]] const native_path& name() const noexcept { return name_; }
@@ -274,8 +283,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
     undo_log(native_path name, const undo_facts& facts, sync_level sync)
         : name_(std::move(name)), facts_(facts), sync_(sync) {}
 
@@ -284,9 +291,10 @@ private:
         return written && sync_ != sync_level::none ? file_->sync() : written;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes) {
-        result<void> put = target.seek(facts_.mark_offset);
-        return put ? target.append(bytes) : put;
+    [[nodiscard]] ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes, bool syncs) {
+        ZTENSOR_TRY(target.seek(facts_.mark_offset));
+        ZTENSOR_TRY(target.append(bytes));
+        return syncs ? target.sync() : result<void>();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> write_head() {
@@ -299,8 +307,7 @@ private:
         std::copy(facts_.mark.begin(), facts_.mark.end(), head + 40);
         store_little(facts_.manifest_crc, head + 48, 4);
         store_little(undo_sum({head, 52}), head + 52, 4);
-        result<void> written = file_->append({head, sizeof head});
-        return sync_after(std::move(written));
+        return sync_after(file_->append({head, sizeof head}));
     }
 
     std::optional<output_file> file_;
@@ -332,10 +339,8 @@ public:
             return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
                                                    "library: recover() the file by that release");
         }
-        if (there < sizeof head) {
-            return std::optional<undo_reader>();
-        }
-        if (as_text({head, undo_magic.size()}) != undo_magic || load_little(head + 52, 4) != undo_sum({head, 52})) {
+        if (there < sizeof head || as_text({head, undo_magic.size()}) != undo_magic ||
+            load_little(head + 52, 4) != undo_sum({head, 52})) {
             return std::optional<undo_reader>();
         }
         undo_reader reader;
@@ -387,24 +392,18 @@ public:
 
     /// Writes the old bytes back.
     [[nodiscard]] ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
-        std::vector<std::byte> buffer;
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
-            result<void> done = target.seek(each->offset);
-            for (std::uint64_t at = 0; done && at < each->length; at += buffer.size()) {
-                buffer.resize(static_cast<std::size_t>((std::min<std::uint64_t>)(each->length - at, piece_bytes)));
-                done = record.read_at(each->at + at, buffer);
-                done = done ? target.append(buffer) : std::move(done);
-            }
-            if (!done) {
-                return done;
-            }
+            ZTENSOR_TRY(target.seek(each->offset));
+            const auto put_back = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+                ZTENSOR_TRY(target.append(bytes));
+                return true;
+            };
+            ZTENSOR_TRY(for_all_pieces(record, each->at, each->length, put_back));
         }
         return {};
     }
 
 private:
-    static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-
     undo_reader() = default;
 
     [[nodiscard]] result<void> read_pieces(const file& record) {
@@ -413,9 +412,10 @@ private:
         for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
             std::byte head[undo_piece_head_bytes];
             ZTENSOR_TRY(record.read_at(at, {head, sizeof head}));
+            at += sizeof head;
             const std::uint64_t offset = load_little(head, 8);
             const std::uint64_t length = load_little(head + 8, 8);
-            if (length > size - at - undo_piece_head_bytes - sum_bytes) {
+            if (length > size - at - sum_bytes) {
                 return {};
             }
             ZTENSOR_TRY_ASSIGN(const bool whole, is_whole(record, at, undo_sum({head, sizeof head}), length));
@@ -424,10 +424,10 @@ private:
                 return {};
             }
             if (is_commit) {
-                return read_commit(record, at + undo_piece_head_bytes, length);
+                return read_commit(record, at, length);
             }
-            pieces_.push_back({offset, length, at + undo_piece_head_bytes});
-            at += undo_piece_head_bytes + length + sum_bytes;
+            pieces_.push_back({offset, length, at});
+            at += length + sum_bytes;
         }
         return {};
     }
@@ -462,16 +462,12 @@ private:
 
     [[nodiscard]] static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum,
                                                std::uint64_t length) {
-        std::vector<std::byte> buffer;
-        std::uint64_t place = at + undo_piece_head_bytes;
-        for (std::uint64_t left = length; left != 0; left -= buffer.size()) {
-            buffer.resize(static_cast<std::size_t>((std::min)(left, piece_bytes)));
-            ZTENSOR_TRY(record.read_at(place, buffer));
-            sum = undo_sum(buffer, sum);
-            place += buffer.size();
-        }
+        ZTENSOR_TRY(for_all_pieces(record, at, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            sum = undo_sum(bytes, sum);
+            return true;
+        }));
         std::byte tail[4];
-        ZTENSOR_TRY(record.read_at(place, {tail, sizeof tail}));
+        ZTENSOR_TRY(record.read_at(at + length, {tail, sizeof tail}));
         return load_little(tail, 4) == sum;
     }
 
