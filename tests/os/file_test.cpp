@@ -170,7 +170,7 @@ TEST_CASE("children inherit no handle") {
         CHECK((::fcntl(answer.value, F_GETFD) & FD_CLOEXEC) != 0);
     }
     CHECK(!os.close(existing.value));
-    os.release_directory(in);
+    os.leave_directory(in);
 }
 
 #else

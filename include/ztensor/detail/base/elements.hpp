@@ -116,7 +116,7 @@ template <class Elements>
                                             "borrowed: give a std::vector<std::uint8_t>, or an array of bool");
         return {};
     } else if constexpr (std::is_array_v<Elements>) {
-        static_assert(is_taken_v<T>, "specialise ztensor::element_traits for this type");
+        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         return {element_traits<T>::storage, element_traits<T>::type,
                 as_bytes(span<const std::remove_extent_t<Elements>>(elements))};
     } else if constexpr (!has_data_and_size_v<const Elements>) {

@@ -31,28 +31,35 @@ namespace detail {
 //
 // Blobs of zstd frames -> bytes. This header alone knows zstd. SPEC.md section 6.2.
 
-/// A context to decode with, which the thread keeps for its next call: making one costs 6.8x the decoding of a 1 KiB
-/// blob.
-class zstd_decoder {
+/// A context of zstd, which the thread keeps for its next call unless it takes much memory: making one costs 6.8x the
+/// decoding of a 1 KiB blob, or 2.5x the encoding. One thread at a time uses it.
+template <class Context, kept_kind Kind, Context* (*Make)(), std::size_t (*Free)(Context*),
+          std::size_t (*Size)(const Context*)>
+class kept_context {
 public:
-    zstd_decoder() noexcept : context_(static_cast<ZSTD_DCtx*>(take_kept(kept_kind::zstd_decoder).object)) {
-        context_ = context_ != nullptr ? context_ : ZSTD_createDCtx();
-    }
-    zstd_decoder(const zstd_decoder&) = delete;
-    zstd_decoder& operator=(const zstd_decoder&) = delete;
-    ~zstd_decoder() {
-        if (context_ != nullptr) {
-            keep(kept_kind::zstd_decoder,
-                 {context_, 0, [](void* context) { ZSTD_freeDCtx(static_cast<ZSTD_DCtx*>(context)); }});
+    kept_context() noexcept = default;
+    kept_context(const kept_context&) = delete;
+    kept_context& operator=(const kept_context&) = delete;
+    ~kept_context() {
+        constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; // low levels take less, high ones 100 MiB
+        if (context_ != nullptr && Size(context_) <= most_kept_bytes) {
+            keep(Kind, {context_, 0, [](void* context) { Free(static_cast<Context*>(context)); }});
+        } else {
+            Free(context_); // perhaps none
         }
     }
 
-    /// Null where memory runs out.
-    [[nodiscard]] ZSTD_DCtx* context() const noexcept { return context_; }
+    /// Made when it is first asked for; null where memory runs out.
+    [[nodiscard]] Context* get() noexcept {
+        context_ = context_ != nullptr ? context_ : static_cast<Context*>(take_kept(Kind).object);
+        return context_ = context_ != nullptr ? context_ : Make();
+    }
 
 private:
-    ZSTD_DCtx* context_;
+    Context* context_ = nullptr;
 };
+
+using zstd_decoder = kept_context<ZSTD_DCtx, kept_kind::zstd_decoder, ZSTD_createDCtx, ZSTD_freeDCtx, ZSTD_sizeof_DCtx>;
 
 [[nodiscard]] ZTENSOR_COLD inline error no_zstd_decoder() {
     return fail(errc::out_of_memory, "no memory for a zstd decoder");
@@ -98,8 +105,8 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 /// bytes), out_of_memory.
 [[nodiscard]] inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
     ZTENSOR_TRY(check_zstd_frames(stored));
-    const zstd_decoder decoder;
-    ZSTD_DCtx* const context = decoder.context();
+    zstd_decoder decoder;
+    ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
         return no_zstd_decoder();
     }
@@ -142,8 +149,8 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 [[nodiscard]] inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes,
                                                             byte_buffer& decoded) {
     ZTENSOR_TRY(check_zstd_frames(stored));
-    const zstd_decoder decoder;
-    ZSTD_DCtx* const context = decoder.context();
+    zstd_decoder decoder;
+    ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
         return no_zstd_decoder();
     }
@@ -193,49 +200,27 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
     return ZSTD_compressBound(content_bytes);
 }
 
-/// Compresses frame after frame with one context. Making another costs 2.5x the encoding of 1 KiB, so a thread
-/// keeps one from writer to writer. One thread at a time uses an encoder.
+/// Compresses frame after frame with one context.
 class zstd_encoder {
 public:
-    zstd_encoder() noexcept = default;
-    zstd_encoder(const zstd_encoder&) = delete;
-    zstd_encoder& operator=(const zstd_encoder&) = delete;
-    ~zstd_encoder() {
-        if (context_ == nullptr) {
-            return;
-        }
-        const kept_object mine = {context_, 0, [](void* context) { ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(context)); }};
-        if (ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
-            keep(kept_kind::zstd_encoder, mine);
-        } else {
-            mine.destroy(mine.object);
-        }
-    }
-
     /// Before the first frame; does nothing after that. False where memory runs out.
-    [[nodiscard]] bool start() noexcept {
-        if (context_ == nullptr) {
-            context_ = static_cast<ZSTD_CCtx*>(take_kept(kept_kind::zstd_encoder).object);
-        }
-        context_ = context_ != nullptr ? context_ : ZSTD_createCCtx();
-        return context_ != nullptr;
-    }
+    [[nodiscard]] bool start() noexcept { return context_.get() != nullptr; }
 
     /// One frame of all of `content`, at the front of `to`, which has room for most_zstd_bytes(). Gives its size, or
     /// what failure() understands. `level` has been checked.
     [[nodiscard]] std::size_t encode(int level, bytes_view content, span<std::byte> to) noexcept {
-        return ZSTD_compressCCtx(context_, to.data(), to.size(), content.data(), content.size(), level);
+        return ZSTD_compressCCtx(context_.get(), to.data(), to.size(), content.data(), content.size(), level);
     }
 
     /// The same with a checksum of the content behind it.
     [[nodiscard]] std::size_t encode_checked(int level, bytes_view content, span<std::byte> to) noexcept {
         for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
-            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_, parameter, value);
+            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_.get(), parameter, value);
                 ZSTD_isError(refused) != 0) {
                 return refused;
             }
         }
-        return ZSTD_compress2(context_, to.data(), to.size(), content.data(), content.size());
+        return ZSTD_compress2(context_.get(), to.data(), to.size(), content.data(), content.size());
     }
 
     /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
@@ -248,9 +233,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
-
-    ZSTD_CCtx* context_ = nullptr;
+    kept_context<ZSTD_CCtx, kept_kind::zstd_encoder, ZSTD_createCCtx, ZSTD_freeCCtx, ZSTD_sizeof_CCtx> context_;
 };
 
 // -- zstd stream

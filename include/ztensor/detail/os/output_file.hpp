@@ -42,28 +42,16 @@ public:
         if (opened.failure) {
             return os_failure("can't open the directory", opened.failure);
         }
-        return directory(os, std::move(opened.value));
-    }
-
-    directory(directory&& other) noexcept : os_(std::exchange(other.os_, nullptr)), place_(std::move(other.place_)) {}
-    directory& operator=(directory&& other) noexcept {
-        std::swap(os_, other.os_);
-        std::swap(place_, other.place_);
-        return *this;
-    }
-    ~directory() {
-        if (os_ != nullptr) {
-            os_->release_directory(place_);
-        }
+        return directory(os, found_directory(os, std::move(opened.value)));
     }
 
     [[nodiscard]] os_calls& os() const noexcept { return *os_; }
     /// For calls that this class does not make.
-    [[nodiscard]] const os_directory& place() const noexcept { return place_; }
+    [[nodiscard]] const os_directory& place() const noexcept { return *place_.place(); }
 
     /// What has that name; file_kind::absent if nothing has.
     [[nodiscard]] ZTENSOR_COLD result<file_status> status(const native_path& name) const {
-        const auto [found, failure] = os_->status_in(place_, name);
+        const auto [found, failure] = os_->status_in(place(), name);
         if (failure) {
             return os_failure("can't find out what has this name", failure);
         }
@@ -72,18 +60,18 @@ public:
 
     /// False if it is still there. What is gone already is as good as removed.
     [[nodiscard]] bool remove(const native_path& name) const noexcept {
-        const std::error_code failure = os_->remove_in(place_, name);
+        const std::error_code failure = os_->remove_in(place(), name);
         return !failure || failure == std::errc::no_such_file_or_directory;
     }
 
     /// Waits until the names in it are on the disk.
-    [[nodiscard]] std::error_code sync() const { return os_->sync_directory(place_); }
+    [[nodiscard]] std::error_code sync() const { return os_->sync_directory(place()); }
 
 private:
-    directory(os_calls& os, os_directory place) noexcept : os_(&os), place_(std::move(place)) {}
+    directory(os_calls& os, found_directory place) noexcept : os_(&os), place_(std::move(place)) {}
 
-    os_calls* os_; ///< null once moved from
-    os_directory place_;
+    os_calls* os_;
+    found_directory place_;
 };
 
 /// Where a path leads: a name in a directory.

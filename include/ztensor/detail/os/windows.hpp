@@ -445,7 +445,6 @@ public:
         return {{no_handle, where.native()},
                 is_directory ? std::error_code() : std::make_error_code(std::errc::not_a_directory)};
     }
-    void release_directory(const os_directory&) noexcept override {}
 
     os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override {
         const native_path path = joined_path(directory.path, name);
