@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #if __has_include(<zlib.h>) && !defined(ZTENSOR_WITHOUT_ZLIB)
 #include <zlib.h>

@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -17,11 +17,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

@@ -13,11 +13,8 @@
 #include <ztensor/writer.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ztensor {

@@ -16,7 +16,6 @@
 #include <ztensor/export.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
