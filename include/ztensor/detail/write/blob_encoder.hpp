@@ -13,6 +13,7 @@
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/digest.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/store.hpp>
@@ -38,9 +39,9 @@ namespace detail {
 
 // -- blob encoder
 //
-// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. Compression and
-// digests are reached through classes of their own, so that programs which never ask for them hold no code of theirs.
-// SPEC.md section 6, section 7.
+// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. Compression is
+// reached through a class of its own, so that programs which never ask for it hold no code of zstd. SPEC.md section 6,
+// section 7.
 
 /// Who takes bytes that are ready.
 struct byte_consumer {
@@ -74,26 +75,6 @@ protected:
 
 private:
     encode_function encode_; ///< not virtual: g++ guesses the one class it sees, and then compiles all of zstd anyway
-};
-
-/// Computes the digests of the blobs of a writer one after the other.
-class blob_digester {
-public:
-    virtual ~blob_digester() = default;
-    blob_digester(const blob_digester&) = delete;
-    blob_digester& operator=(const blob_digester&) = delete;
-
-    virtual void begin(digest algorithm) noexcept = 0;
-    void update(bytes_view bytes) noexcept { update_(*this, bytes); }
-    [[nodiscard]] virtual std::string text() const = 0;
-
-protected:
-    using update_function = void (*)(blob_digester& self, bytes_view bytes) noexcept;
-
-    explicit blob_digester(update_function how) noexcept : update_(how) {}
-
-private:
-    update_function update_; ///< not virtual: g++ guesses the one class it sees, and then compiles all digests anyway
 };
 
 /// The elements of a component, decoded.
@@ -157,16 +138,16 @@ struct copied_blobs {
 /// One blob being written. Its memory does not grow with the blob.
 class blob_writer {
 public:
-    /// At `position` of what goes into `sink`. `encoder` and `digester` are null where there is to be neither.
-    blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder,
-                blob_digester* digester, bool is_version_2) noexcept
-        : sink_(&sink), position_(position), encoder_(encoder), digester_(digester),
-          digests_decoded_(is_version_2 && encoder != nullptr), is_big_endian_(how.is_big_endian_) {
+    /// At `position` of what goes into `sink`. `encoder` is null, and `algorithm` none, where there is to be neither.
+    blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder, digest algorithm,
+                bool is_version_2) noexcept
+        : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
+          is_big_endian_(how.is_big_endian_) {
         if (encoder_ != nullptr) {
             begin_encoding(how, is_version_2);
         }
-        if (digester_ != nullptr) {
-            digester_->begin(how.digest_);
+        if (algorithm != digest::none) {
+            digester_.emplace(algorithm);
         }
     }
 
@@ -185,7 +166,7 @@ public:
     }
     /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
     [[nodiscard]] ZTENSOR_NOINLINE std::string digest_text() const {
-        return digester_ != nullptr ? digester_->text() : std::string();
+        return digester_ ? digester_->text() : std::string();
     }
 
 private:
@@ -207,7 +188,7 @@ private:
     }
 
     [[nodiscard]] result<void> store_bytes(bytes_view bytes) {
-        if (digester_ != nullptr && !digests_decoded_) {
+        if (digester_ && !digests_decoded_) {
             return store_digested(bytes);
         }
         stored_bytes_ += bytes.size();
@@ -233,8 +214,8 @@ private:
 
     byte_sink* sink_;
     std::uint64_t position_;
-    blob_encoder* encoder_;   ///< null: raw
-    blob_digester* digester_; ///< null: none
+    blob_encoder* encoder_; ///< null: raw
+    std::optional<digester> digester_;
     bool digests_decoded_;
     bool is_big_endian_;
     std::uint64_t decoded_bytes_ = 0;
@@ -262,23 +243,6 @@ private:
     byte_sink& with_;
     std::uint64_t offset_;
     bool is_same_ = true;
-};
-
-/// XXH3 of 64 bits and nothing else, which every component of version 2 has.
-class xxh3_digester final : public blob_digester {
-public:
-    xxh3_digester() noexcept : blob_digester(update_digester) { xxh3_start(memory_); }
-
-    void begin(digest) noexcept override { xxh3_start(memory_); }
-    [[nodiscard]] std::uint64_t value() const noexcept { return xxh3_value(memory_); }
-    [[nodiscard]] std::string text() const override { return text_of_xxh3(value()); }
-
-private:
-    static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
-        xxh3_update(static_cast<xxh3_digester&>(self).memory_, bytes);
-    }
-
-    digest_memory memory_;
 };
 
 /// What a file of version 2 says of a raw blob, if it says it.

@@ -46,11 +46,10 @@ namespace detail {
 /// Knows the digest of all that was written.
 class shard_sink final : public byte_sink {
 public:
-    shard_sink(std::unique_ptr<byte_sink> to, std::unique_ptr<blob_digester> digester) noexcept
-        : to_(std::move(to)), digester_(std::move(digester)) {}
+    shard_sink(std::unique_ptr<byte_sink> to, digest algorithm) noexcept : to_(std::move(to)), digester_(algorithm) {}
 
     [[nodiscard]] result<void> write(bytes_view bytes) override {
-        digester_->update(bytes);
+        digester_.update(bytes);
         size_bytes_ += bytes.size();
         return to_->write(bytes);
     }
@@ -59,13 +58,13 @@ public:
     [[nodiscard]] bool would_destroy(const file& source) const override { return to_->would_destroy(source); }
 
     [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
-    [[nodiscard]] std::string digest_text() const { return digester_->text(); }
+    [[nodiscard]] std::string digest_text() const { return digester_.text(); }
 
 private:
     [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override { return to_->holds(offset, bytes); }
 
     std::unique_ptr<byte_sink> to_;
-    std::unique_ptr<blob_digester> digester_;
+    digester digester_;
     std::uint64_t size_bytes_ = 0;
 };
 
@@ -93,14 +92,8 @@ public:
     [[nodiscard]] ZTENSOR_COLD result<void> open_next() {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
-        std::unique_ptr<file_writer> file(new file_writer(path, options_, os_));
-        ZTENSOR_TRY(file->open());
-        std::unique_ptr<blob_digester> digester(options_.make_shard_digester_());
-        if (digester == nullptr) {
-            return fail(errc::out_of_memory, "no memory for a digest");
-        }
-        digester->begin(options_.shard_digest_);
-        all_.push_back(std::make_unique<shard_sink>(std::move(file), std::move(digester)));
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
+        all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest_));
         return {};
     }
 
@@ -236,19 +229,12 @@ public:
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
     [[nodiscard]] result<void> prepare(const store& how) {
-        if (is_version_2_ && xxh3_ == nullptr) {
-            xxh3_.reset(new (std::nothrow) xxh3_digester);
-            if (xxh3_ == nullptr) {
-                return fail(errc::out_of_memory, "no memory for a digest");
-            }
-        }
-        const bool is_plain = how.encoding_ == encoding::raw && how.digest_ == digest::none;
-        return is_plain ? result<void>() : prepare_tools(how);
+        return how.encoding_ == encoding::raw ? result<void>() : prepare_encoder(how);
     }
 
     /// At the offset where its blob begins. `how` has been prepared for.
     [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
-        return writer_with(digester_for(how), offset, how);
+        return writer_with(algorithm_for(how), offset, how);
     }
 
     /// What is known of a blob once it is written.
@@ -267,7 +253,7 @@ public:
     [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
                                                        component_entry& entry) {
         return is_version_2_ && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
-                                                               : encode_here(content, how, digester_for(how), entry);
+                                                               : encode_here(content, how, algorithm_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
@@ -338,23 +324,20 @@ private:
         entry.shard = position.shard;
     }
 
-    [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
+    [[nodiscard]] blob_writer writer_with(digest algorithm, std::uint64_t offset, const store& how) noexcept {
         const bool is_encoded = how.encoding_ != encoding::raw;
-        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2_};
+        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, algorithm, is_version_2_};
     }
 
-    [[nodiscard]] blob_digester* digester_for(const store& how) const noexcept {
-        if (how.digest_ != digest::none) {
-            return digester_.get();
-        }
-        return is_version_2_ ? xxh3_.get() : nullptr;
+    [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
+        return how.digest_ == digest::none && is_version_2_ ? digest::xxh3 : how.digest_;
     }
 
-    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
+    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, digest algorithm,
                                            component_entry& entry) {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(content.bytes.size()));
         target().expect(content.bytes.size());
-        blob_writer blob = writer_with(digester, offset, how);
+        blob_writer blob = writer_with(algorithm, offset, how);
         ZTENSOR_TRY(blob.append(content, true));
         complete(entry, offset, blob);
         return {};
@@ -366,24 +349,25 @@ private:
         return copy_bytes(stored);
     }
 
-    /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has.
-    [[nodiscard]] ZTENSOR_COLD result<void> look_at(const stored_component& stored, component_entry& entry) {
-        const digest algorithm = stored.new_digest.value_or(digest::none);
-        blob_digester* const wanted = algorithm != digest::none ? digester_.get() : nullptr;
-        blob_digester* const all[] = {wanted, xxh3_.get()};
-        for (blob_digester* const each : all) {
-            each != nullptr ? each->begin(algorithm) : void();
-        }
+    /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has. Gives its XXH3
+    /// where version 2 is written.
+    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> look_at(const stored_component& stored, component_entry& entry) {
+        digester wanted(stored.new_digest.value_or(digest::none));
+        digest_memory xxh3;
+        xxh3_start(xxh3);
         ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) {
-            for (blob_digester* const each : all) {
-                each != nullptr ? each->update(piece) : void();
+            wanted.update(piece);
+            if (is_version_2_) {
+                xxh3_update(xxh3, piece);
             }
             return true;
         }));
+        const std::uint64_t hash = xxh3_value(xxh3);
         if (!entry.copied_digest) {
-            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
+            entry.own_digest = wanted.text();
+            entry.own_digest = entry.own_digest.empty() ? text_of_xxh3(hash) : std::move(entry.own_digest);
         }
-        return {};
+        return hash;
     }
 
     /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
@@ -437,19 +421,9 @@ private:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {
-        if ((how.digest_ != digest::none && how.make_digester_ == nullptr) ||
-            (how.encoding_ != encoding::raw && how.make_encoder_ == nullptr)) {
-            return fail(errc::invalid_argument, "a store is told of encodings and digests by its functions alone");
-        }
-        if (how.digest_ != digest::none && digester_ == nullptr) {
-            digester_.reset(how.make_digester_());
-            if (digester_ == nullptr) {
-                return fail(errc::out_of_memory, "no memory for a digest");
-            }
-        }
-        if (how.encoding_ == encoding::raw) {
-            return {};
+    [[nodiscard]] ZTENSOR_COLD result<void> prepare_encoder(const store& how) {
+        if (how.make_encoder_ == nullptr) {
+            return fail(errc::invalid_argument, "a store is told of encodings by its functions alone");
         }
         if (encoder_ == nullptr) {
             encoder_.reset(how.make_encoder_(threads_));
@@ -466,31 +440,37 @@ private:
     /// compared.
     [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
                                                             component_entry& entry) {
-        ZTENSOR_TRY(digest_elements(*xxh3_, digest::xxh3, content));
-        const blob_identity identity = {xxh3_->value(), content.bytes.size()};
+        digest_memory xxh3;
+        xxh3_start(xxh3);
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            xxh3_update(xxh3, bytes);
+            return result<void>();
+        }));
+        const blob_identity identity = {xxh3_value(xxh3), content.bytes.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
-            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
-            ZTENSOR_TRY(encode_here(content, how, still_to_do, entry));
+            ZTENSOR_TRY(encode_here(content, how, how.digest_, entry));
             written_.emplace(identity, position_of(entry));
-            entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
-            return {};
+        } else {
+            digester sum(how.digest_);
+            ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+                sum.update(bytes);
+                return result<void>();
+            }));
+            set_position(entry, known->second);
+            entry.own_digest = sum.text();
         }
-        if (how.digest_ != digest::none) {
-            ZTENSOR_TRY(digest_elements(*digester_, how.digest_, content));
-        }
-        set_position(entry, known->second);
-        entry.own_digest = digester_for(how)->text();
+        entry.own_digest = how.digest_ == digest::none ? text_of_xxh3(identity[0]) : std::move(entry.own_digest);
         return {};
     }
 
     /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
     [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
-        const std::optional<std::uint64_t> stated = stated_xxh3(stored);
-        if (!stated) {
-            ZTENSOR_TRY(look_at(stored, entry));
+        std::optional<std::uint64_t> hash = stated_xxh3(stored);
+        if (!hash) {
+            ZTENSOR_TRY_ASSIGN(hash, look_at(stored, entry));
         }
-        const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
+        const blob_identity identity = {*hash, stored.length};
         const auto known = written_.find(identity);
         ZTENSOR_TRY_ASSIGN(const bool is_there,
                            known != written_.end() ? holds(known->second, stored) : result<bool>(false));
@@ -501,15 +481,6 @@ private:
         ZTENSOR_TRY(copy_here(stored, entry));
         written_.emplace(identity, position_of(entry));
         return {};
-    }
-
-    [[nodiscard]] static result<void> digest_elements(blob_digester& digester, digest algorithm,
-                                                      const blob_content& content) {
-        digester.begin(algorithm);
-        return in_order_of_file(content, false, [&](bytes_view bytes, bool) {
-            digester.update(bytes);
-            return result<void>();
-        });
     }
 
     [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
@@ -550,11 +521,9 @@ private:
     std::uint32_t shard_ = 0;             ///< the number of the one that is being written; 0, the file itself
     std::uint64_t position_in_root_ = 0;  ///< while a shard is being written
     unsigned threads_;
-    std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
-    std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
-    copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
-    std::unique_ptr<xxh3_digester> xxh3_;     ///< of version 2, once there is a blob
-    shared_blobs written_;                    ///< of version 2: the raw blobs of the file
+    std::unique_ptr<blob_encoder> encoder_; ///< once there is something to compress
+    copied_blobs* copied_blobs_ = nullptr;  ///< the caller's, while a file is copied
+    shared_blobs written_;                  ///< of version 2: the raw blobs of the file
 };
 
 } // namespace detail

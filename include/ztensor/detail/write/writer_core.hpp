@@ -92,7 +92,7 @@ private:
         return not_expressible(options.version_, "shards");
     }
     const bool has_digest = options.shard_digest_ == digest::xxh3 || options.shard_digest_ == digest::sha256;
-    if (options.shard_bytes_ != 0 && (!has_digest || options.make_shard_digester_ == nullptr)) {
+    if (options.shard_bytes_ != 0 && !has_digest) {
         return fail(errc::invalid_argument, "shards have digests of xxh3 or sha256, and of nothing else");
     }
     return is_version_2 ? require_xxh3() : result<void>();
