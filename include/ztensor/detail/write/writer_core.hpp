@@ -57,8 +57,8 @@ public:
     }
 
     /// What came of the writing.
-    template <class Outcome>
-    [[nodiscard]] Outcome done(Outcome outcome) const {
+    template <class Outcome = result<void>>
+    [[nodiscard]] Outcome done(Outcome outcome = Outcome()) const {
         if (outcome) {
             writer_ = nullptr;
         }
@@ -149,7 +149,7 @@ public:
         const abort_on_failure writing(*this);
         ZTENSOR_TRY(in_object(in_component(file_.encode(content, tensor.how, data), data.role), tensor.name));
         manifest_.keep(entry_of(tensor, data));
-        return writing.done(result<void>());
+        return writing.done();
     }
 
     [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
@@ -167,7 +167,7 @@ public:
         const abort_on_failure writing(*this);
         ZTENSOR_TRY(in_object(write_components(draft, entries), name));
         keep_it(object);
-        return writing.done(result<void>());
+        return writing.done();
     }
 
     /// A second name for an object.
@@ -191,7 +191,7 @@ public:
             bytes_ = memory_->take();
         }
         file_.close();
-        return writing.done(result<void>());
+        return writing.done();
     }
 
     /// For errors, which say what they were about.
@@ -237,7 +237,7 @@ public:
         if (about.get() != nullptr) {
             stream_->of_object = *about.get();
         }
-        return writing.done(result<void>());
+        return writing.done();
     }
 
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
@@ -284,7 +284,7 @@ public:
         object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
         manifest_.keep(object);
         stream_.reset();
-        return writing.done(result<void>());
+        return writing.done();
     }
 
     [[nodiscard]] bool has_stream() const noexcept { return stream_.has_value(); }
