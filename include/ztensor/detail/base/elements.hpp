@@ -316,20 +316,19 @@ enum class loading {
 // Defined in detail/read/sparse_definitions.hpp. Indices become those of the integer type `index`.
 
 /// Errors: as csr_view::from() and coo_view::from().
-[[nodiscard]] result<sparse_parts> load_sparse(const object_view& object, format layout, loading how,
-                                               const element_request& value, dtype index);
+result<sparse_parts> load_sparse(const object_view& object, format layout, loading how, const element_request& value,
+                                 dtype index);
 /// Errors: as csr_view::from_rows().
-[[nodiscard]] result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
-                                                 const element_request& value, dtype index);
+result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
+                                   const element_request& value, dtype index);
 /// Errors: as csr_view::from_parts() and coo_view::from_parts().
-[[nodiscard]] result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count,
-                                        dtype index);
+result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count, dtype index);
 /// Errors: as csr_view::to_coo() and coo_view::to_csr(); indices become u64.
-[[nodiscard]] result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index);
-[[nodiscard]] result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes);
+result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index);
+result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes);
 /// Room for every element of a shape, within `max_bytes`. Errors: limit_exceeded, out_of_memory.
-[[nodiscard]] result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
-                                      element_memory dense);
+result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
+                        element_memory dense);
 
 /// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around, and that of bools is
 /// true where one of them is.

@@ -7,7 +7,6 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/error_code.hpp>
 
-
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 

@@ -80,15 +80,15 @@ template <class Call>
 
 /// What came of something; an error says in which file, object or component, unless it says so already.
 template <class T>
-[[nodiscard]] result<T> in_file(result<T> outcome, std::string_view path) {
+result<T> in_file(result<T> outcome, std::string_view path) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_file(path));
 }
 template <class T>
-[[nodiscard]] result<T> in_object(result<T> outcome, std::string_view name) {
+result<T> in_object(result<T> outcome, std::string_view name) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_object(name));
 }
 template <class T>
-[[nodiscard]] result<T> in_component(result<T> outcome, std::string_view role) {
+result<T> in_component(result<T> outcome, std::string_view role) {
     return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_component(role));
 }
 

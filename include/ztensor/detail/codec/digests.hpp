@@ -190,7 +190,7 @@ inline void xxh3_update(digest_memory&, bytes_view) noexcept {
 #endif
 
 /// Where XXH3 is needed. Errors: unsupported_digest in a build without xxHash.
-[[nodiscard]] ZTENSOR_COLD inline result<void> require_xxh3() {
+ZTENSOR_COLD inline result<void> require_xxh3() {
     if constexpr (has_xxh3) {
         return {};
     } else {

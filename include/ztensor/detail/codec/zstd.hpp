@@ -84,7 +84,7 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 
 /// Every frame must start with the magic of current or skippable frames: libzstd may be built with decoders of
 /// formats before 0.8, which had memory errors and are not part of .zt.
-[[nodiscard]] inline result<void> check_zstd_frames(bytes_view stored) {
+inline result<void> check_zstd_frames(bytes_view stored) {
     for (bytes_view rest = stored; !rest.empty();) {
         if (!starts_frame(rest)) {
             return fail(errc::decode_failed,
@@ -103,7 +103,7 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 /// Decodes all frames of `stored` into `destination`, which they must fill exactly.
 /// Errors: decode_failed (bad magic, damaged or cut-off frame, checksum, dictionary), decode_size (too few or too many
 /// bytes), out_of_memory.
-[[nodiscard]] inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
+inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
     ZTENSOR_TRY(check_zstd_frames(stored));
     zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.get();
@@ -146,8 +146,7 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 /// their size, at most `max_bytes`. Takes the frames' word for it, as most give it; else tries buffers of growing size,
 /// each instead of the one before: decoding in one go needs no window, whose size a hostile frame could choose. Errors:
 /// as decode_zstd; limit_exceeded.
-[[nodiscard]] inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes,
-                                                            byte_buffer& decoded) {
+inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes, byte_buffer& decoded) {
     ZTENSOR_TRY(check_zstd_frames(stored));
     zstd_decoder decoder;
     ZSTD_DCtx* const context = decoder.get();
@@ -187,7 +186,7 @@ inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
 // Bytes -> zstd frames that state the size of their content. SPEC.md section 6.2.
 
 /// Errors: invalid_argument for a level that zstd does not have.
-[[nodiscard]] inline result<void> check_zstd_level(int level) {
+inline result<void> check_zstd_level(int level) {
     if (level >= ZSTD_minCLevel() && level <= ZSTD_maxCLevel()) {
         return {};
     }
@@ -224,7 +223,7 @@ public:
     }
 
     /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
-    [[nodiscard]] static result<void> failure(std::size_t encoded) {
+    static result<void> failure(std::size_t encoded) {
         if (ZSTD_isError(encoded) == 0) {
             return {};
         }
@@ -253,7 +252,7 @@ public:
 
     /// Before the first frame of a blob that decodes to at most so many bytes: no frame needs a larger window, and one
     /// that asks for it is refused before memory is taken. Errors: out_of_memory.
-    [[nodiscard]] result<void> start(std::uint64_t decoded_bytes) {
+    result<void> start(std::uint64_t decoded_bytes) {
         context_ = ZSTD_createDCtx();
         if (context_ == nullptr) {
             return no_zstd_decoder();
@@ -273,7 +272,7 @@ public:
     /// Decodes from the front of `stored`, which loses what was taken, to the front of `to`. Gives how many bytes were
     /// made: fewer than `to` holds only where more stored bytes are needed. Errors: decode_failed, out_of_memory;
     /// limit_exceeded for a window that the blob can't fill.
-    [[nodiscard]] result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
+    result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
         ZSTD_outBuffer made{to.data(), to.size(), 0};
         while (made.pos < made.size) {
             if (is_between_frames_) {
@@ -300,7 +299,7 @@ public:
 private:
     static constexpr int least_window_log = 20; ///< of a piece
 
-    [[nodiscard]] static result<void> check_magic(bytes_view stored) {
+    static result<void> check_magic(bytes_view stored) {
         return starts_frame(stored)
                    ? result<void>()
                    : fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
@@ -353,16 +352,14 @@ public:
     [[nodiscard]] const zstd_frame& frame() const noexcept { return frame_; }
 
     /// Takes in the head, which is at least head_bytes() long. True if it was the frame's last. Errors: decode_failed.
-    [[nodiscard]] result<bool> take(const std::byte* head) {
-        return is_in_frame_ ? take_block(head) : take_frame(head);
-    }
+    result<bool> take(const std::byte* head) { return is_in_frame_ ? take_block(head) : take_frame(head); }
 
 private:
     [[nodiscard]] ZTENSOR_COLD error broken(const char* what) const {
         return fail(errc::decode_failed, "at byte {} of the blob {}", {next_, what});
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
+    ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
         const std::size_t available = head_bytes();
         const std::uint64_t found = available < zstd_magic_bytes ? 0 : load_little(head, zstd_magic_bytes);
         frame_ = {next_, 0, 0};
@@ -389,7 +386,7 @@ private:
         return advance(size) ? result<bool>(false) : broken("a zstd frame is cut off");
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
+    ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
         constexpr unsigned run_block = 1;
         if (head_bytes() < 3) {
             return broken("a zstd frame is cut off");
@@ -402,7 +399,7 @@ private:
         return advance(3 + stored) ? result<bool>(false) : broken("a zstd frame is cut off");
     }
 
-    [[nodiscard]] result<bool> end_frame(std::uint64_t bytes) {
+    result<bool> end_frame(std::uint64_t bytes) {
         is_in_frame_ = false;
         if (!advance(bytes)) {
             return broken("a zstd frame is cut off");
@@ -448,7 +445,7 @@ struct seek_footer {
 };
 
 /// Errors: decode_failed.
-[[nodiscard]] ZTENSOR_COLD inline result<seek_footer> read_seek_footer(bytes_view footer) {
+ZTENSOR_COLD inline result<seek_footer> read_seek_footer(bytes_view footer) {
     const auto descriptor = std::to_integer<unsigned>(footer[4]);
     if (load_little(footer.data() + 5, 4) != seek_footer_magic || (descriptor & 0x7c) != 0) {
         return fail(errc::decode_failed, "the blob does not end with the seek table of seekable zstd");
@@ -461,8 +458,8 @@ class seek_table {
 public:
     /// Takes in the whole table, of a blob of `blob_bytes` that decodes to `decoded_bytes`. Errors: decode_failed,
     /// decode_size. Throws std::bad_alloc.
-    [[nodiscard]] ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, std::uint64_t blob_bytes,
-                                                 std::uint64_t decoded_bytes) {
+    ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, std::uint64_t blob_bytes,
+                                   std::uint64_t decoded_bytes) {
         if (load_little(table.data(), 4) != seek_head_magic ||
             load_little(table.data() + 4, 4) != table.size() - seek_head_bytes) {
             return fail(errc::decode_failed, "the seek table is no skippable frame of its size");
@@ -518,7 +515,7 @@ private:
 };
 
 /// `stored` is one frame, and has a checksum of its content. Errors: decode_failed.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_seekable_frame(bytes_view stored) {
+ZTENSOR_COLD inline result<void> check_seekable_frame(bytes_view stored) {
     constexpr unsigned checksum_flag = 4;
     if (stored.size() < 5 || load_little(stored.data(), zstd_magic_bytes) != zstd_magic ||
         ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size()) {

@@ -91,8 +91,7 @@ public:
     /// Doesn't block on a FIFO.
     /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::invalid_argument for a path
     /// that holds U+0000.
-    [[nodiscard]] ZTENSOR_COLD static result<file> open(const native_path& path,
-                                                        os_reading& os = operating_system_for_reading()) {
+    ZTENSOR_COLD static result<file> open(const native_path& path, os_reading& os = operating_system_for_reading()) {
         if (path.find(native_path::value_type()) != native_path::npos) { // where the system would take it for the end
             return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
         }
@@ -104,9 +103,7 @@ public:
     }
 
     /// An open handle, which becomes the file's. Fails likewise.
-    [[nodiscard]] ZTENSOR_COLD static result<file> of_handle(os_handle handle, os_reading& os) {
-        return regular(file(os, handle));
-    }
+    ZTENSOR_COLD static result<file> of_handle(os_handle handle, os_reading& os) { return regular(file(os, handle)); }
 
     file(file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_) {}
@@ -131,7 +128,7 @@ public:
 
     /// Fails with errc::file_changed if the file is shorter than it was when it was opened. More bytes behind those are
     /// no harm: somebody appends to it.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_size() const {
+    ZTENSOR_COLD result<void> check_size() const {
         const auto [now, failure] = os_->status(handle_);
         if (failure) {
             return os_failure("can't find out how long the file is", failure);
@@ -146,8 +143,8 @@ public:
     /// Fills `destination` with what lies at `offset`. May be called from many threads at once.
     /// Fails with errc::file_changed if the file ends before that, or errc::io_error; what `destination` holds is
     /// then unspecified.
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination,
-                                       const cpu_features& cpu = host_cpu()) const {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination,
+                         const cpu_features& cpu = host_cpu()) const {
         const std::size_t shift = cpu.copies_evenly ? 0 : shift_to_read_fast(offset, destination);
         if (shift != 0) {
             ZTENSOR_TRY(read_shifted(offset, destination, shift));
@@ -164,7 +161,7 @@ public:
 
     /// The whole file in memory, which the mapping keeps even if this file is closed. An empty file has an empty one.
     /// Fails with errc::unmappable.
-    [[nodiscard]] ZTENSOR_COLD result<mapping> map() const {
+    ZTENSOR_COLD result<mapping> map() const {
         if (size_bytes_ == 0) {
             return mapping();
         }
@@ -196,7 +193,7 @@ private:
 
     file(os_reading& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
-    [[nodiscard]] result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
+    result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
         while (!destination.empty()) {
             const std::size_t wanted = (std::min<std::size_t>)(destination.size(), max_transfer_bytes);
             const auto [moved, failure] = os_->read(handle_, offset, destination.first(wanted));
@@ -219,8 +216,7 @@ private:
 
     /// Reads pieces `shift` bytes behind where they belong, and moves them there while the cache has them. In the end
     /// the last `shift` bytes are left: `destination` is where they go, `offset` where they are.
-    [[nodiscard]] result<void> read_shifted(std::uint64_t& offset, span<std::byte>& destination,
-                                            std::size_t shift) const {
+    result<void> read_shifted(std::uint64_t& offset, span<std::byte>& destination, std::size_t shift) const {
         constexpr std::size_t piece_bytes = std::size_t{512} << 10;
         while (destination.size() > shift) {
             const std::size_t size = (std::min)(destination.size() - shift, piece_bytes);
@@ -240,7 +236,7 @@ private:
 
     /// `opened`, with its size; an error if it is no regular file. Asked of the handle, so that nobody can put
     /// something else in between.
-    [[nodiscard]] static result<file> regular(file opened) {
+    static result<file> regular(file opened) {
         const auto [found, failure] = opened.os_->status(opened.handle_);
         if (failure) {
             return os_failure("can't find out what kind of file this is", failure);
@@ -328,8 +324,8 @@ class beneath_folder {
 public:
     /// The folder of that path, which the caller named. With `follows_links` links may lead anywhere; names may not.
     /// Errors: io_error.
-    [[nodiscard]] ZTENSOR_COLD static result<beneath_folder> of(const native_path& folder, bool follows_links,
-                                                                os_reading& os = operating_system_for_reading()) {
+    ZTENSOR_COLD static result<beneath_folder> of(const native_path& folder, bool follows_links,
+                                                  os_reading& os = operating_system_for_reading()) {
         os_answer<os_directory> found = os.find_directory(nullptr, folder, true);
         if (found.failure) {
             return os_failure("can't open the folder", found.failure);
@@ -337,9 +333,9 @@ public:
         return beneath_folder(os, found_directory(os, std::move(found.value)), follows_links);
     }
     /// The folder that a file lies in which the caller named, and opened as `opened`.
-    [[nodiscard]] ZTENSOR_COLD static result<beneath_folder> beside(const native_path& file, const file_status& opened,
-                                                                    bool follows_links,
-                                                                    os_reading& os = operating_system_for_reading()) {
+    ZTENSOR_COLD static result<beneath_folder> beside(const native_path& file, const file_status& opened,
+                                                      bool follows_links,
+                                                      os_reading& os = operating_system_for_reading()) {
         result<beneath_folder> folder = of(directory_of(file), follows_links, os);
         if (folder) {
             const auto last = file_name_of(file);
@@ -354,7 +350,7 @@ public:
     [[nodiscard]] os_reading& os() const noexcept { return *os_; }
 
     /// Opens the file of that relative path. Errors: name_invalid if it leads out of the folder; those of file::open().
-    [[nodiscard]] ZTENSOR_COLD result<file> open(const native_path& name) const {
+    ZTENSOR_COLD result<file> open(const native_path& name) const {
         if (name.find(native_path::value_type()) != native_path::npos) {
             return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
         }
@@ -394,7 +390,7 @@ private:
     }
 
     /// The file of that name in a directory below the folder, or what it leads to.
-    [[nodiscard]] result<file> open_step(const os_directory& below, native_path name) const {
+    result<file> open_step(const os_directory& below, native_path name) const {
         constexpr int most_links = 40; // as many as Linux follows
         found_directory home;          // none: `below`
         for (int links = 0; links != most_links; ++links) {

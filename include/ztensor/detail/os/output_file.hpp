@@ -34,8 +34,8 @@ namespace detail {
 class directory {
 public:
     /// `will_sync`: sync() is going to be called, so that a directory for which that can't work is refused now.
-    [[nodiscard]] ZTENSOR_COLD static result<directory> open(const native_path& path, bool will_sync,
-                                                             os_calls& os = operating_system()) {
+    ZTENSOR_COLD static result<directory> open(const native_path& path, bool will_sync,
+                                               os_calls& os = operating_system()) {
         os_answer<os_directory> opened = os.open_directory(path, will_sync);
         if (opened.failure) {
             return os_failure("can't open the directory", opened.failure);
@@ -48,7 +48,7 @@ public:
     [[nodiscard]] const os_directory& place() const noexcept { return *place_.place(); }
 
     /// What has that name; file_kind::absent if nothing has.
-    [[nodiscard]] ZTENSOR_COLD result<file_status> status(const native_path& name) const {
+    ZTENSOR_COLD result<file_status> status(const native_path& name) const {
         const auto [found, failure] = os_->status_in(place(), name);
         if (failure) {
             return os_failure("can't find out what has this name", failure);
@@ -79,7 +79,7 @@ struct located_file {
 };
 
 /// A path with U+0000 in it would mean another file to the system.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_path(const native_path& path) {
+ZTENSOR_COLD inline result<void> check_path(const native_path& path) {
     if (path.find(native_path::value_type{}) != native_path::npos) {
         return fail(errc::invalid_argument, "the path holds U+0000, where the system would cut it");
     }
@@ -96,7 +96,7 @@ struct located_file {
 /// Follows symbolic links and opens the directory. Nothing need have the name yet.
 /// Fails with errc::invalid_argument if the path names no file, errc::not_regular_file for a directory that is spelled
 /// as one, or errc::io_error.
-[[nodiscard]] ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool will_sync, os_calls& os) {
+ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool will_sync, os_calls& os) {
     ZTENSOR_TRY(check_path(path));
     os_answer<native_path> reached = os.resolve_links(path);
     if (reached.failure) {
@@ -129,22 +129,20 @@ inline constexpr std::uint32_t default_permissions = 0666;
 class output_file {
 public:
     /// Under a name that nothing has: else the error's os_error() is std::errc::file_exists.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
-                                                                 std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
+                                                   std::uint32_t permissions) {
         return opened(in, in.os().create_in(in.place(), name, permissions), "can't create the file");
     }
 
     /// Under no name: it is gone when it is closed, unless link() gives it one. Fails where that can't be had.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in,
-                                                                         std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in, std::uint32_t permissions) {
         return opened(in, in.os().create_unnamed_in(in.place(), permissions), "can't create the file");
     }
 
     /// An existing file, its content as it is; `writes` is false for one that is only to be locked.
     /// Fails with errc::file_not_found, errc::not_regular_file, errc::busy (where a system opens no file that another
     /// writes) or errc::io_error.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name,
-                                                               bool writes = true) {
+    ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name, bool writes = true) {
         result<output_file> file = opened(in, in.os().open_in(in.place(), name, writes), "can't open the file");
         const result<file_status> found = file ? file->status() : in.status(name);
         if (found && found->kind == file_kind::other) {
@@ -178,7 +176,7 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
 
-    [[nodiscard]] result<file_status> status() const {
+    result<file_status> status() const {
         const auto [found, failure] = os_->status(handle_);
         if (failure) {
             return os_failure("can't find out what kind of file this is", failure);
@@ -188,7 +186,7 @@ public:
 
     /// Keeps other writers away until this process closes the file. Fails with errc::busy if one is there; where the
     /// system has no locks, nothing is said.
-    [[nodiscard]] ZTENSOR_COLD result<void> lock() {
+    ZTENSOR_COLD result<void> lock() {
         const std::error_code failure = os_->lock(handle_);
         if (failure == std::errc::device_or_resource_busy) {
             return fail(errc::busy, "another writer is at work on the file").because(failure);
@@ -199,7 +197,7 @@ public:
     [[nodiscard]] bool has_lock() const noexcept { return locked_by_ != nobody; }
 
     /// A second handle, which takes the lock over. Fails where the system can't.
-    [[nodiscard]] ZTENSOR_COLD result<output_file> duplicate() {
+    ZTENSOR_COLD result<output_file> duplicate() {
         const auto [handle, failure] = os_->duplicate(handle_);
         if (failure) {
             return os_failure("can't hold on to the file", failure);
@@ -210,17 +208,17 @@ public:
     }
 
     /// Gives a file without a name its name.
-    [[nodiscard]] ZTENSOR_COLD result<void> link(const directory& in, const native_path& name) {
+    ZTENSOR_COLD result<void> link(const directory& in, const native_path& name) {
         return done(os_->link_in(handle_, in.place(), name), "can't give the finished file its name");
     }
 
     /// Where the next append() writes.
-    [[nodiscard]] ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
+    ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
         return done(os_->seek(handle_, offset), "can't move within the file");
     }
 
     /// Writes all of `bytes` after what was written before.
-    [[nodiscard]] result<void> append(bytes_view bytes) {
+    result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
             const std::size_t wanted = (std::min<std::size_t>)(bytes.size(), max_transfer_bytes);
             const auto [moved, failure] = os_->write(handle_, bytes.first(wanted));
@@ -257,8 +255,7 @@ public:
     /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
     /// replace and which is called `name`. What the process may not give, or the file system does not know, is made up
     /// for by fewer permissions: nobody who could not read the old file reads the new one.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in,
-                                                               const native_path& name) {
+    ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in, const native_path& name) {
         ZTENSOR_TRY_ASSIGN(const file_status mine, status());
         std::uint32_t permissions = old.permissions;
         const bool is_owners = mine.owner == old.owner && mine.group == old.group;
@@ -285,7 +282,7 @@ public:
     }
 
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
-    [[nodiscard]] ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
+    ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
         return done(os_->truncate(handle_, size_bytes), "can't cut the file to its size");
     }
 
@@ -321,12 +318,10 @@ public:
 
     /// Waits until what was written is on the disk. After a failure nobody knows what the disk holds, and a second
     /// call may report success all the same: give the file up.
-    [[nodiscard]] result<void> sync() {
-        return done(os_->sync(handle_), "can't make sure that the file is on the disk");
-    }
+    result<void> sync() { return done(os_->sync(handle_), "can't make sure that the file is on the disk"); }
 
     /// Closes the file; does nothing for one that is closed. A failure may mean that written bytes are lost.
-    [[nodiscard]] result<void> close() {
+    result<void> close() {
         unlock();
         const os_handle handle = std::exchange(handle_, no_handle);
         return handle != no_handle ? done(os_->close(handle), "can't close the file") : result<void>();
@@ -337,8 +332,8 @@ private:
 
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> opened(const directory& in, os_answer<os_handle> answer,
-                                                                 const char* sentence) {
+    ZTENSOR_COLD static result<output_file> opened(const directory& in, os_answer<os_handle> answer,
+                                                   const char* sentence) {
         if (answer.failure) {
             return os_failure(sentence, answer.failure);
         }
@@ -361,7 +356,7 @@ private:
         }
     }
 
-    [[nodiscard]] ZTENSOR_COLD static result<void> done(std::error_code failure, const char* sentence) {
+    ZTENSOR_COLD static result<void> done(std::error_code failure, const char* sentence) {
         return failure ? result<void>(os_failure(sentence, failure)) : result<void>();
     }
 
@@ -372,8 +367,7 @@ private:
 };
 
 /// Whether the file is the one of that name: another may have been put in its place, or none be left.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in,
-                                                              const native_path& name) {
+ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in, const native_path& name) {
     const result<file_status> mine = file.status();
     const result<file_status> named = in.status(name);
     if (!mine || !named) {
@@ -383,8 +377,8 @@ private:
 }
 
 /// What was written to a file under its own name stands there, as far as that can be known.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
-                                                                 const native_path& name) {
+ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
+                                                   const native_path& name) {
     ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(file, in, name));
     if (!named) {
         return fail(errc::file_changed, "another file has been put in its place meanwhile, or it was removed");
@@ -395,8 +389,7 @@ private:
 /// The existing file of that name, locked, and still of that name: nobody has put another one in its place before the
 /// lock was had. `must_write`: not only to be locked.
 /// Fails as output_file::open(), or with errc::busy.
-[[nodiscard]] ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const native_path& name,
-                                                                  bool must_write) {
+ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const native_path& name, bool must_write) {
     constexpr int most_tries = 16;
     for (int tries = 0; tries < most_tries; ++tries) {
         result<output_file> opened = output_file::open(in, name, true);

@@ -82,15 +82,14 @@ private:
     return writer_access::core_of(to)->file().would_destroy(*object_access::file_of(any).source);
 }
 
-[[nodiscard]] inline result<void> copy_file_attributes(const reader& from, writer& to) {
+inline result<void> copy_file_attributes(const reader& from, writer& to) {
     if (!from.has_attributes() || (from.attributes().empty() && to.version() == format_version::v0_1)) {
         return {};
     }
     return to.add_attributes(from.attributes());
 }
 
-[[nodiscard]] inline result<void> copy_objects(const std::vector<copied_object>& objects, writer& to,
-                                               const copy_options& options) {
+inline result<void> copy_objects(const std::vector<copied_object>& objects, writer& to, const copy_options& options) {
     copy_progress progress;
     for (const copied_object& each : objects) {
         progress.total_bytes += each.stored_bytes;

@@ -29,14 +29,14 @@ namespace detail {
 
 /// A new file at `path` that `write(byte_sink&) -> result<void>` fills.
 template <class Write>
-[[nodiscard]] result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
+result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, create_sink(path, write_options().sync(options.sync_)));
     result<void> written = write(*sink);
     return written ? sink->finish() : written;
 }
 
 /// The name of an entry of an archive that leads nowhere else when the archive is unpacked. Errors: not_expressible.
-[[nodiscard]] inline result<void> check_entry_name(std::string_view name) {
+inline result<void> check_entry_name(std::string_view name) {
     if (name.size() > max_name_bytes - std::string_view(".npy").size()) {
         return fail(errc::not_expressible, "an entry of a ZIP archive would have a name of more than {} bytes",
                     {max_name_bytes})
@@ -53,7 +53,7 @@ template <class Write>
 }
 
 /// One entry. Errors: file_changed, where the tensor is not what it was when its checksum was computed.
-[[nodiscard]] inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
+inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
     ZTENSOR_TRY_ASSIGN(const std::string header, make_npy_header(tensor));
     const std::uint32_t of_header = crc32_update(crc32_start, as_bytes(header));
     std::uint32_t expected = of_header;
@@ -75,8 +75,8 @@ template <class Write>
 }
 
 /// What of `tensors` can't be an entry is found before anything is written.
-[[nodiscard]] inline result<void> check_npz(const reader& from, const std::vector<exported_tensor>& tensors,
-                                            const export_options& options) {
+inline result<void> check_npz(const reader& from, const std::vector<exported_tensor>& tensors,
+                              const export_options& options) {
     if (options.attributes_ && from.has_attributes() && !from.attributes().empty()) {
         return not_in_format("npz", "place for attributes of the file");
     }
@@ -90,8 +90,8 @@ template <class Write>
     return {};
 }
 
-[[nodiscard]] inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
-                                            byte_sink& sink) {
+inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
+                              byte_sink& sink) {
     zip_writer zip(sink);
     export_meter meter(tensors, options);
     for (const exported_tensor& each : tensors) {
@@ -107,8 +107,7 @@ struct export_content {
     std::string header = {};
 };
 
-[[nodiscard]] inline result<void> write_tensors(const export_content& content, const export_options& options,
-                                                byte_sink& sink) {
+inline result<void> write_tensors(const export_content& content, const export_options& options, byte_sink& sink) {
     ZTENSOR_TRY(sink.write(as_bytes(content.header)));
     export_meter meter(content.tensors, options);
     for (const exported_tensor& each : content.tensors) {
@@ -118,7 +117,7 @@ struct export_content {
     return {};
 }
 
-[[nodiscard]] inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {
+inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {
     ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "safetensors", options));
     ZTENSOR_TRY(order_for_safetensors(tensors));
     const bool has_metadata = options.attributes_ && from.has_attributes();
@@ -127,13 +126,13 @@ struct export_content {
     return export_content{std::move(tensors), std::move(header)};
 }
 
-[[nodiscard]] inline result<export_content> prepare_npz(const reader& from, const export_options& options) {
+inline result<export_content> prepare_npz(const reader& from, const export_options& options) {
     ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "npz", options));
     ZTENSOR_TRY(check_npz(from, tensors, options));
     return export_content{std::move(tensors)};
 }
 
-[[nodiscard]] inline result<export_content> prepare_npy(const object_view& from, const export_options& options) {
+inline result<export_content> prepare_npy(const object_view& from, const export_options& options) {
     ZTENSOR_TRY_ASSIGN(exported_tensor tensor, describe_export(from, "npy", export_options(options).attributes(false)));
     ZTENSOR_TRY_ASSIGN(std::string header, make_npy_header(tensor));
     return export_content{{std::move(tensor)}, std::move(header)};

@@ -85,8 +85,8 @@ struct exported_tensor {
 }
 
 /// What the elements are in the new file, but for their number. Errors: not_expressible; those of weights in blocks.
-[[nodiscard]] inline result<exported_tensor> describe_elements(const object_view& object, std::string_view format,
-                                                               const export_options& options) {
+inline result<exported_tensor> describe_elements(const object_view& object, std::string_view format,
+                                                 const export_options& options) {
     if (becomes_floats(object, options)) {
         ZTENSOR_TRY(find_weight_blocks(object_access::file_of(object).index, object_access::record_of(object)));
         const component_view blocks = object.component("data").value();
@@ -119,8 +119,8 @@ struct exported_tensor {
     return made;
 }
 
-[[nodiscard]] inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
-                                                             const export_options& options) {
+inline result<exported_tensor> describe_export(const object_view& object, std::string_view format,
+                                               const export_options& options) {
     ZTENSOR_TRY_ASSIGN(exported_tensor made, describe_elements(object, format, options));
     if (options.attributes_ && object.has_attributes() && has_attributes_to_keep(object, options)) {
         return not_in_format(format, "place for attributes of a tensor");
@@ -140,7 +140,7 @@ struct exported_tensor {
 }
 
 /// Names may come from the caller. Errors: name_invalid, duplicate_key.
-[[nodiscard]] inline result<void> check_names(const std::vector<exported_tensor>& tensors) {
+inline result<void> check_names(const std::vector<exported_tensor>& tensors) {
     std::vector<std::string_view> names;
     names.reserve(tensors.size());
     for (const exported_tensor& each : tensors) {
@@ -158,8 +158,8 @@ struct exported_tensor {
 }
 
 /// Those that the options select, in the order of the reader.
-[[nodiscard]] inline result<std::vector<exported_tensor>> list_exports(const reader& from, std::string_view format,
-                                                                       const export_options& options) {
+inline result<std::vector<exported_tensor>> list_exports(const reader& from, std::string_view format,
+                                                         const export_options& options) {
     if (options.floats_as_ && facts(*options.floats_as_).category != dtype_class::floating) {
         return fail(errc::invalid_argument, "floats can become f64, f32, f16 or bf16, not {}",
                     {name(*options.floats_as_)});
@@ -178,7 +178,7 @@ struct exported_tensor {
 
 /// Gives the new file's bytes of a tensor, in their order, to `take(piece) -> result<void>`.
 template <class Take>
-[[nodiscard]] result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
+result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
     ZTENSOR_TRY_ASSIGN(component_pieces pieces, tensor.converts
                                                     ? component_pieces::open_as(tensor.object, tensor.storage)
                                                     : component_pieces::open(tensor.data));
@@ -207,7 +207,7 @@ public:
     }
 
     /// Errors: cancelled.
-    [[nodiscard]] result<void> finished(const exported_tensor& tensor) {
+    result<void> finished(const exported_tensor& tensor) {
         progress_.object = tensor.name;
         progress_.done_bytes += tensor.bytes;
         if (!options_.progress_ || options_.progress_(progress_)) {
@@ -261,8 +261,8 @@ inline constexpr exported_type exported_types[] = {
 };
 
 /// The row of what a tensor's elements are, if `word` of it is not "". Errors: not_expressible.
-[[nodiscard]] inline result<const exported_type*>
-exported_type_of(const exported_tensor& tensor, std::string_view exported_type::*word, std::string_view format) {
+inline result<const exported_type*> exported_type_of(const exported_tensor& tensor,
+                                                     std::string_view exported_type::*word, std::string_view format) {
     const std::string_view type = tensor.type == "f4_e2m1" ? std::string_view("f4") : tensor.type; // of version 2
     for (const exported_type& row : exported_types) {
         if (row.storage == tensor.storage && row.type == type && !(row.*word).empty()) {
@@ -316,7 +316,7 @@ inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
 
 /// Everything before the elements: a multiple of 64 bytes. Version 1.0, since 64 dimensions take less than 64 KiB.
 /// Errors: not_expressible.
-[[nodiscard]] inline result<std::string> make_npy_header(const exported_tensor& tensor) {
+inline result<std::string> make_npy_header(const exported_tensor& tensor) {
     constexpr std::size_t growing_dimension_digits = 21; // room that NumPy leaves to append rows in place
     constexpr std::size_t prefix_bytes = 10;
     constexpr std::size_t alignment = 64;
@@ -364,7 +364,7 @@ inline void drop_comma(std::string& out) {
 }
 
 /// Errors: not_expressible, for a value that is not text.
-[[nodiscard]] inline result<void> append_json_metadata(std::string& out, const attributes_view& attributes) {
+inline result<void> append_json_metadata(std::string& out, const attributes_view& attributes) {
     std::vector<std::pair<std::string, std::string>> texts;
     for (const attribute& each : attributes) {
         cbor_cursor value(each.cbor);
@@ -400,7 +400,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
 }
 
 /// The bytes of elements that are packed, as that library counts them; others have theirs. Errors: not_expressible.
-[[nodiscard]] inline result<void> count_packed_bytes(exported_tensor& tensor) {
+inline result<void> count_packed_bytes(exported_tensor& tensor) {
     if (tensor.word->bits == 0) {
         return {};
     }
@@ -414,7 +414,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
 }
 
 /// Sorts the tensors as they will stand in the file. Errors: not_expressible.
-[[nodiscard]] inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
+inline result<void> order_for_safetensors(std::vector<exported_tensor>& tensors) {
     for (exported_tensor& each : tensors) {
         ZTENSOR_TRY_ASSIGN(each.word, exported_type_of(each, &exported_type::safetensors, "safetensors"));
         ZTENSOR_TRY(count_packed_bytes(each));
@@ -431,8 +431,8 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
 
 /// All that stands before the data of tensors in that order; `attributes` may be null. Errors: not_expressible,
 /// shape_overflow.
-[[nodiscard]] inline result<std::string> make_safetensors_header(const std::vector<exported_tensor>& tensors,
-                                                                 const attributes_view* attributes) {
+inline result<std::string> make_safetensors_header(const std::vector<exported_tensor>& tensors,
+                                                   const attributes_view* attributes) {
     constexpr std::size_t length_bytes = 8;
     constexpr std::size_t data_alignment = 64;
     constexpr std::size_t most_header_bytes = 100'000'000; // that library reads no more
@@ -474,7 +474,7 @@ public:
 
     /// What stands before the data of an entry, which is to come by write(), exactly `size_bytes` of it. `name` has at
     /// most 65,535 bytes.
-    [[nodiscard]] result<void> begin_entry(std::string name, std::uint64_t size_bytes, std::uint32_t crc) {
+    result<void> begin_entry(std::string name, std::uint64_t size_bytes, std::uint32_t crc) {
         entries_.push_back({std::move(name), size_bytes, position_, crc});
         const zip_entry& entry = entries_.back();
         little_endian_record extra;
@@ -490,12 +490,12 @@ public:
         return write(as_bytes(header.bytes()));
     }
 
-    [[nodiscard]] result<void> write(bytes_view bytes) {
+    result<void> write(bytes_view bytes) {
         position_ += bytes.size();
         return sink_.write(bytes);
     }
 
-    [[nodiscard]] result<void> finish() {
+    result<void> finish() {
         const std::uint64_t directory_begin = position_;
         for (const zip_entry& each : entries_) {
             ZTENSOR_TRY(write_directory_entry(each));
@@ -541,7 +541,7 @@ private:
         out.number(0, 2).number(first_day, 2).number(entry.crc, 4);
     }
 
-    [[nodiscard]] result<void> write_directory_entry(const zip_entry& entry) {
+    result<void> write_directory_entry(const zip_entry& entry) {
         constexpr std::uint64_t unix_made = 3 << 8;
         constexpr std::uint64_t regular_file = std::uint64_t{0100644} << 16;
         little_endian_record large;
@@ -564,7 +564,7 @@ private:
         return write(as_bytes(out.bytes()));
     }
 
-    [[nodiscard]] result<void> write_end(std::uint64_t begin, std::uint64_t size_bytes) {
+    result<void> write_end(std::uint64_t begin, std::uint64_t size_bytes) {
         const std::uint64_t count = entries_.size();
         little_endian_record out;
         if (count >= most_16 || begin >= most_32 || size_bytes >= most_32) {

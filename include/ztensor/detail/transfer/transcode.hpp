@@ -77,8 +77,7 @@ namespace detail {
 }
 
 /// What zt.quant_group/1 says, where 1.2 could say it. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object,
-                                                                           format_version to) {
+ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object, format_version to) {
     const shape dimensions = object.shape();
     ZTENSOR_TRY_ASSIGN(const quant_group_layout layout, read_quant_group(object.attributes(), dimensions));
     const result<component_view> data = object.component("data");
@@ -101,8 +100,7 @@ namespace detail {
 }
 
 /// Attributes of quantized weights, in the words of the other side.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_view& object,
-                                                                                 format_version to) {
+ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_view& object, format_version to) {
     attributes words(object.attributes());
     if (to == format_version::v2) {
         ZTENSOR_TRY_ASSIGN(const quantization parameters, read_quantization(object.attributes()));
@@ -127,12 +125,12 @@ namespace detail {
 }
 
 /// All parts of a sparse object, decoded; values as bytes, and indices as u64.
-[[nodiscard]] ZTENSOR_COLD inline result<sparse_parts> read_sparse(const object_view& object) {
+ZTENSOR_COLD inline result<sparse_parts> read_sparse(const object_view& object) {
     return load_sparse(object, *object.known_format(), loading::reads, element_request(), dtype::u64);
 }
 
 /// The rules of version 2 that only the indices of a sparse object show. Errors: not_expressible, and those of reading.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
+ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
     if (!is_sparse(object)) {
         return {};
     }
@@ -148,7 +146,7 @@ namespace detail {
 }
 
 /// What the target calls the object's layout. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
+ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
     const std::string_view word = object.format();
     if (const std::optional<format> known = object.known_format()) {
         const std::string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
@@ -163,7 +161,7 @@ namespace detail {
 }
 
 /// The draft of an object that crosses, without its components. Errors: not_expressible, and those of reading.
-[[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
+ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
     ZTENSOR_TRY_ASSIGN(const std::string_view word, format_across(object, to));
     if (to == format_version::v2) {
         ZTENSOR_TRY(check_sparse_order_2(object));
@@ -193,8 +191,8 @@ namespace detail {
 }
 
 /// A component that is copied as it is stored, in the words of the target, and digested as that has it.
-[[nodiscard]] ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
-                                                          component_source& source) {
+ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
+                                            component_source& source) {
     stored_component& stored = *source.stored;
     const bool comes_out = comes_out_of_2(component.generation(), to);
     if (!comes_out && !goes_into_2(component.generation(), to)) {
@@ -219,7 +217,7 @@ namespace detail {
 
 /// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
 /// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
+ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
     const std::string_view type = component.type();
     if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
@@ -265,7 +263,7 @@ public:
         : object_(object), version_(version),
           reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
 
-    [[nodiscard]] result<redrafted> run() && {
+    result<redrafted> run() && {
         ZTENSOR_TRY(begin());
         const bool is_in_one_blob = is_sparse(object_) && !object_.component("values"); // that is, of 0.1
         const bool is_0_1 = version_ == format_version::v0_1;
@@ -281,7 +279,7 @@ public:
 
 private:
     /// The draft without its components.
-    [[nodiscard]] result<void> begin() {
+    result<void> begin() {
         const generation from = object_access::file_of(object_).index.generation;
         if (goes_into_2(from, version_) || comes_out_of_2(from, version_)) {
             ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
@@ -319,7 +317,7 @@ private:
         return object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0];
     }
 
-    [[nodiscard]] result<void> add_components() {
+    result<void> add_components() {
         std::vector<component_view> components(object_.begin(), object_.end());
         std::stable_sort(components.begin(), components.end(), [](const component_view& a, const component_view& b) {
             return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
@@ -330,7 +328,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_component(const component_view& component) {
+    result<void> add_component(const component_view& component) {
         ZTENSOR_TRY(in_component(check_type_across(component, version_), component.role()));
         if (needs_wide_indices(component)) {
             return add_wide_indices(component);
@@ -362,7 +360,7 @@ private:
         return say_across(component, version_, draft_access::last(out_.draft));
     }
 
-    [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
+    result<void> add_wide_indices(const component_view& component) {
         const opened_file& file = component_access::file_of(component);
         call_budget budget(file.options);
         ZTENSOR_TRY_ASSIGN(const shared_bytes indices, load_indices(file, component_access::record_of(component),
@@ -407,7 +405,7 @@ private:
         return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype();
     }
 
-    [[nodiscard]] result<void> add_decoded(const component_view& component) {
+    result<void> add_decoded(const component_view& component) {
         if (!component.dtype()) {
             return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
@@ -426,7 +424,7 @@ private:
     }
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
-    [[nodiscard]] result<void> add_bools(const component_view& component) {
+    result<void> add_bools(const component_view& component) {
         ZTENSOR_TRY_ASSIGN(std::vector<std::byte> stored, component.read<std::byte>());
         if (!reencode_ &&
             std::all_of(stored.begin(), stored.end(), [](std::byte each) { return each <= std::byte{1}; })) {
@@ -446,7 +444,7 @@ private:
     }
 
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
-    [[nodiscard]] result<void> add_parts() {
+    result<void> add_parts() {
         ZTENSOR_TRY_ASSIGN(const component_view blob, object_.component("data"));
         if (!blob.dtype()) {
             return unknown_dtype(object_access::file_of(object_), blob_record());
@@ -475,7 +473,7 @@ private:
     }
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
-    [[nodiscard]] result<void> add_one_blob() {
+    result<void> add_one_blob() {
         const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
         if (object_.component("values") && object_.size() != parts) {
             return not_expressible(version_, "place for components beside those that the format needs");
@@ -508,7 +506,7 @@ private:
 };
 
 /// Errors: as reading the object does.
-[[nodiscard]] inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
+inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
     result<redrafted> draft = redrafting(object, version, reencode).run();
     return draft ? std::move(draft) : object_access::located(object, std::move(draft).error());
 }

@@ -57,14 +57,12 @@ public:
     blob_encoder& operator=(const blob_encoder&) = delete;
 
     /// Errors: invalid_argument for a level that there isn't.
-    [[nodiscard]] virtual result<void> check(int level) const = 0;
+    virtual result<void> check(int level) const = 0;
     /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
     /// has it, zt.zstd-seekable/1.
     virtual void begin(int level, double most_of_raw, bool seekable) noexcept = 0;
     /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
-    [[nodiscard]] result<void> encode(bytes_view piece, bool last, byte_consumer out) {
-        return encode_(*this, piece, last, out);
-    }
+    result<void> encode(bytes_view piece, bool last, byte_consumer out) { return encode_(*this, piece, last, out); }
     /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
     [[nodiscard]] virtual ztensor::encoding used() const noexcept = 0;
 
@@ -86,7 +84,7 @@ struct blob_content {
 /// Hands elements on as a file holds them, in pieces whose bytes are swapped where they must be; `take(bytes,
 /// is_last)`.
 template <class Take>
-[[nodiscard]] result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, const Take& take) {
+result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, const Take& take) {
     if (elements.swap_width < 2 || is_big_endian != host_is_little_endian) {
         return take(elements.bytes, true);
     }
@@ -152,7 +150,7 @@ public:
     }
 
     /// The next elements, of a blob that ends with them if they are the `last`.
-    [[nodiscard]] result<void> append(const blob_content& elements, bool last) {
+    result<void> append(const blob_content& elements, bool last) {
         return in_order_of_file(elements, is_big_endian_, [&](bytes_view piece, bool is_last_piece) {
             return append_bytes(piece, last && is_last_piece);
         });
@@ -175,7 +173,7 @@ private:
         encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
     }
 
-    [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
+    result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
         if (digests_decoded_) { // of version 2, where every blob has a digest
             digester_->update(piece);
@@ -183,11 +181,11 @@ private:
         return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
     }
 
-    [[nodiscard]] static result<void> take_encoded(void* self, bytes_view bytes) {
+    static result<void> take_encoded(void* self, bytes_view bytes) {
         return static_cast<blob_writer*>(self)->store_bytes(bytes);
     }
 
-    [[nodiscard]] result<void> store_bytes(bytes_view bytes) {
+    result<void> store_bytes(bytes_view bytes) {
         if (digester_ && !digests_decoded_) {
             return store_digested(bytes);
         }
@@ -198,7 +196,7 @@ private:
 
     /// In pieces of the size that the sink takes best, which end at multiples of it in the file: each is still in the
     /// cache when it is written.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
+    ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
         while (!bytes.empty()) {
             const std::uint64_t piece_bytes = sink_->expect(bytes.size());
             const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
@@ -262,9 +260,9 @@ private:
 
 /// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are, each of
 /// `frame_bytes` decoded but for the last. SPEC.md section 13. Errors: encode_failed; what `out` says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t>& frame_sizes,
-                                                              std::uint64_t frame_bytes, std::uint64_t decoded_bytes,
-                                                              byte_consumer out) {
+ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t>& frame_sizes,
+                                                std::uint64_t frame_bytes, std::uint64_t decoded_bytes,
+                                                byte_consumer out) {
     constexpr std::size_t entry_bytes = 8;
     constexpr std::size_t most_frames = (0xffffffff - seek_footer_bytes) / entry_bytes;
     if (frame_sizes.size() > most_frames) {
@@ -346,7 +344,7 @@ public:
     explicit zstd_frames(unsigned threads) noexcept
         : blob_encoder(encode_next), lanes_(threads != 0 ? threads : processor_count()) {}
 
-    [[nodiscard]] result<void> check(int level) const override { return check_zstd_level(level); }
+    result<void> check(int level) const override { return check_zstd_level(level); }
 
     void begin(int level, double most_of_raw, bool seekable) noexcept override {
         settings_ = {level, seekable};
@@ -366,7 +364,7 @@ public:
     }
 
 private:
-    [[nodiscard]] static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
+    static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
         zstd_frames& frames = static_cast<zstd_frames&>(self);
         frames.out_ = out;
         frames.decoded_bytes_ += piece.size();
@@ -377,7 +375,7 @@ private:
     }
 
     /// A frame that is ready.
-    [[nodiscard]] result<void> hand_on(const encoded_frame& frame) {
+    result<void> hand_on(const encoded_frame& frame) {
         ZTENSOR_TRY(zstd_encoder::failure(frame.encoded));
         if (settings_.is_seekable) {
             frame_sizes_.push_back(static_cast<std::uint32_t>(frame.encoded)); // about 1 MiB
@@ -385,7 +383,7 @@ private:
         return out_.take(out_.owner, frame.memory.bytes().first(frame.encoded));
     }
 
-    [[nodiscard]] result<void> encode_piece(bytes_view piece, bool last) {
+    result<void> encode_piece(bytes_view piece, bool last) {
         const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
         if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
             const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
@@ -404,7 +402,7 @@ private:
     }
 
     /// Takes as much of `piece` as there is room for.
-    [[nodiscard]] result<void> gather(bytes_view& piece, std::size_t batch_bytes) {
+    result<void> gather(bytes_view& piece, std::size_t batch_bytes) {
         if (!gathered_.is_allocated() && !gathered_.allocate(batch_bytes)) {
             return no_memory();
         }
@@ -419,7 +417,7 @@ private:
 
     /// Whole frames, or what is left at the end, which alone may be nothing. An empty blob is one empty frame, unless
     /// its seek table says so.
-    [[nodiscard]] result<void> encode_frames(bytes_view content) {
+    result<void> encode_frames(bytes_view content) {
         if (content.empty() && (!is_empty_ || settings_.is_seekable)) {
             return {};
         }
@@ -441,7 +439,7 @@ private:
     }
 
     /// Hands on the first frame, unless it turns out that raw is better.
-    [[nodiscard]] result<void> try_first(bytes_view first) {
+    result<void> try_first(bytes_view first) {
         ZTENSOR_TRY(make_room(1, 1));
         ring_[0].encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
         ZTENSOR_TRY(zstd_encoder::failure(ring_[0].encoded));
@@ -449,7 +447,7 @@ private:
         return is_raw_ ? result<void>() : hand_on(ring_[0]);
     }
 
-    [[nodiscard]] result<void> encode_one_by_one(bytes_view content) {
+    result<void> encode_one_by_one(bytes_view content) {
         ZTENSOR_TRY(make_room(1, 1));
         do {
             const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
@@ -461,7 +459,7 @@ private:
     }
 
     /// Frames are handed on by the caller, so that a sink of the user's is never called by another thread.
-    [[nodiscard]] result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads) {
+    result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads) {
         const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
         ZTENSOR_TRY(make_room(threads, places));
         frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
@@ -489,7 +487,7 @@ private:
     }
 
     /// So many encoders, and buffers for so many frames.
-    [[nodiscard]] result<void> make_room(std::size_t encoders, std::size_t frames) {
+    result<void> make_room(std::size_t encoders, std::size_t frames) {
         if (encoders_ == nullptr) {
             encoders_.reset(new (std::nothrow) zstd_encoder[lanes_]);
             ring_.reset(new (std::nothrow) encoded_frame[2 * lanes_ + 2]);

@@ -51,7 +51,7 @@ namespace detail {
 class memory_sink final : public byte_sink {
 public:
     /// Fails with errc::too_large_for_host, or errc::writer_closed after finish().
-    [[nodiscard]] result<void> write(bytes_view bytes) override {
+    result<void> write(bytes_view bytes) override {
         if (finished_) {
             return sink_closed();
         }
@@ -64,7 +64,7 @@ public:
     }
 
     /// Fails with errc::writer_closed the second time.
-    [[nodiscard]] result<void> finish() override {
+    result<void> finish() override {
         if (finished_) {
             return sink_closed();
         }
@@ -130,23 +130,23 @@ public:
     /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
     /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
     /// errc::out_of_memory, or errc::io_error.
-    [[nodiscard]] ZTENSOR_COLD result<void> open() { return abandoned_if_failed(open_target(nullptr, 0)); }
+    ZTENSOR_COLD result<void> open() { return abandoned_if_failed(open_target(nullptr, 0)); }
     /// The same for a target that was made otherwise, and has `old_bytes` that stay.
-    [[nodiscard]] ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes = 0) {
+    ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes = 0) {
         return abandoned_if_failed(open_target(std::move(target), old_bytes));
     }
 
     /// Fails with errc::io_error (the disk is full, over quota, ...), or errc::writer_closed after finish() or a
     /// failure, and in another process than the one that opened it. What a thread that wrote meanwhile has to tell, one
     /// of the next calls tells: within 4 MiB, or finish().
-    [[nodiscard]] result<void> write(bytes_view bytes) override {
+    result<void> write(bytes_view bytes) override {
         return is_open() ? abandoned_if_failed(gather(bytes)) : sink_closed().in_file(path_);
     }
 
     /// Fails with errc::io_error, and then the target is what it was before (publish_mode::replace). Fails with
     /// errc::not_durable if all is in place but the directory could not be synced: the new file is what everyone
     /// reads, and a power cut may still bring the old one back. Fails with errc::writer_closed the second time.
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() override {
+    ZTENSOR_COLD result<void> finish() override {
         if (!is_open() || !target_->is_ours()) {
             return sink_closed().in_file(path_);
         }
@@ -206,7 +206,7 @@ private:
     [[nodiscard]] bool is_open() const noexcept { return target_ != nullptr && target_->is_open(); }
 
     /// Memory comes first: a file that is open needs it no more.
-    [[nodiscard]] ZTENSOR_COLD result<void> open_target(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes) {
+    ZTENSOR_COLD result<void> open_target(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes) {
         if (!filling().allocate(buffer_bytes_)) {
             return fail(errc::out_of_memory, "no memory for a buffer of {} bytes", {buffer_bytes_});
         }
@@ -233,8 +233,8 @@ private:
     [[nodiscard]] bool would_destroy(const file& source) const override {
         return target_ != nullptr && target_->would_destroy(source);
     }
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> append_file(const file& from, std::uint64_t offset,
-                                                                 std::uint64_t size_bytes) override {
+    ZTENSOR_COLD result<std::uint64_t> append_file(const file& from, std::uint64_t offset,
+                                                   std::uint64_t size_bytes) override {
         if (!is_open()) {
             return sink_closed().in_file(path_);
         }
@@ -255,7 +255,7 @@ private:
     // -- what the caller's thread does
 
     /// Much goes straight from the caller's memory, and what is left behind the last whole MiB through the buffer.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> gather(bytes_view bytes) {
+    ZTENSOR_NOINLINE result<void> gather(bytes_view bytes) {
         while (!bytes.empty()) {
             result<void> written;
             if (buffered_ != 0 && (buffered_ == room_bytes() || goes_before(bytes))) {
@@ -311,16 +311,16 @@ private:
         return {filling().begin, std::exchange(buffered_, std::size_t{0})};
     }
 
-    [[nodiscard]] result<void> flush() { return settle_and_write(take_buffered()); }
+    result<void> flush() { return settle_and_write(take_buffered()); }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> settle_and_write(bytes_view bytes) {
+    ZTENSOR_COLD result<void> settle_and_write(bytes_view bytes) {
         position_ += bytes.size();
         ZTENSOR_TRY(settle());
         return write_out(bytes);
     }
 
     /// Lets another thread write the full buffer while the next ones are filled.
-    [[nodiscard]] ZTENSOR_COLD result<void> flush_behind() {
+    ZTENSOR_COLD result<void> flush_behind() {
         if (has_failed_) {
             return flush();
         }
@@ -346,15 +346,14 @@ private:
     }
 
     /// What came of what others wrote.
-    [[nodiscard]] result<void> settle() {
+    result<void> settle() {
         queue_.wait_below(1);
         return std::exchange(outcome_, result<void>());
     }
 
     /// Whole MiB of another file, where they would start at a whole MiB of this one, and how many bytes that were: 0
     /// where the system does not move them by itself.
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> move_from(const file& from, std::uint64_t offset,
-                                                               std::uint64_t size_bytes) {
+    ZTENSOR_COLD result<std::uint64_t> move_from(const file& from, std::uint64_t offset, std::uint64_t size_bytes) {
         if (buffered_ != 0 || size_bytes < unit_bytes || position_ % unit_bytes != 0) {
             return std::uint64_t{0};
         }
@@ -373,14 +372,14 @@ private:
     }
 
     /// Writes all that waits, gives back what was reserved in vain, and publishes the file.
-    [[nodiscard]] ZTENSOR_COLD result<void> publish() {
+    ZTENSOR_COLD result<void> publish() {
         ZTENSOR_TRY(target_->needs_commit() ? flush_and_commit() : flush());
         ZTENSOR_TRY(reserved_ > written_ ? target_->file().truncate(written_) : result<void>());
         return target_->publish();
     }
 
     /// All but the footer is on the disk before the footer is written: where it is whole, so is what it ends.
-    [[nodiscard]] ZTENSOR_COLD result<void> flush_and_commit() {
+    ZTENSOR_COLD result<void> flush_and_commit() {
         const bytes_view rest = take_buffered();
         const std::size_t last = (std::min)(rest.size(), most_footer_bytes);
         const std::size_t first = rest.size() - last;
@@ -390,7 +389,7 @@ private:
     }
 
     /// After a failure the sink is over; a file that could not be removed is told of.
-    [[nodiscard]] ZTENSOR_COLD result<void> abandoned_if_failed(result<void> outcome) {
+    ZTENSOR_COLD result<void> abandoned_if_failed(result<void> outcome) {
         if (outcome) {
             return outcome;
         }
@@ -412,7 +411,7 @@ private:
     }
 
     /// Errors: io_error; writer_closed in another process than the one that opened the target.
-    [[nodiscard]] ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
+    ZTENSOR_COLD result<void> write_out(bytes_view bytes) {
         ZTENSOR_TRY(get_ready(bytes.size()));
         if (is_direct_ && bytes.size() % direct_alignment != 0) {
             stop_direct(); // for the end of the file
@@ -428,7 +427,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> get_ready(std::uint64_t size_bytes) {
+    result<void> get_ready(std::uint64_t size_bytes) {
         ZTENSOR_TRY(target_->is_ours() ? target_->begin() : result<void>(sink_closed()));
         if (std::exchange(has_read_back_, false)) { // which moves the place of the next write on some systems
             ZTENSOR_TRY(target_->file().seek(target_->place_of(written_)));
@@ -519,8 +518,8 @@ private:
 
 /// A new file at `target`, as `options` say: publish_mode and sync. See file_writer for what is promised, and
 /// file_writer::open() for the errors.
-[[nodiscard]] inline result<std::unique_ptr<byte_sink>>
-create_sink(const file_path& target, const write_options& options, os_calls& os = operating_system()) {
+inline result<std::unique_ptr<byte_sink>> create_sink(const file_path& target, const write_options& options,
+                                                      os_calls& os = operating_system()) {
     auto* const file = new file_writer(target, options, os);
     std::unique_ptr<byte_sink> sink(file);
     ZTENSOR_TRY(file->open());

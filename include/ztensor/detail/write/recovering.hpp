@@ -33,7 +33,7 @@ namespace detail {
 // After a crash, by any calls: which state a file is to have, and how it gets there.
 
 /// Whether the file is complete. Errors: out_of_memory, io_error.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> reads(old_file& old) {
+ZTENSOR_COLD inline result<bool> reads(old_file& old) {
     const result<void> opened = open_container(old.opened);
     const bool is_unknown =
         !opened && (opened.error().code() == errc::out_of_memory || opened.error().code() == errc::io_error);
@@ -48,7 +48,7 @@ public:
           unmarked_(undo.committed() ? undo.committed()->unmarked : undo.facts().unmarked) {}
 
     /// Brings the file into the state that it is to have, on the disk. Where that is in doubt, nothing is written.
-    [[nodiscard]] ZTENSOR_COLD result<recovery> run() {
+    ZTENSOR_COLD result<recovery> run() {
         const bool is_possible = facts_.extends() ? size_ >= facts_.old_bytes : size_ == facts_.old_bytes;
         ZTENSOR_TRY_ASSIGN(bool is_so, is_possible ? has_old_manifest() : result<bool>(false));
         if (!is_so) {
@@ -98,18 +98,18 @@ private:
 
     /// Of a file that is to be extended no more was written than the mark, if that: what is behind the old end goes,
     /// unless the file is complete with it.
-    [[nodiscard]] result<recovery> run_hardly_begun() {
+    result<recovery> run_hardly_begun() {
         ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old_));
         return is_complete ? result<recovery>(is_about_another()) : go_back();
     }
 
-    [[nodiscard]] result<recovery> done(recovery outcome) {
+    result<recovery> done(recovery outcome) {
         ZTENSOR_TRY(old_.lock.sync());
         return outcome;
     }
 
     /// Without the mark: the old file, the new one, or another one. Nothing of it is changed.
-    [[nodiscard]] result<recovery> run_complete() {
+    result<recovery> run_complete() {
         ZTENSOR_TRY_ASSIGN(bool is_so, size_ == facts_.old_bytes ? holds_old_pieces() : result<bool>(false));
         if (is_so) {
             return done(recovery::not_needed);
@@ -121,7 +121,7 @@ private:
     }
 
     /// All of the new state but its last bytes and the place of the mark was on the disk.
-    [[nodiscard]] result<recovery> go_forward(const undo_reader::new_state& state) {
+    result<recovery> go_forward(const undo_reader::new_state& state) {
         if (size_ < state.last_offset() || size_ > state.size_bytes) {
             return is_about_another();
         }
@@ -139,13 +139,13 @@ private:
         return unmark(recovery::kept_new);
     }
 
-    [[nodiscard]] result<recovery> go_back() {
+    result<recovery> go_back() {
         ZTENSOR_TRY(facts_.extends() ? old_.lock.truncate(facts_.old_bytes) : undo_.restore(record_, old_.lock));
         return facts_.extends() ? done(recovery::undone) : unmark(recovery::undone);
     }
 
     /// When all else is on the disk.
-    [[nodiscard]] result<recovery> unmark(recovery outcome) {
+    result<recovery> unmark(recovery outcome) {
         ZTENSOR_TRY(old_.lock.sync());
         ZTENSOR_TRY(old_.lock.seek(facts_.mark_offset));
         ZTENSOR_TRY(old_.lock.append(unmarked_));
@@ -153,7 +153,7 @@ private:
     }
 
     /// Whether the old manifest stands where it stood, but for what is in the record and for the mark.
-    [[nodiscard]] result<bool> has_old_manifest() const {
+    result<bool> has_old_manifest() const {
         std::uint32_t sum = 0;
         const auto add = [&](std::uint64_t at, std::vector<std::byte>& bytes) -> result<bool> {
             ZTENSOR_TRY(undo_.overlay(record_, at, bytes));
@@ -171,7 +171,7 @@ private:
         return sum == facts_.manifest_crc;
     }
 
-    [[nodiscard]] result<bool> holds_old_pieces() const {
+    result<bool> holds_old_pieces() const {
         for (const undo_reader::piece& each : undo_.pieces()) {
             const auto compare = [&](std::uint64_t at, const std::vector<std::byte>& bytes) -> result<bool> {
                 std::vector<std::byte> old = bytes;
@@ -187,7 +187,7 @@ private:
     }
 
     /// Every piece that was overwritten, and with `has_last` the last bytes too.
-    [[nodiscard]] result<bool> holds_new(const undo_reader::new_state& state, bool has_last) const {
+    result<bool> holds_new(const undo_reader::new_state& state, bool has_last) const {
         for (const undo_new_piece& each : state.pieces) {
             if (each.offset > size_ || each.length > size_ - each.offset) {
                 return false;
@@ -218,7 +218,7 @@ private:
     const change_mark unmarked_; ///< what belongs in place of the mark; of a file that is extended, once it is known
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
+ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
     const auto [made, unknown] = record.os().status(record.handle());
     if (unknown) {
         return os_failure("can't find out whose the undo record is", unknown);
@@ -231,14 +231,14 @@ private:
 }
 
 /// A record that was not completed: then nothing of the file was changed, and the file reads.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
+ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
     ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old));
     return is_complete ? result<recovery>(recovery::not_needed)
                        : fail(errc::undo_record_refused, "the undo record beside it is damaged, and so is the file");
 }
 
 /// The record, read through a handle that is closed before it is removed.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const native_path& record_name) {
+ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const native_path& record_name) {
     os_calls& os = old.place.in.os();
     const auto [handle, failure] = os.open_in(old.place.in.place(), record_name, false);
     if (failure == std::errc::no_such_file_or_directory) { // its writer has just finished
@@ -254,14 +254,14 @@ private:
 }
 
 /// has_undo_record() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> has_undo_record_by(const file_path& path, os_calls& os) {
+ZTENSOR_COLD inline result<bool> has_undo_record_by(const file_path& path, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(const located_file place, locate(path.native(), false, os));
     ZTENSOR_TRY_ASSIGN(const file_status found, place.in.status(undo_name(place.name)));
     return found.kind != file_kind::absent;
 }
 
 /// recover() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls& os) {
+ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(located_file place, locate(path.native(), false, os));
     const native_path record_name = undo_name(place.name);
     ZTENSOR_TRY_ASSIGN(const file_status record, place.in.status(record_name));
@@ -303,8 +303,8 @@ private:
 
 /// Whether it was there, nobody's, and is gone now. That nobody has it locked says so only of the writers of this host,
 /// where each has locks of its own: what was written to not long ago may be another's.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const native_path& name,
-                                                                   std::uint64_t least_age_seconds) {
+ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const native_path& name,
+                                                     std::uint64_t least_age_seconds) {
     result<output_file> found = output_file::open(in, name, false);
     if (!found) {
         const bool is_nothing =
@@ -329,8 +329,8 @@ private:
 }
 
 /// remove_abandoned() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
-remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds, os_calls& os) {
+ZTENSOR_COLD inline result<std::size_t> remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds,
+                                                            os_calls& os) {
     ZTENSOR_TRY(check_path(path.native()));
     ZTENSOR_TRY_ASSIGN(const directory in, directory::open(path.native(), false, os));
     const auto [names, failure] = os.list(in.place());

@@ -48,12 +48,12 @@ class shard_sink final : public byte_sink {
 public:
     shard_sink(std::unique_ptr<byte_sink> to, digest algorithm) noexcept : to_(std::move(to)), digester_(algorithm) {}
 
-    [[nodiscard]] result<void> write(bytes_view bytes) override {
+    result<void> write(bytes_view bytes) override {
         digester_.update(bytes);
         size_bytes_ += bytes.size();
         return to_->write(bytes);
     }
-    [[nodiscard]] result<void> finish() override { return to_->finish(); }
+    result<void> finish() override { return to_->finish(); }
 
     [[nodiscard]] bool would_destroy(const file& source) const override { return to_->would_destroy(source); }
 
@@ -73,8 +73,8 @@ private:
 class shard_files {
 public:
     /// Beside the file of that path. Errors: invalid_argument.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<shard_files>>
-    make(const file_path& root, const write_options& options, os_calls& os = operating_system()) {
+    ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root, const write_options& options,
+                                                                  os_calls& os = operating_system()) {
         constexpr std::string_view ending = ".zt";
         const native_path path = root.native();
         const native_path tail(ending.begin(), ending.end());
@@ -89,7 +89,7 @@ public:
     [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept { return *all_[number - 1]; }
 
     /// Errors: as file_writer::open().
-    [[nodiscard]] ZTENSOR_COLD result<void> open_next() {
+    ZTENSOR_COLD result<void> open_next() {
         const std::string tail = "-" + shard_name(count() + 1) + ".zt";
         const native_path path = stem_ + native_path(tail.begin(), tail.end());
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
@@ -98,7 +98,7 @@ public:
     }
 
     /// Errors: as file_writer::finish().
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    ZTENSOR_COLD result<void> finish() {
         for (const std::unique_ptr<shard_sink>& each : all_) {
             ZTENSOR_TRY(each->finish());
         }
@@ -160,7 +160,7 @@ public:
         sink_.reset();
         shards_.reset();
     }
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    ZTENSOR_COLD result<void> finish() {
         ZTENSOR_TRY(shards_ != nullptr ? shards_->finish() : result<void>());
         return sink_->finish();
     }
@@ -169,7 +169,7 @@ public:
     ZTENSOR_COLD void shard_into(std::unique_ptr<shard_files> shards) noexcept { shards_ = std::move(shards); }
     [[nodiscard]] const shard_files* shards() const noexcept { return shards_.get(); }
     /// After the last blob: what is written next stands in the file itself.
-    [[nodiscard]] ZTENSOR_COLD result<void> end_shards() {
+    ZTENSOR_COLD result<void> end_shards() {
         if (shard_ == 0) {
             return {};
         }
@@ -181,13 +181,13 @@ public:
     }
 
     /// Whatever stands next: magic, blob, manifest.
-    [[nodiscard]] result<void> write(bytes_view bytes) {
+    result<void> write(bytes_view bytes) {
         position_ += bytes.size();
         return bytes.empty() ? result<void>() : target().write(bytes);
     }
 
     /// Pads to where the next blob starts, in the next shard if `bytes` are too many for this one, and returns that.
-    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
+    ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
         if (shards_ != nullptr) {
             ZTENSOR_TRY(make_room_in_shards(bytes));
         }
@@ -195,7 +195,7 @@ public:
     }
 
     /// The same in the file that is being written.
-    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
+    ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
         const std::optional<std::uint64_t> offset = checked_align(position_, alignment_bytes_);
         if (!offset) {
             return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
@@ -228,7 +228,7 @@ public:
     void has_written(std::uint64_t bytes) noexcept { position_ += bytes; }
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
-    [[nodiscard]] result<void> prepare(const store& how) {
+    result<void> prepare(const store& how) {
         return how.encoding_ == encoding::raw ? result<void>() : prepare_encoder(how);
     }
 
@@ -250,15 +250,14 @@ public:
     }
 
     /// One component; `entry` then says where and how it is stored.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
-                                                       component_entry& entry) {
+    ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how, component_entry& entry) {
         return is_version_2_ && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
                                                                : encode_here(content, how, algorithm_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
     /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
+    ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
         if (is_version_2_ && stored.is_raw) {
             return copy_or_share(stored, entry);
         }
@@ -280,7 +279,7 @@ public:
 
     /// Whether the blob is what its digest says, of a file that is copied once. Errors: digest_mismatch, and what the
     /// source says.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
+    ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
         if (stored.check_digest == nullptr) {
             return {};
         }
@@ -294,8 +293,7 @@ public:
     }
 
     /// A range of bytes as they are, where the last one ended.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
-                                                       std::uint64_t length) {
+    ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
         stored_component range;
         range.source = &source;
         range.offset = offset;
@@ -333,8 +331,7 @@ private:
         return how.digest_ == digest::none && is_version_2_ ? digest::xxh3 : how.digest_;
     }
 
-    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, digest algorithm,
-                                           component_entry& entry) {
+    result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(content.bytes.size()));
         target().expect(content.bytes.size());
         blob_writer blob = writer_with(algorithm, offset, how);
@@ -343,7 +340,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
+    result<void> copy_here(const stored_component& stored, component_entry& entry) {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(stored.length));
         set_position(entry, {offset, shard_});
         return copy_bytes(stored);
@@ -351,7 +348,7 @@ private:
 
     /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has. Gives its XXH3
     /// where version 2 is written.
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> look_at(const stored_component& stored, component_entry& entry) {
+    ZTENSOR_COLD result<std::uint64_t> look_at(const stored_component& stored, component_entry& entry) {
         digester wanted(stored.new_digest.value_or(digest::none));
         digest_memory xxh3;
         xxh3_start(xxh3);
@@ -371,8 +368,8 @@ private:
     }
 
     /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
-    [[nodiscard]] static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at,
-                                                       std::uint64_t most_bytes, byte_buffer& buffer) {
+    static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at, std::uint64_t most_bytes,
+                                         byte_buffer& buffer) {
         if (!buffer.is_allocated() &&
             !buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_piece_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
@@ -387,7 +384,7 @@ private:
 
     /// Calls `take(bytes) -> bool` for all of a blob of another file, until it has enough.
     template <class Take>
-    [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
+    static result<void> read_pieces(const stored_component& stored, const Take& take) {
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, most_piece_bytes, buffer));
@@ -401,7 +398,7 @@ private:
 
     /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
     /// pieces that end at whole MiB.
-    [[nodiscard]] result<void> copy_bytes(const stored_component& stored) {
+    result<void> copy_bytes(const stored_component& stored) {
         const file* const in_file = stored.source->as_file();
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
@@ -421,7 +418,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> prepare_encoder(const store& how) {
+    ZTENSOR_COLD result<void> prepare_encoder(const store& how) {
         if (how.make_encoder_ == nullptr) {
             return fail(errc::invalid_argument, "a store is told of encodings by its functions alone");
         }
@@ -438,8 +435,7 @@ private:
 
     /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
     /// compared.
-    [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
-                                                            component_entry& entry) {
+    ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how, component_entry& entry) {
         digest_memory xxh3;
         xxh3_start(xxh3);
         ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
@@ -465,7 +461,7 @@ private:
     }
 
     /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
+    ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
         std::optional<std::uint64_t> hash = stated_xxh3(stored);
         if (!hash) {
             ZTENSOR_TRY_ASSIGN(hash, look_at(stored, entry));
@@ -492,13 +488,13 @@ private:
         return looked_at && compared.is_same();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
+    ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
         compared_bytes compared(sink_of(position.shard), position.offset);
         ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) { return compared.add(piece); }));
         return compared.is_same();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
+    ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
         const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
         const std::uint64_t most = shards_->most_bytes();
         // One that was just begun takes whatever comes.

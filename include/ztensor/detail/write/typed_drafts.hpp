@@ -46,8 +46,8 @@ namespace detail {
 /// The attributes that zt.quant_group/1 needs, for an object of that shape. Groups run along the last dimension, the
 /// first integer of a word has its lowest bits, and each group has a zero point of its own, as 1.2 has it.
 /// Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
-                                                               attributes& into) {
+ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
+                                                 attributes& into) {
     constexpr std::string_view allowed_bits = "234568";
     const std::optional<packing> packed = parse_packing(parameters.packing_name);
     const bool has_bits =
@@ -151,7 +151,7 @@ struct typed_draft {
     std::vector<std::byte> blob_0_1;
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
+ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
     const bool is_known = storage == dtype::u32 || storage == dtype::u64;
     return is_known ? result<void>()
                     : fail(errc::sparse_dtype, "version 2 keeps indices as u32 or u64, not as {}", {name(storage)});
@@ -159,10 +159,10 @@ struct typed_draft {
 
 /// `indptr` is null for sparse_coo, whose `indices` are coordinates. Errors: sparse_shape, sparse_size, sparse_indptr,
 /// sparse_index, sparse_order, sparse_dtype.
-[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, const shape& dimensions,
-                                                                   const typed_bytes& values, std::size_t value_bytes,
-                                                                   const typed_bytes& indices,
-                                                                   const typed_bytes* indptr, const store& how) {
+ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, const shape& dimensions,
+                                                     const typed_bytes& values, std::size_t value_bytes,
+                                                     const typed_bytes& indices, const typed_bytes* indptr,
+                                                     const store& how) {
     const bool is_csr = indptr != nullptr;
     const std::size_t count = values.bytes.size() / value_bytes;
     ZTENSOR_TRY(is_csr ? check_csr(dimensions, count, indices.bytes, indptr->bytes, indices.storage)
@@ -193,11 +193,10 @@ struct typed_draft {
 }
 
 /// Errors: quant_bits, quant_group, quant_packing, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_quantized(format_version version, const shape& dimensions,
-                                                                      const quantization& parameters,
-                                                                      const typed_bytes& packed_weight,
-                                                                      const typed_bytes& scales,
-                                                                      const typed_bytes& zeros, const store& how) {
+ZTENSOR_COLD inline result<typed_draft> draft_quantized(format_version version, const shape& dimensions,
+                                                        const quantization& parameters,
+                                                        const typed_bytes& packed_weight, const typed_bytes& scales,
+                                                        const typed_bytes& zeros, const store& how) {
     if (parameters.bits == 0 || parameters.bits > 64) {
         return fail(errc::quant_bits, "weights of {} bits", {parameters.bits});
     }

@@ -107,8 +107,7 @@ inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of
 /// Calls `look(offset, bytes) -> result<bool>` with bytes of a source, piece by piece, until one is false. Whether all
 /// were true.
 template <class Source, class Look>
-[[nodiscard]] result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uint64_t length,
-                                          const Look& look) {
+result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uint64_t length, const Look& look) {
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     std::vector<std::byte> piece;
     for (std::uint64_t at = 0; at < length; at += piece.size()) {
@@ -156,8 +155,8 @@ struct undo_new_piece {
 class undo_log {
 public:
     /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<undo_log>>
-    create(const located_file& target, const undo_facts& facts, sync_level sync) {
+    ZTENSOR_COLD static result<std::unique_ptr<undo_log>> create(const located_file& target, const undo_facts& facts,
+                                                                 sync_level sync) {
         constexpr std::uint32_t only_for_the_owner = 0600;
         // Memory first: a file that was made and that nobody holds would stay.
         std::unique_ptr<undo_log> record(new undo_log(undo_name(target.name), facts, sync));
@@ -187,13 +186,13 @@ public:
     }
 
     /// Whether there is a record of that file.
-    [[nodiscard]] static result<void> check_none(const located_file& target) {
+    static result<void> check_none(const located_file& target) {
         ZTENSOR_TRY_ASSIGN(const file_status found, target.in.status(undo_name(target.name)));
         return found.kind == file_kind::absent ? result<void>() : unfinished();
     }
 
     /// Adds `length` bytes of the file as they are now, which may be changed when this returns.
-    [[nodiscard]] ZTENSOR_COLD result<void> add(const byte_source& old, std::uint64_t offset, std::uint64_t length) {
+    ZTENSOR_COLD result<void> add(const byte_source& old, std::uint64_t offset, std::uint64_t length) {
         std::byte head[undo_piece_head_bytes];
         store_little(offset, head, 8);
         store_little(length, head + 8, 8);
@@ -211,32 +210,30 @@ public:
     }
 
     /// Puts the mark into the file, on the disk: what comes next changes it.
-    [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) {
+    ZTENSOR_COLD result<void> mark(output_file& target) {
         return put_mark(target, facts_.mark, sync_ != sync_level::none);
     }
 
     /// Counts in the mark a piece that add() has made safe: a record that lost it is found out. Nothing waits for that.
-    [[nodiscard]] ZTENSOR_COLD result<void> count_piece(output_file& target) {
+    ZTENSOR_COLD result<void> count_piece(output_file& target) {
         std::byte& count = facts_.mark[change_mark_count_at];
         count = static_cast<std::byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
         return put_mark(target, facts_.mark, false);
     }
 
     /// Puts in place of the mark what belongs there, on the disk: from here on the file is complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) {
+    ZTENSOR_COLD result<void> unmark(output_file& target) {
         return put_mark(target, facts_.unmarked, sync_ != sync_level::none);
     }
 
     /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
     /// completes the new state, in which `unmarked` belongs in place of the mark.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
-                                                   const change_mark& unmarked) {
+    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, const change_mark& unmarked) {
         facts_.unmarked = unmarked;
         return commit(new_bytes, last, span<const undo_new_piece>());
     }
     /// The same where pieces were overwritten.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
-                                                   span<const undo_new_piece> pieces) {
+    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces) {
         const std::size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
         std::vector<std::byte> piece(undo_piece_head_bytes + length + 4);
         std::byte* next = piece.data();
@@ -263,7 +260,7 @@ public:
     /// Takes commit() back, which may have failed and be on the disk all the same: only then may old bytes be put back
     /// over new ones, or whoever finds the record after a power cut would take the mixture for the new state. The mark
     /// comes first, should it be gone, because without it the file would pass for complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> rescind(output_file& target) {
+    ZTENSOR_COLD result<void> rescind(output_file& target) {
         if (!has_commit_) {
             return {};
         }
@@ -287,17 +284,17 @@ private:
         : name_(std::move(name)), facts_(facts), sync_(sync) {}
 
     /// What was written reaches the disk, at every level that waits for it.
-    [[nodiscard]] ZTENSOR_COLD result<void> sync_after(result<void> written) {
+    ZTENSOR_COLD result<void> sync_after(result<void> written) {
         return written && sync_ != sync_level::none ? file_->sync() : written;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes, bool syncs) {
+    ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes, bool syncs) {
         ZTENSOR_TRY(target.seek(facts_.mark_offset));
         ZTENSOR_TRY(target.append(bytes));
         return syncs ? target.sync() : result<void>();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> write_head() {
+    ZTENSOR_COLD result<void> write_head() {
         std::byte head[undo_head_bytes];
         std::copy(as_bytes(undo_magic).begin(), as_bytes(undo_magic).end(), head);
         store_little(facts_.old_bytes, head + 8, 8);
@@ -331,7 +328,7 @@ public:
 
     /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused
     /// for one of an earlier release, io_error, file_changed, out_of_memory.
-    [[nodiscard]] ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
+    ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
         std::byte head[undo_head_bytes] = {};
         const std::size_t there = static_cast<std::size_t>((std::min<std::uint64_t>)(record.size_bytes(), sizeof head));
         ZTENSOR_TRY(record.read_at(0, {head, there}));
@@ -375,8 +372,7 @@ public:
     [[nodiscard]] const std::optional<new_state>& committed() const noexcept { return committed_; }
 
     /// Puts the old bytes that lie within `offset` and what follows it over those in `bytes`.
-    [[nodiscard]] ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset,
-                                                    span<std::byte> bytes) const {
+    ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset, span<std::byte> bytes) const {
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
             const std::uint64_t begin = (std::max)(offset, each->offset);
             const std::uint64_t end = (std::min<std::uint64_t>)(offset + bytes.size(), each->offset + each->length);
@@ -391,7 +387,7 @@ public:
     }
 
     /// Writes the old bytes back.
-    [[nodiscard]] ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
+    ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
         for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
             ZTENSOR_TRY(target.seek(each->offset));
             const auto put_back = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
@@ -406,7 +402,7 @@ public:
 private:
     undo_reader() = default;
 
-    [[nodiscard]] result<void> read_pieces(const file& record) {
+    result<void> read_pieces(const file& record) {
         constexpr std::uint64_t sum_bytes = 4;
         const std::uint64_t size = record.size_bytes();
         for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
@@ -433,7 +429,7 @@ private:
     }
 
     /// One that says what can't be, which no writer makes, says nothing.
-    [[nodiscard]] result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
+    result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
         constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
         if (length < undo_state_head_bytes || length > most_bytes) {
             return {};
@@ -460,8 +456,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum,
-                                               std::uint64_t length) {
+    static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum, std::uint64_t length) {
         ZTENSOR_TRY(for_all_pieces(record, at, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
             sum = undo_sum(bytes, sum);
             return true;

@@ -75,7 +75,7 @@ private:
 
 /// Errors: invalid_argument; not_expressible (shards before version 2); unsupported_digest (version 2, in a build
 /// without xxHash).
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
+ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
     constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     if (options.version_ > format_version::v2) { // made of a number
         return fail(errc::invalid_argument, "there is no format version of number {}",
@@ -113,7 +113,7 @@ public:
     writer_core& operator=(const writer_core&) = delete;
 
     /// Writes what stands before the first blob.
-    [[nodiscard]] result<void> begin() {
+    result<void> begin() {
         return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1
                                     : is_version_2()                          ? magic_2
                                                                               : magic_1));
@@ -123,20 +123,20 @@ public:
     [[nodiscard]] manifest_draft& manifest() noexcept { return manifest_; }
 
     /// To those that there are; of a key that is there already the value is replaced.
-    [[nodiscard]] ZTENSOR_COLD result<void> add_attributes(const attributes_view& more) {
+    ZTENSOR_COLD result<void> add_attributes(const attributes_view& more) {
         attributes all = manifest_.file_attributes();
         all.merge(attributes(more));
         return set_attributes(std::move(all));
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(attributes values) {
+    ZTENSOR_COLD result<void> set_attributes(attributes values) {
         result<void> open = check_open();
         return open ? manifest_.set_attributes(std::move(values), table_bytes()) : std::move(open);
     }
 
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
     /// the same words as in add_object(), but nothing that only other objects need.
-    [[nodiscard]] result<void> add_dense(const dense_tensor& given, const blob_content& content) {
+    result<void> add_dense(const dense_tensor& given, const blob_content& content) {
         const dense_tensor tensor = in_words_of(options_.version_, given);
         component_entry data = entry_of(tensor, content.bytes.size());
         result<void> valid = check_store(tensor.how);
@@ -152,14 +152,13 @@ public:
         return writing.done();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
+    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
         return add_object(name, draft, [this](const object_entry& object) { manifest_.keep(object); });
     }
 
     /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
     template <class Keep>
-    [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft,
-                                                       const Keep& keep_it) {
+    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft, const Keep& keep_it) {
         std::vector<component_entry> entries = entries_of(options_.version_, draft);
         object_entry object = entry_of(name, draft, entries);
         attributes in_one_form;
@@ -171,7 +170,7 @@ public:
     }
 
     /// A second name for an object.
-    [[nodiscard]] ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
+    ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
         result<void> tied = check_next(name);
         return in_object(tied ? manifest_.tie(name, of, table_bytes()) : std::move(tied), name);
     }
@@ -182,7 +181,7 @@ public:
         file_.close();
     }
 
-    [[nodiscard]] result<void> finish() {
+    result<void> finish() {
         ZTENSOR_TRY(check_open());
         const abort_on_failure writing(*this);
         ZTENSOR_TRY(manifest_.write(file_));
@@ -214,9 +213,9 @@ public:
     /// Until finish_stream() nothing else may be written, and a stream that is dropped leaves half a tensor behind: the
     /// file is lost, and break_off() is to be called. The calls below are about the stream that there is then. Elements
     /// of `element_bytes` each, or if that is 0 of as many as their types take.
-    [[nodiscard]] ZTENSOR_COLD result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                         const store& how, const object_attributes& about,
-                                                         std::uint64_t element_bytes) {
+    ZTENSOR_COLD result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                           const store& how, const object_attributes& about,
+                                           std::uint64_t element_bytes) {
         ZTENSOR_TRY(in_object(check_store(how), name));
         const logical_type_facts* const type = find_logical_type_of(options_.version_, how.type_);
         const bool is_packed = type != nullptr && type->packed_elements != 1;
@@ -241,7 +240,7 @@ public:
     }
 
     /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    [[nodiscard]] result<void> append_to_stream(bytes_view piece, std::size_t width) {
+    result<void> append_to_stream(bytes_view piece, std::size_t width) {
         const std::uint64_t missing = stream_missing_bytes();
         if (piece.size() > missing) {
             return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing", {piece.size(), missing})
@@ -255,7 +254,7 @@ public:
         return writing.done(in_object(stream_->blob.append({piece, width}, false), tensor.name));
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> set_stream_attributes(attributes values) {
+    ZTENSOR_COLD result<void> set_stream_attributes(attributes values) {
         const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
         const component_entry data = entry_of(tensor, stream_->decoded_bytes);
         object_entry object = entry_of(tensor, data);
@@ -269,7 +268,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> finish_stream() {
+    ZTENSOR_COLD result<void> finish_stream() {
         if (stream_missing_bytes() != 0) {
             return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
                         {stream_->decoded_bytes, stream_missing_bytes()})
@@ -292,7 +291,7 @@ public:
         return stream_->decoded_bytes - stream_->blob.decoded_bytes();
     }
     /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
-    [[nodiscard]] result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const {
+    result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const {
         if (stream_->storage != elements.storage) {
             return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
                         {ztensor::name(stream_->storage), ztensor::name(elements.storage)})
@@ -310,7 +309,7 @@ public:
         return fail(errc::writer_closed, "nothing more can be written: it has been finished, or failed before");
     }
 
-    [[nodiscard]] result<void> check_open() const {
+    result<void> check_open() const {
         if (!file_.is_open()) {
             return closed();
         }
@@ -351,7 +350,7 @@ private:
         return file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
     }
 
-    [[nodiscard]] result<void> check_store(const store& how) {
+    result<void> check_store(const store& how) {
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
@@ -362,13 +361,13 @@ private:
     }
 
     /// Another object may follow, and have this name.
-    [[nodiscard]] result<void> check_next(std::string_view name) const {
+    result<void> check_next(std::string_view name) const {
         result<void> open = check_open();
         return open ? manifest_.check_new_name(name) : std::move(open);
     }
 
     /// Everything that can be known to be wrong before a byte is written.
-    [[nodiscard]] result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
+    result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
         const object_entry object = entry_of(tensor, data);
         result<void> valid = check_next(tensor.name);
         valid = valid ? check_dense(options_.version_, tensor, data) : std::move(valid);
@@ -378,8 +377,7 @@ private:
     }
 
     /// The same of any object, which gets the words that the version has for it; `in_one_form` holds its attributes.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object,
-                                                         attributes& in_one_form) {
+    ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object, attributes& in_one_form) {
         if (is_version_2()) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
             ZTENSOR_TRY(say_attributes_in_2(object, in_one_form));
@@ -394,16 +392,14 @@ private:
         return check_entry(options_.version_, object);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_source(const component_source& source,
-                                                         std::optional<std::uint64_t> elements) {
+    ZTENSOR_COLD result<void> check_source(const component_source& source, std::optional<std::uint64_t> elements) {
         ZTENSOR_TRY(check_store(source.how));
         ZTENSOR_TRY(manifest_.check_form_of_name(source.role));
         return source.stored ? file_.check_digest(*source.stored)
                              : check_values(options_.version_, source.storage, source.type, source.bytes, elements);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object,
-                                                                    attributes& in_one_form) const {
+    ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object, attributes& in_one_form) const {
         ZTENSOR_TRY(is_version_2() ? say_attributes_in_2(object, in_one_form)
                                    : check_attributes(options_.version_, *object.attributes,
                                                       depth_around_object_attributes(options_.version_)));
@@ -411,8 +407,7 @@ private:
         return manifest_.check_bounds(object, table_bytes());
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> write_components(const object_draft& draft,
-                                                             std::vector<component_entry>& entries) {
+    ZTENSOR_COLD result<void> write_components(const object_draft& draft, std::vector<component_entry>& entries) {
         for (const std::uint32_t i : blob_order(options_.version_, draft)) {
             const component_source& source = draft.components()[i];
             ZTENSOR_TRY(in_component(source.stored

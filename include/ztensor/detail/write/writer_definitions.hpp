@@ -118,8 +118,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_
 namespace detail {
 
 /// Adds what a draft was made of; the attributes that came with it win over those that the call gives.
-[[nodiscard]] ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name,
-                                                         result<typed_draft> made, const object_attributes& about) {
+ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name, result<typed_draft> made,
+                                           const object_attributes& about) {
     ZTENSOR_TRY_ASSIGN(typed_draft typed, in_object(std::move(made), name));
     if (about.get() != nullptr) {
         attributes all = *about.get();
@@ -136,8 +136,8 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
 /// Calls `work(about)` with the attributes as the version has them: in version 2 in one form, and none for an empty
 /// map.
 template <class Work>
-[[nodiscard]] result<void> with_attributes_of(const writer_core& core, const object_attributes& about,
-                                              std::string_view name, const Work& work) {
+result<void> with_attributes_of(const writer_core& core, const object_attributes& about, std::string_view name,
+                                const Work& work) {
     if (about.get() == nullptr || !core.is_version_2()) {
         return work(about);
     }
