@@ -717,7 +717,7 @@ TEST_CASE("a directory syncs, and one that is not there does not open") {
 TEST_CASE("suffixes are 16 hexadecimal digits and don't repeat") {
     std::set<std::string> seen;
     for (int i = 0; i < 10000; ++i) {
-        const std::string suffix = detail::unique_suffix();
+        const std::string suffix = detail::sixteen_digits(detail::unique_number());
         REQUIRE(suffix.size() == 16);
         REQUIRE(suffix.find_first_not_of("0123456789abcdef") == std::string::npos);
         REQUIRE(seen.insert(suffix).second);

@@ -51,6 +51,14 @@ inline constexpr std::size_t max_transfer_bytes = (std::size_t{1} << 30) - (std:
     return os_failure("can't open the file", failure);
 }
 
+/// The system would take U+0000 for the end of the path.
+ZTENSOR_COLD inline result<void> check_names_file(const native_path& path) {
+    if (path.find(native_path::value_type()) != native_path::npos) {
+        return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
+    }
+    return {};
+}
+
 /// A file's bytes in memory, for reading. Move-only; unmaps when it goes.
 class mapping {
 public:
@@ -92,9 +100,7 @@ public:
     /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::invalid_argument for a path
     /// that holds U+0000.
     ZTENSOR_COLD static result<file> open(const native_path& path, os_reading& os = operating_system_for_reading()) {
-        if (path.find(native_path::value_type()) != native_path::npos) { // where the system would take it for the end
-            return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
-        }
+        ZTENSOR_TRY(check_names_file(path));
         const auto [handle, failure] = os.open_existing(path);
         if (failure) {
             return why_not_opened(path, failure, os);
@@ -351,9 +357,7 @@ public:
 
     /// Opens the file of that relative path. Errors: name_invalid if it leads out of the folder; those of file::open().
     ZTENSOR_COLD result<file> open(const native_path& name) const {
-        if (name.find(native_path::value_type()) != native_path::npos) {
-            return fail(errc::invalid_argument, "a path that holds the character U+0000 names no file");
-        }
+        ZTENSOR_TRY(check_names_file(name));
         const std::optional<std::vector<native_path>> way = steps_beneath(name);
         if (!way) {
             return fail(errc::name_invalid, "the name leads out of the folder");

@@ -368,12 +368,9 @@ private:
 
 /// Whether the file is the one of that name: another may have been put in its place, or none be left.
 ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in, const native_path& name) {
-    const result<file_status> mine = file.status();
-    const result<file_status> named = in.status(name);
-    if (!mine || !named) {
-        return mine ? named.error() : mine.error();
-    }
-    return named->kind == file_kind::regular && mine->is_same_file(*named);
+    ZTENSOR_TRY_ASSIGN(const file_status mine, file.status());
+    ZTENSOR_TRY_ASSIGN(const file_status named, in.status(name));
+    return named.kind == file_kind::regular && mine.is_same_file(named);
 }
 
 /// What was written to a file under its own name stands there, as far as that can be known.
@@ -419,20 +416,20 @@ ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const n
     return bits ^ (bits >> 31);
 }
 
-/// Its 16 hexadecimal digits. Whoever guesses them gains nothing: the file they name is created only if there is none.
-[[nodiscard]] inline std::string unique_suffix() {
-    std::uint64_t bits = unique_number();
-    std::string suffix(16, '0');
-    for (char& digit : suffix) {
-        digit = "0123456789abcdef"[bits & 15];
-        bits >>= 4;
+/// Its 16 hexadecimal digits.
+[[nodiscard]] inline std::string sixteen_digits(std::uint64_t number) {
+    std::string digits(16, '0');
+    for (char& digit : digits) {
+        digit = "0123456789abcdef"[number & 15];
+        number >>= 4;
     }
-    return suffix;
+    return digits;
 }
 
-/// A name for a file that is being written: ".ztensor-<16 hex digits>.tmp".
+/// A name for a file that is being written: ".ztensor-<16 hex digits>.tmp". Whoever guesses them gains nothing: the
+/// file is created only if there is none.
 [[nodiscard]] inline native_path temporary_name() {
-    const std::string name = ".ztensor-" + unique_suffix() + ".tmp";
+    const std::string name = ".ztensor-" + sixteen_digits(unique_number()) + ".tmp";
     return native_path(name.begin(), name.end());
 }
 

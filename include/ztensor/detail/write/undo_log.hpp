@@ -45,11 +45,7 @@ namespace detail {
         hash = (hash ^ static_cast<std::uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
                0x100000001b3u;
     }
-    std::string name = ".ztensor-";
-    for (int digit = 0; digit < 16; ++digit, hash >>= 4) {
-        name += "0123456789abcdef"[hash & 15];
-    }
-    name += ".undo";
+    const std::string name = ".ztensor-" + sixteen_digits(hash) + ".undo";
     return native_path(name.begin(), name.end());
 }
 
