@@ -127,12 +127,11 @@ public:
     /// What another thread has not written yet is dropped.
     ~file_writer() override { has_failed_ = true; }
 
-    /// Called once, before anything else. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
+    /// Called once, before anything else. `target` may have been made otherwise than options say, and then has
+    /// `old_bytes` that stay. Fails with errc::not_regular_file if the target is a directory, FIFO, socket
     /// or device, errc::invalid_argument if it names no file, errc::busy if another writer writes in place,
     /// errc::out_of_memory, or errc::io_error.
-    ZTENSOR_COLD result<void> open() { return abandoned_if_failed(open_target(nullptr, 0)); }
-    /// The same for a target that was made otherwise, and has `old_bytes` that stay.
-    ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target, std::uint64_t old_bytes = 0) {
+    ZTENSOR_COLD result<void> open(std::unique_ptr<atomic_file> target = nullptr, std::uint64_t old_bytes = 0) {
         return abandoned_if_failed(open_target(std::move(target), old_bytes));
     }
 
@@ -212,9 +211,7 @@ private:
         }
         target_ = std::move(target);
         if (target_ == nullptr) {
-            ZTENSOR_TRY_ASSIGN(std::unique_ptr<atomic_file> found,
-                               find_target(native_, options_.publish_, options_.sync_, os_));
-            target_ = std::move(found);
+            ZTENSOR_TRY_ASSIGN(target_, find_target(native_, options_.publish_, options_.sync_, os_));
         }
         ZTENSOR_TRY(target_->open());
         position_ = written_ = begun_sync_ = old_bytes;

@@ -90,13 +90,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
         std::unique_ptr<detail::shard_files> shards;
         if (options.shard_bytes_ != 0) {
-            ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::shard_files> made, detail::shard_files::make(path, options));
-            shards = std::move(made);
+            ZTENSOR_TRY_ASSIGN(shards, detail::shard_files::make(path, options));
         }
-        result<writer> made = start(std::move(sink), nullptr, options, std::move(shards));
-        if (made) {
-            made->core_->set_path(path);
-        }
+        ZTENSOR_TRY_ASSIGN(writer made, start(std::move(sink), nullptr, options, std::move(shards)));
+        made.core_->set_path(path);
         return made;
     });
 }
