@@ -23,6 +23,7 @@
 #include <ztensor/options.hpp>
 #include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/sparse.hpp>
 #include <ztensor/store.hpp>
 
 #include <algorithm>
