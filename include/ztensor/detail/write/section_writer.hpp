@@ -361,8 +361,7 @@ private:
         }));
         const std::uint64_t hash = xxh3_value(xxh3);
         if (!entry.copied_digest) {
-            entry.own_digest = wanted.text();
-            entry.own_digest = entry.own_digest.empty() ? text_of_xxh3(hash) : std::move(entry.own_digest);
+            entry.own_digest = stored.new_digest ? wanted.text() : text_of_xxh3(hash);
         }
         return hash;
     }
@@ -456,7 +455,9 @@ private:
             set_position(entry, known->second);
             entry.own_digest = sum.text();
         }
-        entry.own_digest = how.digest_ == digest::none ? text_of_xxh3(identity[0]) : std::move(entry.own_digest);
+        if (how.digest_ == digest::none) {
+            entry.own_digest = text_of_xxh3(identity[0]);
+        }
         return {};
     }
 
