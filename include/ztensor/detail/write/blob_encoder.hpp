@@ -16,7 +16,6 @@
 #include <ztensor/digest.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/version.hpp>
 #include <ztensor/vocabulary.hpp>
 
@@ -137,14 +136,12 @@ struct copied_blobs {
 /// One blob being written. Its memory does not grow with the blob.
 class blob_writer {
 public:
-    /// At `position` of what goes into `sink`. `encoder` is null, and `algorithm` none, where there is to be neither.
-    blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder, digest algorithm,
+    /// At `position` of what goes into `sink`. `encoder`, which has begun a blob, is null, and `algorithm` none, where
+    /// there is to be neither.
+    blob_writer(byte_sink& sink, std::uint64_t position, bool is_big_endian, blob_encoder* encoder, digest algorithm,
                 bool is_version_2) noexcept
         : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
-          is_big_endian_(how.is_big_endian_) {
-        if (encoder_ != nullptr) {
-            begin_encoding(how, is_version_2);
-        }
+          is_big_endian_(is_big_endian) {
         if (algorithm != digest::none) {
             digester_.emplace(algorithm);
         }
@@ -169,11 +166,6 @@ public:
     }
 
 private:
-    // Cold, or g++ guesses the one encoder it sees.
-    ZTENSOR_COLD void begin_encoding(const store& how, bool is_version_2) noexcept {
-        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
-    }
-
     result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
         if (digests_decoded_) { // of version 2, where every blob has a digest

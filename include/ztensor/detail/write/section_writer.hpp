@@ -323,8 +323,14 @@ private:
     }
 
     [[nodiscard]] blob_writer writer_with(digest algorithm, std::uint64_t offset, const store& how) noexcept {
-        const bool is_encoded = how.encoding_ != encoding::raw;
-        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, algorithm, is_version_2_};
+        blob_encoder* const encoder = how.encoding_ != encoding::raw ? begun_encoder(how) : nullptr;
+        return {target(), offset, how.is_big_endian_, encoder, algorithm, is_version_2_};
+    }
+
+    // Cold, or g++ guesses the one encoder it sees.
+    [[nodiscard]] ZTENSOR_COLD blob_encoder* begun_encoder(const store& how) noexcept {
+        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2_);
+        return encoder_.get();
     }
 
     [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
