@@ -7,7 +7,6 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>

@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_DIGEST_HPP
 #define ZTENSOR_DIGEST_HPP
 
-#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 

@@ -16,7 +16,6 @@ template <class T>
 class result;
 
 namespace detail {
-class blob_digester;
 struct foreign_file;
 struct hdf5_importer; // in hdf5.hpp
 struct imported;
@@ -181,7 +180,6 @@ struct write_options {
     bool any_order_ = false;
     std::uint64_t shard_bytes_ = 0; ///< 0: no shards
     digest shard_digest_ = digest::xxh3;
-    detail::blob_digester* (*make_shard_digester_)() = nullptr;
     publish_mode publish_ = publish_mode::replace;
     sync_level sync_ = sync_level::durable;
     unsigned threads_ = 0;

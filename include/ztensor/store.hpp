@@ -15,7 +15,6 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 class blob_encoder;
-class blob_digester;
 
 } // namespace detail
 
@@ -31,7 +30,6 @@ struct store {
 
     // Set by the call that asks for it, so that programs which never ask hold no code for it.
     detail::blob_encoder* (*make_encoder_)(unsigned threads) = nullptr;
-    detail::blob_digester* (*make_digester_)() = nullptr;
 
     /// Compressed, at a level of 1 (fast, and as small as any for dense weights) to 22; 0 is zstd's own default, and
     /// negative ones, down to libzstd's own least, are faster and leave dense weights as large as they were. What

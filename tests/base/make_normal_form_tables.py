@@ -1,52 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/ztensor/detail/base/normal_form_tables.hpp from Python's own Unicode data.
+"""Writes the tables of include/ztensor/detail/base/normal_form.hpp anew from Python's own Unicode data.
 
-usage: make_normal_form_tables.py > include/ztensor/detail/base/normal_form_tables.hpp
+usage: make_normal_form_tables.py include/ztensor/detail/base/normal_form.hpp
 """
 
+import pathlib
+import re
 import sys
 import unicodedata
 
-HEAD = """// SPDX-License-Identifier: MIT
-//
-// Which characters compose to which in Normalization Form C, by Unicode {version}. Written by
-// tests/base/make_normal_form_tables.py; Hangul is left out, which is computed.
-#ifndef ZTENSOR_DETAIL_CORE_NORMAL_FORM_TABLES_HPP
-#define ZTENSOR_DETAIL_CORE_NORMAL_FORM_TABLES_HPP
-
-#include <ztensor/version.hpp>
-
-#include <cstdint>
-
-namespace ztensor {{
-inline namespace ZTENSOR_MODE {{
-namespace detail {{
-
-struct combining_run {{ ///< marks of one class, which is not 0
-    std::uint32_t first;
-    std::uint32_t last;
-    std::uint32_t order;
-}};
-
-struct excluded_run {{ ///< characters that no text in this form holds
-    std::uint32_t first;
-    std::uint32_t last;
-}};
-
-struct composed_pair {{
-    std::uint32_t whole;
-    std::uint32_t first;
-    std::uint32_t second;
-}};
-"""
-TAIL = """
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-#endif
-"""
+TABLES = re.compile(r"(// Written by tests/base/make_normal_form_tables.py, by Unicode )\S+\.\n.*?(?=\n// -- normal form\n)", re.DOTALL)
 LAST = 0x110000
 HANGUL = range(0xac00, 0xd7a4)
 SURROGATES = range(0xd800, 0xe000)
@@ -66,17 +30,17 @@ def runs(value_of):
     return found
 
 
-def print_table(comment, kind, name, rows):
+def table(comment, kind, name, rows):
     """Rows of numbers, as many to a line as fit."""
-    print(f"\n/// {comment}\n// clang-format off\ninline constexpr {kind} {name}[] = {{")
+    lines = [f"\n/// {comment}\n// clang-format off\ninline constexpr {kind} {name}[] = {{"]
     line = "   "
     for row in rows:
         word = " {" + ", ".join(f"0x{each:x}" for each in row) + "},"
         if len(line + word) > 120:
-            print(line)
+            lines.append(line)
             line = "   "
         line += word
-    print(f"{line}\n}};\n// clang-format on")
+    return "\n".join(lines + [f"{line}\n}};\n// clang-format on\n"])
 
 
 def main():
@@ -86,11 +50,12 @@ def main():
         if len(parts) == 2 and not parts[0].startswith("<") and unicodedata.normalize("NFC", chr(code)) == chr(code):
             pairs.append((code, int(parts[0], 16), int(parts[1], 16)))
     excluded = runs(lambda code: code not in HANGUL and unicodedata.normalize("NFC", chr(code)) != chr(code))
-    sys.stdout.write(HEAD.format(version=unicodedata.unidata_version))
-    print_table("By character.", "combining_run", "combining_runs", runs(lambda code: unicodedata.combining(chr(code))))
-    print_table("By character.", "excluded_run", "excluded_runs", [each[:2] for each in excluded])
-    print_table("By what they make.", "composed_pair", "composed_pairs", pairs)
-    sys.stdout.write(TAIL)
+    tables = table("By character.", "combining_run", "combining_runs", runs(lambda code: unicodedata.combining(chr(code))))
+    tables += table("By character.", "excluded_run", "excluded_runs", [each[:2] for each in excluded])
+    tables += table("By what they make.", "composed_pair", "composed_pairs", pairs)
+    header = pathlib.Path(sys.argv[1])
+    text = header.read_text(encoding="utf-8")
+    header.write_text(TABLES.sub(rf"\g<1>{unicodedata.unidata_version}.\n" + tables, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

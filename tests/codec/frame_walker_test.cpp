@@ -6,7 +6,6 @@
 #include "support/refusal.hpp"
 #include "support/zstd_frames.hpp"
 
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 
 #include <algorithm>

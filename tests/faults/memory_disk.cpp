@@ -157,7 +157,7 @@ memory_disk::os_answer<memory_disk::os_directory> memory_disk::open_directory(co
     return {{directory_handle, path}, {}};
 }
 
-void memory_disk::release_directory(const os_directory&) noexcept {
+void memory_disk::leave_directory(const os_directory&) noexcept {
     --open_;
 }
 

@@ -71,7 +71,7 @@ public:
     ~memory_disk() = default;
 
     // How it behaves.
-    std::size_t first_failing_call = never; ///< counted from 0 over all calls but close and release_directory
+    std::size_t first_failing_call = never; ///< counted from 0 over all calls but close and leave_directory
     std::size_t failing_calls = 1;          ///< how many fail from there on
     std::size_t most_moved = never;         ///< no write moves more bytes
     bool has_unnamed_files = true;
@@ -91,7 +91,7 @@ public:
     os_answer<bytes_view> map(os_handle file, std::size_t size_bytes) override;
     void unmap(bytes_view mapped) noexcept override;
     os_answer<os_directory> open_directory(const native_path& path, bool will_sync) override;
-    void release_directory(const os_directory& directory) noexcept override;
+    void leave_directory(const os_directory& directory) noexcept override;
     os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override;
     os_answer<std::vector<native_path>> list(const os_directory& directory) override;
     os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,

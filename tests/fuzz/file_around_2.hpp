@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_TESTS_FUZZ_FILE_AROUND_2_HPP
 #define ZTENSOR_TESTS_FUZZ_FILE_AROUND_2_HPP
 
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/span.hpp>
 

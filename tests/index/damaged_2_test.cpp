@@ -10,7 +10,7 @@
 
 #include "index/described.hpp"
 
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/parse.hpp>
 #include <ztensor/detail/index/rules.hpp>

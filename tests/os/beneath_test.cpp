@@ -6,7 +6,8 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
 
 #include <cstddef>
 #include <filesystem>

@@ -6,7 +6,6 @@
 #include "support/faulty_os.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 
@@ -171,7 +170,7 @@ TEST_CASE("children inherit no handle") {
         CHECK((::fcntl(answer.value, F_GETFD) & FD_CLOEXEC) != 0);
     }
     CHECK(!os.close(existing.value));
-    os.release_directory(in);
+    os.leave_directory(in);
 }
 
 #else
@@ -718,7 +717,7 @@ TEST_CASE("a directory syncs, and one that is not there does not open") {
 TEST_CASE("suffixes are 16 hexadecimal digits and don't repeat") {
     std::set<std::string> seen;
     for (int i = 0; i < 10000; ++i) {
-        const std::string suffix = detail::unique_suffix();
+        const std::string suffix = detail::sixteen_digits(detail::unique_number());
         REQUIRE(suffix.size() == 16);
         REQUIRE(suffix.find_first_not_of("0123456789abcdef") == std::string::npos);
         REQUIRE(seen.insert(suffix).second);

@@ -8,7 +8,6 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 
 #include <algorithm>

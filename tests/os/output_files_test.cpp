@@ -8,7 +8,6 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>

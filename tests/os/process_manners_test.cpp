@@ -75,9 +75,7 @@ struct blocked_signals {
 /// A signal that somebody sends to the process while it has one of the library's threads comes to a thread that blocks
 /// nothing, or waits until somebody asks: 0 if it does.
 int waits_for_its_reader() {
-    ztensor::detail::helper_thread thread;
-    if (!ztensor::detail::start_thread(
-            thread, [](void*) { ::pause(); }, nullptr)) {
+    if (!ztensor::detail::start_thread([](void*) { ::pause(); }, nullptr)) {
         return 2;
     }
     ::sigset_t asked_for;
@@ -334,11 +332,9 @@ TEST_CASE("threads of the library block all signals but those of faults, and the
     ::sigset_t before;
     ::sigset_t after;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
-    ztensor::detail::helper_thread thread;
-    REQUIRE(ztensor::detail::start_thread(thread, &blocked_signals::ask, &of_thread));
-    ztensor::detail::join_thread(thread);
+    REQUIRE(ztensor::detail::start_thread(&blocked_signals::ask, &of_thread));
     REQUIRE(ztensor::detail::current_executor().submit(&blocked_signals::ask, &of_pool));
-    while (!of_pool.is_known) {
+    while (!of_thread.is_known || !of_pool.is_known) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     ::pthread_sigmask(SIG_SETMASK, nullptr, &after);

@@ -148,7 +148,7 @@ TEST_CASE("where the system gives no thread that is told, and the work is done")
         ::setrlimit(RLIMIT_AS, &no_room);
         const auto stay = [](void*) { ::pause(); };
         int started = 0; // on stacks that are left of earlier threads
-        for (ztensor::detail::helper_thread thread; ztensor::detail::start_thread(thread, stay, nullptr);) {
+        while (ztensor::detail::start_thread(stay, nullptr)) {
             if (++started == 100) {
                 return has_threads;
             }

@@ -13,7 +13,7 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/digest.hpp>

@@ -8,7 +8,7 @@
 #include "support/watched_source.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/detail/codec/zstd_frames.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/reader.hpp>
 
 #include <cstddef>

@@ -53,16 +53,15 @@ STRANGERS = [("reader", "writer"), ("writer", "reader"), ("load_plan", "writer")
 # Standard headers that cost those who include them much, and the headers that may include them all the same.
 HEAVY_IN_PUBLIC = {name: r"(?!)" for name in ("filesystem thread chrono ostream iostream map set variant mutex").split()}
 HEAVY_IN_PUBLIC["functional"] = r"copy\.hpp"
-HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows(_writing)?\.hpp", "thread": r"detail/os/\w+\.hpp", "chrono": r"detail/os/\w+\.hpp"}
+HEAVY_IN_DETAIL = {"filesystem": r"detail/os/windows\.hpp", "thread": r"detail/os/\w+\.hpp", "chrono": r"detail/os/\w+\.hpp"}
 
 # Headers that are neither ours nor the standard library's, by the rooms that may know them.
 FOREIGN_HEADERS = {
-    r"detail/codec/zstd(_frames)?\.hpp": r"zstd(_errors)?\.h",
-    r"detail/codec/xxh3\.hpp": r"xxhash\.h",
-    r"detail/os/posix(_threads)?\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
+    r"detail/codec/zstd\.hpp": r"zstd(_errors)?\.h",
+    r"detail/codec/digests\.hpp": r"xxhash\.h",
+    r"detail/os/posix\.hpp": r"(sys/|linux/)?(?!zstd)\w+\.h",
     r"detail/os/windows\.hpp": r"(?!zstd)\w+\.h",
-    r"detail/os/cpu\.hpp": r"sys/auxv\.h",
-    r"detail/os/x86_intrinsics\.hpp": r"immintrin\.h",
+    r"detail/os/cpu\.hpp": r"sys/auxv\.h|immintrin\.h",
     r"(detail/import/)?json\.hpp": r"nlohmann/\w+\.hpp",
     r"detail/codec/deflate\.hpp": r"zlib\.h",
     r"eigen\.hpp": r"Eigen/\w+",
@@ -73,12 +72,12 @@ FOREIGN_WORDS = {
     r"\breinterpret_cast\b": r"detail/base/bytes\.hpp",
     r"\bnlohmann\b": r"(detail/import/)?json\.hpp",
     r"\bz_stream\b|\binflate(\w+[A-Z]\w*)?\(|\bZ_[A-Z_]+\b": r"detail/codec/deflate\.hpp",
-    r"\bZSTD_\w+": r"detail/codec/zstd(_frames)?\.hpp",
-    r"\bXXH\w+": r"detail/codec/xxh3\.hpp",
-    r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32|sha256)|os/(cpu|stream_copy)|read/convert)\.hpp",
+    r"\bZSTD_\w+": r"detail/codec/zstd\.hpp",
+    r"\bXXH\w+": r"detail/codec/digests\.hpp",
+    r"\b_mm(256|512)?_\w+|\b__m(128|256|512)\w*": r"detail/(codec/(crc32|sha256)|os/(cpu|memory)|read/convert)\.hpp",
     r"\b__asm__\b": r"detail/(codec/(crc32|sha256)|os/cpu)\.hpp",
     # version.hpp has a symbol of that kind, and no object that a program uses.
-    r"\bthread_local\b": r"detail/os/thread_storage\.hpp|version\.hpp",
+    r"\bthread_local\b": r"detail/os/system\.hpp|version\.hpp",
     r"\bH5[A-Z]+\w*|\bhid_t\b|\bherr_t\b|\bhsize_t\b|\bhaddr_t\b": r"detail/hdf5/\w+\.hpp",
 }
 
@@ -442,11 +441,11 @@ LASTING = re.compile(
     r"|\b(?P<static>static|thread_local)\b(?!\s*(?:constexpr|consteval))(?P<of_static>[^;{}()=]*?)\b\w+\s*"
     r"(?:\[[^\]]*\]\s*)?(?:;|=(?!=)|\{|\((?P<arguments>[^(){};]+)\)\s*;)", re.MULTILINE)
 PARAMETER = re.compile(r"\w[\s&*>]+\w|[&*>]\s*(?:,|$)")
-# Types without destructors, and those that thread_storage.hpp gives one for its own end. What a program may destroy
+# Types without destructors, and those that system.hpp gives one for its own end. What a program may destroy
 # while it ends is wrapped in never_destroyed.
 LASTING_TYPES = re.compile(
     r"(?:detail::)?never_destroyed<.*>|std::atomic<.*>|.*\*|(?:unsigned )?char|bool|unsigned|int|std::byte|std::size_t|std::u?int\d+_t"
-    r"|crc32c?_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
+    r"|crc_tables|crc32c_word_powers|cpu_features|executor_choice|float8_values|reading_calls|system_calls"
     r"|thread_state|thread_end")
 QUALIFIERS = re.compile(r"\b(?:static|inline|thread_local|const|volatile)\b")
 

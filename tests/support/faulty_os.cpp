@@ -157,11 +157,6 @@ faulty_os::os_answer<faulty_os::os_directory> faulty_os::open_directory(const na
     return answer;
 }
 
-void faulty_os::release_directory(const os_directory& directory) noexcept {
-    real().release_directory(directory);
-    --open_handles;
-}
-
 faulty_os::os_answer<faulty_os::file_status> faulty_os::status_in(const os_directory& directory,
                                                                   const native_path& name) {
     return fails("status_in") ? os_answer<file_status>{{}, failure} : real().status_in(directory, name);

@@ -75,7 +75,6 @@ public:
     os_answer<std::size_t> copy(os_handle from, std::uint64_t offset, os_handle to, std::size_t size_bytes) override;
     std::error_code sync(os_handle file) override;
     os_answer<os_directory> open_directory(const native_path& path, bool will_sync) override;
-    void release_directory(const os_directory& directory) noexcept override;
     os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override;
     os_answer<std::vector<native_path>> list(const os_directory& directory) override;
     os_answer<os_handle> create_in(const os_directory& directory, const native_path& name,

@@ -11,7 +11,7 @@
 #include "support/zt_builder.hpp"
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/transfer/zip_writer.hpp>
+#include <ztensor/detail/transfer/export_formats.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>

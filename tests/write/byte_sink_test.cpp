@@ -11,7 +11,6 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/recover.hpp>

@@ -7,7 +7,7 @@
 #include "support/temp_dir.hpp"
 
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/recover.hpp>
@@ -40,7 +40,7 @@ result<void> write_sharded(const std::filesystem::path& root, float number, faul
     if (!sink) {
         return std::move(sink).error();
     }
-    auto shards = detail::shard_files::make_by(root, options, os);
+    auto shards = detail::shard_files::make(root, options, os);
     if (!shards) {
         return std::move(shards).error();
     }

@@ -9,7 +9,7 @@
 #include "support/scripted_sink.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/detail/write/frame_ring.hpp>
+#include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

@@ -167,15 +167,6 @@ public:
     [[nodiscard]] const Record& back() const noexcept { return begin()[size_ - 1]; }
 };
 
-} // namespace detail
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
-
 // -- never destroyed
 //
 // Statics that outlive all code that may use them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes as other types, and numbers in either byte order.
+// Bytes as other types, numbers in either byte order, and the bytes that a digest keeps.
 #ifndef ZTENSOR_DETAIL_BASE_BYTES_HPP
 #define ZTENSOR_DETAIL_BASE_BYTES_HPP
 
@@ -166,6 +166,17 @@ inline void swap_elements(span<std::byte> bytes, std::size_t width) noexcept {
         std::reverse(bytes.data() + at, bytes.data() + at + width);
     }
 }
+
+// -- digest memory
+
+/// What an algorithm keeps between two pieces; detail/codec knows what it means.
+struct digest_memory {
+    alignas(64) std::byte xxh3[600]; ///< of XXH3: its whole state, made when it starts, and what would be padding
+    std::uint32_t words[8] = {};     ///< SHA-256's state; of CRC-32C the first
+    std::byte pending[64] = {};      ///< of SHA-256: the start of a block that is not full yet
+    std::uint64_t length_bytes = 0;  ///< of all pieces so far
+};
+static_assert(sizeof(digest_memory) == 704, "Microsoft's compiler warns of padding that an alignas makes (C4324)");
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements in the caller's memory, and what the reading and the writing side know of stored ones.
+// Elements in the caller's memory, and what the reading and the writing side, and views of sparse objects, know of
+// stored ones.
 #ifndef ZTENSOR_DETAIL_BASE_ELEMENTS_HPP
 #define ZTENSOR_DETAIL_BASE_ELEMENTS_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -14,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,16 +42,18 @@ struct element_request {
 };
 
 // The assertions below say what to do instead. Where one fails, what follows it is left out, so that it stands alone.
+template <class T>
+inline constexpr bool is_taken_v = false;
 
 template <class T>
 [[nodiscard]] constexpr element_request element_request_of() noexcept {
     if constexpr (std::is_same_v<T, std::byte>) {
         return {};
     } else if constexpr (std::is_const_v<T>) {
-        static_assert(!std::is_const_v<T>, "leave `const` out: view<float>() gives a span<const float>");
+        static_assert(is_taken_v<T>, "leave `const` out: view<float>() gives a span<const float>");
         return {};
     } else if constexpr (!is_element_v<T>) {
-        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        static_assert(is_taken_v<T>, "specialise ztensor::element_traits for this type");
         return {};
     } else {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % width_bytes(element_traits<T>::storage) == 0,
@@ -103,24 +108,23 @@ template <class Elements>
 [[nodiscard]] typed_bytes typed_bytes_of(const Elements& elements) noexcept {
     using T = element_of_t<Elements>;
     if constexpr (std::is_pointer_v<Elements>) {
-        static_assert(!std::is_pointer_v<Elements>,
+        static_assert(is_taken_v<Elements>,
                       "a pointer does not say how many elements there are: give ztensor::span(pointer, count)");
         return {};
     } else if constexpr (is_vector_of_bools_v<Elements>) {
-        static_assert(!is_vector_of_bools_v<Elements>,
-                      "a std::vector<bool> has no bools in memory that could be "
-                      "borrowed: give a std::vector<std::uint8_t>, or an array of bool");
+        static_assert(is_taken_v<Elements>, "a std::vector<bool> has no bools in memory that could be "
+                                            "borrowed: give a std::vector<std::uint8_t>, or an array of bool");
         return {};
     } else if constexpr (std::is_array_v<Elements>) {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         return {element_traits<T>::storage, element_traits<T>::type,
                 as_bytes(span<const std::remove_extent_t<Elements>>(elements))};
     } else if constexpr (!has_data_and_size_v<const Elements>) {
-        static_assert(has_data_and_size_v<const Elements>,
+        static_assert(is_taken_v<Elements>,
                       "give the elements as a span, vector or array, or as something else with data() and size()");
         return {};
     } else if constexpr (!is_element_v<T>) {
-        static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
+        static_assert(is_taken_v<T>, "specialise ztensor::element_traits for this type");
         return {};
     } else {
         return {element_traits<T>::storage, element_traits<T>::type, as_bytes(span<const T>(elements))};
@@ -153,11 +157,11 @@ struct element_of<bools_in_memory, void> {
 template <class Destination>
 [[nodiscard]] constexpr auto span_of_destination(Destination& destination) noexcept {
     if constexpr (std::is_pointer_v<Destination>) {
-        static_assert(!std::is_pointer_v<Destination>,
+        static_assert(is_taken_v<Destination>,
                       "a pointer does not say how much memory there is: give ztensor::span(pointer, count)");
         return span<unsigned char>();
     } else if constexpr (is_vector_of_bools_v<std::remove_cv_t<Destination>>) {
-        static_assert(!is_vector_of_bools_v<std::remove_cv_t<Destination>>,
+        static_assert(is_taken_v<Destination>,
                       "a std::vector<bool> has no bools in memory to read into: read<bool>() makes one, or read into a "
                       "std::vector<std::uint8_t>");
         return span<unsigned char>();
@@ -166,15 +170,14 @@ template <class Destination>
                       "give an array of several dimensions as a span of all its elements");
         return span<std::remove_extent_t<Destination>>(destination);
     } else if constexpr (std::is_array_v<Destination>) {
-        static_assert(!std::is_array_v<Destination>, "the destination is const: nothing can be read into it");
+        static_assert(is_taken_v<Destination>, "the destination is const: nothing can be read into it");
         return span<unsigned char>();
     } else if constexpr (!has_data_and_size_v<Destination>) {
-        static_assert(has_data_and_size_v<Destination>,
+        static_assert(is_taken_v<Destination>,
                       "give the destination as a span, vector or array, or as something else with data() and size()");
         return span<unsigned char>();
     } else if constexpr (std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>) {
-        static_assert(!std::is_const_v<std::remove_pointer_t<data_pointer_t<Destination>>>,
-                      "the destination is const: nothing can be read into it");
+        static_assert(is_taken_v<Destination>, "the destination is const: nothing can be read into it");
         return span<unsigned char>();
     } else {
         return span<std::remove_pointer_t<data_pointer_t<Destination>>>(destination.data(), destination.size());
@@ -219,11 +222,6 @@ template <class T>
 }
 
 } // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
 
 // -- stored component
 //
@@ -231,6 +229,7 @@ inline namespace ZTENSOR_MODE {
 
 class byte_source;
 class component_view;
+class object_view;
 
 namespace detail {
 
@@ -286,6 +285,66 @@ struct wanted_tensor {
     part_kind part = part_kind::whole;
     std::vector<index_range> ranges;
 };
+
+// -- sparse memory
+//
+// What the views of sparse objects hold and call, without the types of their elements: loading, checking and turning
+// one kind of view into the other are compiled once. SPEC.md section 5.2 and section 5.3.
+
+/// Bytes in memory and, unless they are borrowed, who owns them. Cheap to copy.
+struct shared_bytes {
+    bytes_view bytes;
+    std::shared_ptr<const void> owner;
+};
+
+/// The parts of a sparse object, in host byte order.
+struct sparse_parts {
+    ztensor::shape shape;
+    shared_bytes values;
+    shared_bytes indices; ///< a column for each value, or all coordinates of dimension 0, then of dimension 1, ...
+    shared_bytes indptr;  ///< of sparse_csr alone
+    std::size_t value_bytes = 1;
+
+    [[nodiscard]] bool is_borrowed() const noexcept { return !values.owner && !indices.owner && !indptr.owner; }
+};
+
+enum class loading {
+    borrows, ///< what lies in memory as it is needed, which verifies nothing; reads the rest
+    reads,   ///< everything, decoded and verified
+};
+
+// Defined in detail/read/sparse_definitions.hpp. Indices become those of the integer type `index`.
+
+/// Errors: as csr_view::from() and coo_view::from().
+result<sparse_parts> load_sparse(const object_view& object, format layout, loading how, const element_request& value,
+                                 dtype index);
+/// Errors: as csr_view::from_rows().
+result<sparse_parts> load_csr_rows(const object_view& object, std::uint64_t first, std::uint64_t last,
+                                   const element_request& value, dtype index);
+/// Errors: as csr_view::from_parts() and coo_view::from_parts().
+result<void> check_sparse(const sparse_parts& parts, format layout, std::uint64_t value_count, dtype index);
+/// Errors: as csr_view::to_coo() and coo_view::to_csr(); indices become u64.
+result<sparse_parts> csr_to_coo(const sparse_parts& csr, dtype index);
+result<sparse_parts> coo_to_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes);
+/// Room for every element of a shape, within `max_bytes`. Errors: limit_exceeded, out_of_memory.
+result<void> make_dense(const shape& dimensions, std::size_t element_bytes, std::uint64_t max_bytes,
+                        element_memory dense);
+
+/// Several values at one place are summed, as SciPy and PyTorch do; sums of integers wrap around, and that of bools is
+/// true where one of them is.
+template <class T>
+void accumulate(in_vector_t<T>& place, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        place = place != 0 || value ? 1 : 0;
+    } else if constexpr (std::is_integral_v<T>) { // as 64-bit unsigned numbers: signed ones must not overflow
+        place = static_cast<T>(static_cast<std::uint64_t>(place) + static_cast<std::uint64_t>(value));
+    } else if constexpr (std::is_convertible_v<T, float> || is_complex_of_v<T, float> || is_complex_of_v<T, double>) {
+        place = place == T{} ? value : static_cast<T>(place + value);
+    } else {
+        const auto sum = static_cast<float>(place) + static_cast<float>(value);
+        place = static_cast<float>(place) == 0.0F ? value : static_cast<T>(sum);
+    }
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

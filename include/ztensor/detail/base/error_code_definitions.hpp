@@ -7,8 +7,6 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/error_code.hpp>
 
-#include <system_error>
-
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 

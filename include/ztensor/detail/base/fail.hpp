@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -75,7 +76,21 @@ template <class Call>
 
 // -- located
 //
-// Where an error happened, for headers that see no more of a component than its users do.
+// Where an error happened.
+
+/// What came of something; an error says in which file, object or component, unless it says so already.
+template <class T>
+result<T> in_file(result<T> outcome, std::string_view path) {
+    return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_file(path));
+}
+template <class T>
+result<T> in_object(result<T> outcome, std::string_view name) {
+    return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_object(name));
+}
+template <class T>
+result<T> in_component(result<T> outcome, std::string_view role) {
+    return outcome ? std::move(outcome) : result<T>(std::move(outcome).error().in_component(role));
+}
 
 /// Adds to an error in which file, object and component it happened.
 [[nodiscard]] inline error located(const component_view& component, error why) noexcept {

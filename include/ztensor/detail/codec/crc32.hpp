@@ -6,11 +6,9 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,54 +17,61 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+// -- crc by tables
+//
+// On any processor, sixteen bytes at a time.
+
+/// of[k][b]: what byte b does to a sum when k more bytes follow it in the same step. Made when first used: as constants
+/// they would take 16 KiB of every object file, and the compiler's time.
+struct crc_tables {
+    std::uint32_t of[16][256];
+
+    /// Of the polynomial with its bits reversed, without x^32.
+    ZTENSOR_COLD explicit crc_tables(std::uint32_t polynomial) noexcept {
+        for (std::uint32_t byte = 0; byte < 256; ++byte) {
+            std::uint32_t crc = byte;
+            for (int bit = 0; bit < 8; ++bit) {
+                crc = (crc & 1) != 0 ? crc >> 1 ^ polynomial : crc >> 1;
+            }
+            of[0][byte] = crc;
+        }
+        for (std::size_t k = 1; k < 16; ++k) {
+            for (std::size_t byte = 0; byte < 256; ++byte) {
+                const std::uint32_t previous = of[k - 1][byte];
+                of[k][byte] = previous >> 8 ^ of[0][previous & 0xff];
+            }
+        }
+    }
+};
+
+[[nodiscard]] ZTENSOR_NOINLINE inline std::uint32_t crc_by_tables(const crc_tables& tables, std::uint32_t crc,
+                                                                  bytes_view bytes) noexcept {
+    const auto* const table = tables.of;
+    // It has no inner one. What GCC's -O2 does not unroll takes three times as long.
+    for (; bytes.size() >= 16; bytes = bytes.subspan(16)) {
+        const std::uint64_t a = load_little_64(bytes.data()) ^ crc;
+        const std::uint64_t b = load_little_64(bytes.data() + 8);
+        crc = table[15][a & 0xff] ^ table[14][a >> 8 & 0xff] ^ table[13][a >> 16 & 0xff] ^ table[12][a >> 24 & 0xff] ^
+              table[11][a >> 32 & 0xff] ^ table[10][a >> 40 & 0xff] ^ table[9][a >> 48 & 0xff] ^ table[8][a >> 56] ^
+              table[7][b & 0xff] ^ table[6][b >> 8 & 0xff] ^ table[5][b >> 16 & 0xff] ^ table[4][b >> 24 & 0xff] ^
+              table[3][b >> 32 & 0xff] ^ table[2][b >> 40 & 0xff] ^ table[1][b >> 48 & 0xff] ^ table[0][b >> 56];
+    }
+    for (const std::byte byte : bytes) {
+        crc = crc >> 8 ^ table[0][(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
+    }
+    return crc;
+}
+
 // -- crc32
 //
-// CRC-32 as ZIP archives have it: the polynomial of Ethernet, where our own digests are of CRC-32C. Eight bytes at a
-// time by tables, which keeps up with inflating and with disks.
-
-using crc32_tables = std::array<std::array<std::uint32_t, 256>, 8>;
-
-[[nodiscard]] inline crc32_tables make_crc32_tables() noexcept {
-    constexpr std::uint32_t polynomial = 0xEDB88320; // bits reversed
-    crc32_tables tables{};
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-        std::uint32_t value = byte;
-        for (int bit = 0; bit < 8; ++bit) {
-            value = (value >> 1) ^ ((value & 1) != 0 ? polynomial : 0);
-        }
-        tables[0][byte] = value;
-    }
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-        for (std::size_t i = 1; i < 8; ++i) {
-            tables[i][byte] = (tables[i - 1][byte] >> 8) ^ tables[0][tables[i - 1][byte] & 255];
-        }
-    }
-    return tables;
-}
-
-/// Made when they are first wanted: as constants they took g++ 0.2 s of every file that includes a reader.
-[[nodiscard]] inline const crc32_tables& crc32_tables_of_process() noexcept {
-    static const crc32_tables tables = make_crc32_tables();
-    return tables;
-}
+// CRC-32 as ZIP archives have it: the polynomial of Ethernet, where our own digests are of CRC-32C.
 
 inline constexpr std::uint32_t crc32_start = 0xffffffff;
 
 /// Goes on from `crc` with `bytes`. What ZIP writes is the complement of the last value.
 [[nodiscard]] inline std::uint32_t crc32_update(std::uint32_t crc, bytes_view bytes) noexcept {
-    const crc32_tables& tables = crc32_tables_of_process();
-    const std::byte* at = bytes.data();
-    std::size_t left = bytes.size();
-    for (; left >= 8; left -= 8, at += 8) {
-        const std::uint64_t word = load_little_64(at) ^ crc;
-        crc = tables[7][word & 255] ^ tables[6][word >> 8 & 255] ^ tables[5][word >> 16 & 255] ^
-              tables[4][word >> 24 & 255] ^ tables[3][word >> 32 & 255] ^ tables[2][word >> 40 & 255] ^
-              tables[1][word >> 48 & 255] ^ tables[0][static_cast<std::size_t>(word >> 56)];
-    }
-    for (; left != 0; --left, ++at) {
-        crc = (crc >> 8) ^ tables[0][(crc ^ std::to_integer<std::uint32_t>(*at)) & 255];
-    }
-    return crc;
+    static const crc_tables tables(0xedb88320);
+    return crc_by_tables(tables, crc, bytes);
 }
 
 // -- crc32c polynomial
@@ -109,19 +114,11 @@ inline constexpr std::uint32_t crc32c_modulus = 0x82f63b78; ///< without its x^3
     return crc32c_multiply(crc32c_power(8 * second_bytes), first) ^ second;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 // -- crc32c arm
 //
 // CRC-32C with the instructions of 64-bit ARM, in assembler: then no flag of the compiler's is needed for them.
 
 #if defined(__AARCH64EL__) && (defined(__GNUC__) || defined(__clang__))
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 [[nodiscard]] inline std::uint32_t crc32c_of_word(std::uint32_t crc, const std::byte* bytes) noexcept {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(load_little(bytes, 8)));
@@ -160,10 +157,6 @@ namespace detail {
     return true;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #endif
 
 // -- crc32c x86
@@ -178,10 +171,6 @@ namespace detail {
 #else
 #define ZTENSOR_CRC32C_TARGET "sse4.2"
 #endif
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 /// One chain of the `crc32` instruction: a word in the three cycles that the instruction takes.
 [[nodiscard]] __attribute__((target(ZTENSOR_CRC32C_TARGET))) inline std::uint32_t
@@ -358,71 +347,19 @@ crc32c_avx512(std::uint32_t crc, bytes_view bytes) noexcept {
     return true;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #undef ZTENSOR_CRC32C_TARGET
 #undef ZTENSOR_AVX512_TARGET
 
 #endif
 
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
-
 // -- crc32c
 //
-// CRC-32C (Castagnoli): by the processor's instructions where it has some, else slicing by sixteen.
-
-/// tables[k][b]: what byte b does to the sum when k more bytes follow it in the same step. Made when first used: as
-/// constants they would take 16 KiB of every object file, and the compiler's time.
-struct crc32c_tables {
-    std::uint32_t of[16][256];
-
-    ZTENSOR_COLD crc32c_tables() noexcept {
-        for (std::uint32_t byte = 0; byte < 256; ++byte) {
-            std::uint32_t crc = byte;
-            for (int bit = 0; bit < 8; ++bit) {
-                crc = crc32c_times_x(crc);
-            }
-            of[0][byte] = crc;
-        }
-        for (std::size_t k = 1; k < 16; ++k) {
-            for (std::size_t byte = 0; byte < 256; ++byte) {
-                const std::uint32_t previous = of[k - 1][byte];
-                of[k][byte] = previous >> 8 ^ of[0][previous & 0xff];
-            }
-        }
-    }
-};
-
-[[nodiscard]] inline std::uint64_t load_little_word(const std::byte* bytes) noexcept {
-    if constexpr (host_is_little_endian) {
-        std::uint64_t word;
-        std::memcpy(&word, bytes, sizeof word);
-        return word;
-    }
-    return load_little(bytes, sizeof(std::uint64_t));
-}
+// CRC-32C (Castagnoli): by the processor's instructions where it has some, else by tables.
 
 /// On any processor.
-[[nodiscard]] ZTENSOR_NOINLINE inline std::uint32_t crc32c_portable(std::uint32_t crc, bytes_view bytes) noexcept {
-    static const crc32c_tables tables;
-    const auto* const table = tables.of;
-    // It has no inner one. What GCC's -O2 does not unroll takes three times as long.
-    for (; bytes.size() >= 16; bytes = bytes.subspan(16)) {
-        const std::uint64_t a = load_little_word(bytes.data()) ^ crc;
-        const std::uint64_t b = load_little_word(bytes.data() + 8);
-        crc = table[15][a & 0xff] ^ table[14][a >> 8 & 0xff] ^ table[13][a >> 16 & 0xff] ^ table[12][a >> 24 & 0xff] ^
-              table[11][a >> 32 & 0xff] ^ table[10][a >> 40 & 0xff] ^ table[9][a >> 48 & 0xff] ^ table[8][a >> 56] ^
-              table[7][b & 0xff] ^ table[6][b >> 8 & 0xff] ^ table[5][b >> 16 & 0xff] ^ table[4][b >> 24 & 0xff] ^
-              table[3][b >> 32 & 0xff] ^ table[2][b >> 40 & 0xff] ^ table[1][b >> 48 & 0xff] ^ table[0][b >> 56];
-    }
-    for (const std::byte byte : bytes) {
-        crc = crc >> 8 ^ table[0][(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xff];
-    }
-    return crc;
+[[nodiscard]] inline std::uint32_t crc32c_portable(std::uint32_t crc, bytes_view bytes) noexcept {
+    static const crc_tables tables(crc32c_modulus);
+    return crc_by_tables(tables, crc, bytes);
 }
 
 /// Chosen where no header above has the function for the processor that this is compiled for.

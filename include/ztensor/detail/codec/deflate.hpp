@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #if __has_include(<zlib.h>) && !defined(ZTENSOR_WITHOUT_ZLIB)
 #include <zlib.h>
@@ -49,7 +48,7 @@ struct inflating {
         }
     }
 
-    [[nodiscard]] result<void> begin() {
+    result<void> begin() {
         is_begun = inflateInit2(&stream, -MAX_WBITS) == Z_OK; // without a header of its own
         return is_begun ? result<void>() : fail(errc::out_of_memory, "no memory for zlib");
     }
@@ -65,9 +64,9 @@ struct inflating {
 
 /// Inflates `length` bytes at `offset` of a source into `front` and, behind that, into `destination`. Errors:
 /// decode_failed, decode_size, out_of_memory, not_built_in, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, std::uint64_t offset,
-                                                             std::uint64_t length, span<std::byte> front,
-                                                             span<std::byte> destination, inflate_extent extent) {
+ZTENSOR_COLD inline result<void> inflate_range(const byte_source& source, std::uint64_t offset, std::uint64_t length,
+                                               span<std::byte> front, span<std::byte> destination,
+                                               inflate_extent extent) {
     constexpr std::size_t piece_bytes = std::size_t{1} << 16;
     constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
     byte_buffer piece;
@@ -124,8 +123,8 @@ struct inflating {
 
 #else
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> inflate_range(const byte_source&, std::uint64_t, std::uint64_t,
-                                                             span<std::byte>, span<std::byte>, inflate_extent) {
+ZTENSOR_COLD inline result<void> inflate_range(const byte_source&, std::uint64_t, std::uint64_t, span<std::byte>,
+                                               span<std::byte>, inflate_extent) {
     return fail(errc::not_built_in, "the data is deflated, and the library was built without zlib, which inflates it");
 }
 

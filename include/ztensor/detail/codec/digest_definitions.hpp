@@ -7,7 +7,6 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
 #include <ztensor/digest.hpp>
 
 #include <array>
@@ -15,10 +14,8 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 ZTENSOR_INLINE digester::digester(digest algorithm) noexcept : algorithm_(algorithm) {
-    if (algorithm == digest::crc32c) {
-        memory_.words[0] = detail::crc32c_start;
-    } else if (algorithm == digest::crc32) {
-        memory_.words[0] = detail::crc32_start;
+    if (algorithm == digest::crc32c || algorithm == digest::crc32) {
+        memory_.words[0] = algorithm == digest::crc32c ? detail::crc32c_start : detail::crc32_start;
     } else {
         detail::start_digest_2(algorithm, memory_);
     }
@@ -35,15 +32,11 @@ ZTENSOR_NOINLINE ZTENSOR_INLINE void digester::update(bytes_view bytes) noexcept
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE std::string digester::text() const {
-    if (algorithm_ == digest::crc32c) {
+    if (algorithm_ == digest::crc32c || algorithm_ == digest::crc32) {
         std::array<std::byte, 4> value{};
         detail::store_big(~memory_.words[0], value.data(), value.size());
-        return detail::with_hex("crc32c:0x", value, "0123456789ABCDEF");
-    }
-    if (algorithm_ == digest::crc32) {
-        std::array<std::byte, 4> value{};
-        detail::store_big(~memory_.words[0], value.data(), value.size());
-        return detail::with_hex("crc32:", value, "0123456789abcdef");
+        return algorithm_ == digest::crc32c ? detail::with_hex("crc32c:0x", value, "0123456789ABCDEF")
+                                            : detail::with_hex("crc32:", value, "0123456789abcdef");
     }
     return detail::text_of_digest_2(algorithm_, memory_);
 }

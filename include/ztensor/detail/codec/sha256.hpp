@@ -6,9 +6,7 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
@@ -93,20 +91,12 @@ sha256_rounds(std::uint32_t* state, const std::uint32_t* words, std::size_t stri
     }
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 // -- sha256 arm
 //
 // SHA-256 with the instructions of 64-bit ARM, in assembler: then no flag of the compiler's is needed for them, and not
 // <arm_neon.h>, which takes long.
 
 #if defined(__AARCH64EL__) && (defined(__GNUC__) || defined(__clang__))
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 using sha256_four = unsigned __attribute__((vector_size(16)));
 
@@ -153,10 +143,6 @@ using sha256_four = unsigned __attribute__((vector_size(16)));
     return true;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #endif
 
 // -- sha256 x86
@@ -164,10 +150,6 @@ using sha256_four = unsigned __attribute__((vector_size(16)));
 // SHA-256 with the instructions of x86.
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 // -- SHA-NI: two rounds per instruction. One message waits for its latency; several at once fill the gaps.
 
@@ -402,15 +384,7 @@ __attribute__((target("avx2,bmi,bmi2"))) ZTENSOR_NOINLINE inline void sha256_avx
     return cpu.sha ? 3 : cpu.avx2_bmi2 ? 8 : 1;
 }
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 #endif
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 // -- sha256
 //

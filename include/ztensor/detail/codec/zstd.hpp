@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Calls of zstd: whole frames, frames that are made, and frames that are read piece by piece.
+// The only header that knows zstd: whole frames, frames that are made or read piece by piece, where the frames of a
+// blob lie, and the seek table behind them. SPEC.md section 6.
 #ifndef ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 #define ZTENSOR_DETAIL_CODEC_ZSTD_HPP
 
@@ -8,7 +9,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/thread_storage.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -28,44 +29,64 @@ namespace detail {
 
 // -- zstd
 //
-// Blobs of zstd frames -> bytes. This header and zstd_frames.hpp alone know zstd. SPEC.md section 6.2.
+// Blobs of zstd frames -> bytes. This header alone knows zstd. SPEC.md section 6.2.
 
-/// A context to decode with, which the thread keeps for its next call: making one costs 6.8x the decoding of a 1 KiB
-/// blob.
-class zstd_decoder {
+/// A context of zstd, which the thread keeps for its next call unless it takes much memory: making one costs 6.8x the
+/// decoding of a 1 KiB blob, or 2.5x the encoding. One thread at a time uses it.
+template <class Context, kept_kind Kind, Context* (*Make)(), std::size_t (*Free)(Context*),
+          std::size_t (*Size)(const Context*)>
+class kept_context {
 public:
-    zstd_decoder() noexcept : context_(static_cast<ZSTD_DCtx*>(take_kept(kept_kind::zstd_decoder).object)) {
-        context_ = context_ != nullptr ? context_ : ZSTD_createDCtx();
-    }
-    zstd_decoder(const zstd_decoder&) = delete;
-    zstd_decoder& operator=(const zstd_decoder&) = delete;
-    ~zstd_decoder() {
-        if (context_ != nullptr) {
-            keep(kept_kind::zstd_decoder,
-                 {context_, 0, [](void* context) { ZSTD_freeDCtx(static_cast<ZSTD_DCtx*>(context)); }});
+    kept_context() noexcept = default;
+    kept_context(const kept_context&) = delete;
+    kept_context& operator=(const kept_context&) = delete;
+    ~kept_context() {
+        constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; // low levels take less, high ones 100 MiB
+        if (context_ != nullptr && Size(context_) <= most_kept_bytes) {
+            keep(Kind, {context_, 0, [](void* context) { Free(static_cast<Context*>(context)); }});
+        } else {
+            Free(context_); // perhaps none
         }
     }
 
-    /// Null where memory runs out.
-    [[nodiscard]] ZSTD_DCtx* context() const noexcept { return context_; }
+    /// Made when it is first asked for; null where memory runs out.
+    [[nodiscard]] Context* get() noexcept {
+        context_ = context_ != nullptr ? context_ : static_cast<Context*>(take_kept(Kind).object);
+        return context_ = context_ != nullptr ? context_ : Make();
+    }
 
 private:
-    ZSTD_DCtx* context_;
+    Context* context_ = nullptr;
 };
+
+using zstd_decoder = kept_context<ZSTD_DCtx, kept_kind::zstd_decoder, ZSTD_createDCtx, ZSTD_freeDCtx, ZSTD_sizeof_DCtx>;
+
+[[nodiscard]] ZTENSOR_COLD inline error no_zstd_decoder() {
+    return fail(errc::out_of_memory, "no memory for a zstd decoder");
+}
 
 [[nodiscard]] inline error zstd_error(errc code, const char* doing, std::size_t zstd_code) {
     return fail(code, "{}: {}", {doing, ZSTD_getErrorName(zstd_code)});
 }
 
+/// What frames begin with.
+inline constexpr std::size_t zstd_magic_bytes = 4;
+inline constexpr std::uint64_t zstd_magic = 0xFD2FB528;
+/// Of frames to be skipped.
+[[nodiscard]] constexpr bool is_skippable_magic(std::uint64_t found) noexcept {
+    return (found & ~std::uint64_t{15}) == 0x184D2A50; // the low four bits are free
+}
+
+[[nodiscard]] inline bool starts_frame(bytes_view stored) noexcept {
+    const std::uint64_t found = stored.size() < zstd_magic_bytes ? 0 : load_little(stored.data(), zstd_magic_bytes);
+    return found == zstd_magic || is_skippable_magic(found);
+}
+
 /// Every frame must start with the magic of current or skippable frames: libzstd may be built with decoders of
 /// formats before 0.8, which had memory errors and are not part of .zt.
-[[nodiscard]] inline result<void> check_zstd_frames(bytes_view stored) {
-    constexpr std::uint64_t magic = 0xFD2FB528;
-    constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
-    constexpr std::size_t frame_magic_bytes = 4;
+inline result<void> check_zstd_frames(bytes_view stored) {
     for (bytes_view rest = stored; !rest.empty();) {
-        const std::uint64_t found = rest.size() < frame_magic_bytes ? 0 : load_little(rest.data(), frame_magic_bytes);
-        if (found != magic && (found & ~std::uint64_t{15}) != skippable_magic) {
+        if (!starts_frame(rest)) {
             return fail(errc::decode_failed,
                         "at byte {} of the blob a zstd frame was expected, but its magic is not there",
                         {stored.size() - rest.size()});
@@ -82,12 +103,12 @@ private:
 /// Decodes all frames of `stored` into `destination`, which they must fill exactly.
 /// Errors: decode_failed (bad magic, damaged or cut-off frame, checksum, dictionary), decode_size (too few or too many
 /// bytes), out_of_memory.
-[[nodiscard]] inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
+inline result<void> decode_zstd(bytes_view stored, span<std::byte> destination) {
     ZTENSOR_TRY(check_zstd_frames(stored));
-    const zstd_decoder decoder;
-    ZSTD_DCtx* const context = decoder.context();
+    zstd_decoder decoder;
+    ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
-        return fail(errc::out_of_memory, "no memory for a zstd decoder");
+        return no_zstd_decoder();
     }
     const std::size_t decoded_bytes =
         ZSTD_decompressDCtx(context, destination.data(), destination.size(), stored.data(), stored.size());
@@ -125,13 +146,12 @@ private:
 /// their size, at most `max_bytes`. Takes the frames' word for it, as most give it; else tries buffers of growing size,
 /// each instead of the one before: decoding in one go needs no window, whose size a hostile frame could choose. Errors:
 /// as decode_zstd; limit_exceeded.
-[[nodiscard]] inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes,
-                                                            byte_buffer& decoded) {
+inline result<std::size_t> decode_zstd_within(bytes_view stored, std::uint64_t max_bytes, byte_buffer& decoded) {
     ZTENSOR_TRY(check_zstd_frames(stored));
-    const zstd_decoder decoder;
-    ZSTD_DCtx* const context = decoder.context();
+    zstd_decoder decoder;
+    ZSTD_DCtx* const context = decoder.get();
     if (context == nullptr) {
-        return fail(errc::out_of_memory, "no memory for a zstd decoder");
+        return no_zstd_decoder();
     }
     const std::uint64_t most =
         (std::min<std::uint64_t>)((std::min)(max_bytes,
@@ -166,7 +186,7 @@ private:
 // Bytes -> zstd frames that state the size of their content. SPEC.md section 6.2.
 
 /// Errors: invalid_argument for a level that zstd does not have.
-[[nodiscard]] inline result<void> check_zstd_level(int level) {
+inline result<void> check_zstd_level(int level) {
     if (level >= ZSTD_minCLevel() && level <= ZSTD_maxCLevel()) {
         return {};
     }
@@ -179,53 +199,31 @@ private:
     return ZSTD_compressBound(content_bytes);
 }
 
-/// Compresses frame after frame with one context. Making another costs 2.5x the encoding of 1 KiB, so a thread
-/// keeps one from writer to writer. One thread at a time uses an encoder.
+/// Compresses frame after frame with one context.
 class zstd_encoder {
 public:
-    zstd_encoder() noexcept = default;
-    zstd_encoder(const zstd_encoder&) = delete;
-    zstd_encoder& operator=(const zstd_encoder&) = delete;
-    ~zstd_encoder() {
-        if (context_ == nullptr) {
-            return;
-        }
-        const kept_object mine = {context_, 0, [](void* context) { ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(context)); }};
-        if (ZSTD_sizeof_CCtx(context_) <= most_kept_bytes) {
-            keep(kept_kind::zstd_encoder, mine);
-        } else {
-            mine.destroy(mine.object);
-        }
-    }
-
     /// Before the first frame; does nothing after that. False where memory runs out.
-    [[nodiscard]] bool start() noexcept {
-        if (context_ == nullptr) {
-            context_ = static_cast<ZSTD_CCtx*>(take_kept(kept_kind::zstd_encoder).object);
-        }
-        context_ = context_ != nullptr ? context_ : ZSTD_createCCtx();
-        return context_ != nullptr;
-    }
+    [[nodiscard]] bool start() noexcept { return context_.get() != nullptr; }
 
     /// One frame of all of `content`, at the front of `to`, which has room for most_zstd_bytes(). Gives its size, or
     /// what failure() understands. `level` has been checked.
     [[nodiscard]] std::size_t encode(int level, bytes_view content, span<std::byte> to) noexcept {
-        return ZSTD_compressCCtx(context_, to.data(), to.size(), content.data(), content.size(), level);
+        return ZSTD_compressCCtx(context_.get(), to.data(), to.size(), content.data(), content.size(), level);
     }
 
     /// The same with a checksum of the content behind it.
     [[nodiscard]] std::size_t encode_checked(int level, bytes_view content, span<std::byte> to) noexcept {
         for (const auto& [parameter, value] : {std::pair(ZSTD_c_compressionLevel, level), {ZSTD_c_checksumFlag, 1}}) {
-            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_, parameter, value);
+            if (const std::size_t refused = ZSTD_CCtx_setParameter(context_.get(), parameter, value);
                 ZSTD_isError(refused) != 0) {
                 return refused;
             }
         }
-        return ZSTD_compress2(context_, to.data(), to.size(), content.data(), content.size());
+        return ZSTD_compress2(context_.get(), to.data(), to.size(), content.data(), content.size());
     }
 
     /// What `encoded` has failed with, if it has. Errors: encode_failed, out_of_memory.
-    [[nodiscard]] static result<void> failure(std::size_t encoded) {
+    static result<void> failure(std::size_t encoded) {
         if (ZSTD_isError(encoded) == 0) {
             return {};
         }
@@ -234,9 +232,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20; ///< low levels take less, high ones 100 MiB
-
-    ZSTD_CCtx* context_ = nullptr;
+    kept_context<ZSTD_CCtx, kept_kind::zstd_encoder, ZSTD_createCCtx, ZSTD_freeCCtx, ZSTD_sizeof_CCtx> context_;
 };
 
 // -- zstd stream
@@ -247,7 +243,7 @@ private:
 class zstd_stream {
 public:
     /// Fewer stored bytes than these start no frame.
-    static constexpr std::size_t least_stored_bytes = 4;
+    static constexpr std::size_t least_stored_bytes = zstd_magic_bytes;
 
     zstd_stream() noexcept = default;
     zstd_stream(const zstd_stream&) = delete;
@@ -256,10 +252,10 @@ public:
 
     /// Before the first frame of a blob that decodes to at most so many bytes: no frame needs a larger window, and one
     /// that asks for it is refused before memory is taken. Errors: out_of_memory.
-    [[nodiscard]] result<void> start(std::uint64_t decoded_bytes) {
+    result<void> start(std::uint64_t decoded_bytes) {
         context_ = ZSTD_createDCtx();
         if (context_ == nullptr) {
-            return fail(errc::out_of_memory, "no memory for a zstd decoder");
+            return no_zstd_decoder();
         }
         const ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
         int window_log = bounds.lowerBound;
@@ -276,7 +272,7 @@ public:
     /// Decodes from the front of `stored`, which loses what was taken, to the front of `to`. Gives how many bytes were
     /// made: fewer than `to` holds only where more stored bytes are needed. Errors: decode_failed, out_of_memory;
     /// limit_exceeded for a window that the blob can't fill.
-    [[nodiscard]] result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
+    result<std::size_t> decode(bytes_view& stored, span<std::byte> to) {
         ZSTD_outBuffer made{to.data(), to.size(), 0};
         while (made.pos < made.size) {
             if (is_between_frames_) {
@@ -303,14 +299,10 @@ public:
 private:
     static constexpr int least_window_log = 20; ///< of a piece
 
-    [[nodiscard]] static result<void> check_magic(bytes_view stored) {
-        constexpr std::uint64_t magic = 0xFD2FB528;
-        constexpr std::uint64_t skippable_magic = 0x184D2A50; // the low four bits are free
-        const std::uint64_t found = load_little(stored.data(), least_stored_bytes);
-        if (found == magic || (found & ~std::uint64_t{15}) == skippable_magic) {
-            return {};
-        }
-        return fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
+    static result<void> check_magic(bytes_view stored) {
+        return starts_frame(stored)
+                   ? result<void>()
+                   : fail(errc::decode_failed, "a zstd frame was expected in the blob, but its magic is not there");
     }
 
     [[nodiscard]] static error refused(std::size_t zstd_code) {
@@ -325,6 +317,215 @@ private:
     ZSTD_DCtx* context_ = nullptr;
     bool is_between_frames_ = true;
 };
+
+// -- zstd frames
+//
+// Where the frames of a zstd blob lie and what they hold, told from their heads alone. RFC 8878 section 3.1; SPEC.md
+// section 6.2.
+
+/// One frame of a blob; positions count from the blob's start.
+struct zstd_frame {
+    static constexpr std::uint64_t unknown = ~std::uint64_t{0};
+
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t content_bytes = 0; ///< as the frame states it, or unknown
+};
+
+/// Goes from head to head through the frames of a blob: a frame's own, then one for each of its blocks, of which it is
+/// given the bytes and asked where the next one is. So whole frames are passed over by reading a few bytes of each.
+/// Nothing is believed that could lead out of the blob; whether blocks hold what they should, decoding tells.
+class frame_walker {
+public:
+    explicit frame_walker(std::uint64_t blob_bytes) noexcept : blob_bytes_(blob_bytes) {}
+
+    static constexpr std::size_t most_head_bytes = 18;
+
+    [[nodiscard]] bool is_at_end() const noexcept { return next_ == blob_bytes_; }
+    /// Where the next head is, and how many bytes of it are wanted.
+    [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+    [[nodiscard]] std::size_t head_bytes() const noexcept {
+        const std::uint64_t left = blob_bytes_ - next_;
+        return static_cast<std::size_t>((std::min<std::uint64_t>)(left, is_in_frame_ ? 3 : most_head_bytes));
+    }
+    /// The frame whose last head was taken.
+    [[nodiscard]] const zstd_frame& frame() const noexcept { return frame_; }
+
+    /// Takes in the head, which is at least head_bytes() long. True if it was the frame's last. Errors: decode_failed.
+    result<bool> take(const std::byte* head) { return is_in_frame_ ? take_block(head) : take_frame(head); }
+
+private:
+    [[nodiscard]] ZTENSOR_COLD error broken(const char* what) const {
+        return fail(errc::decode_failed, "at byte {} of the blob {}", {next_, what});
+    }
+
+    ZTENSOR_COLD result<bool> take_frame(const std::byte* head) {
+        const std::size_t available = head_bytes();
+        const std::uint64_t found = available < zstd_magic_bytes ? 0 : load_little(head, zstd_magic_bytes);
+        frame_ = {next_, 0, 0};
+        if (is_skippable_magic(found)) {
+            return available < 8 ? broken("a skippable frame is cut off") : end_frame(8 + load_little(head + 4, 4));
+        }
+        if (found != zstd_magic) {
+            return broken("a zstd frame was expected, but its magic is not there");
+        }
+        const unsigned long long content = ZSTD_getFrameContentSize(head, available);
+        if (content == ZSTD_CONTENTSIZE_ERROR) {
+            return broken("the head of a zstd frame is damaged or cut off");
+        }
+        frame_.content_bytes = content == ZSTD_CONTENTSIZE_UNKNOWN ? zstd_frame::unknown : content;
+        const auto descriptor = std::to_integer<unsigned>(head[4]);
+        const bool is_single_segment = (descriptor & 0x20) != 0;
+        constexpr std::size_t dictionary_bytes[] = {0, 1, 2, 4};
+        constexpr std::size_t content_size_bytes[] = {0, 2, 4, 8};
+        const bool has_short_size = is_single_segment && descriptor >> 6 == 0;
+        const std::size_t size = 5 + (is_single_segment ? 0 : 1) + dictionary_bytes[descriptor & 3] +
+                                 (has_short_size ? 1 : content_size_bytes[descriptor >> 6]);
+        checksum_bytes_ = (descriptor & 4) != 0 ? 4 : 0;
+        is_in_frame_ = true;
+        return advance(size) ? result<bool>(false) : broken("a zstd frame is cut off");
+    }
+
+    ZTENSOR_COLD result<bool> take_block(const std::byte* head) {
+        constexpr unsigned run_block = 1;
+        if (head_bytes() < 3) {
+            return broken("a zstd frame is cut off");
+        }
+        const std::uint64_t block = load_little(head, 3);
+        const std::uint64_t stored = (block >> 1 & 3) == run_block ? 1 : block >> 3;
+        if ((block & 1) != 0) {
+            return end_frame(3 + stored + checksum_bytes_);
+        }
+        return advance(3 + stored) ? result<bool>(false) : broken("a zstd frame is cut off");
+    }
+
+    result<bool> end_frame(std::uint64_t bytes) {
+        is_in_frame_ = false;
+        if (!advance(bytes)) {
+            return broken("a zstd frame is cut off");
+        }
+        frame_.end = next_;
+        return true;
+    }
+
+    [[nodiscard]] bool advance(std::uint64_t bytes) noexcept {
+        if (bytes > blob_bytes_ - next_) {
+            return false;
+        }
+        next_ += bytes;
+        return true;
+    }
+
+    std::uint64_t blob_bytes_;
+    std::uint64_t next_ = 0;
+    zstd_frame frame_;
+    std::uint64_t checksum_bytes_ = 0;
+    bool is_in_frame_ = false;
+};
+
+// -- zstd seek table
+//
+// The table that ends a blob of seekable zstd: where its frames lie and what they hold. Pure functions on bytes.
+// SPEC.md section 13.7.
+
+/// The last bytes of the blob.
+inline constexpr std::size_t seek_footer_bytes = 9;
+/// The head of the skippable frame that the table is.
+inline constexpr std::size_t seek_head_bytes = 8;
+inline constexpr std::uint64_t seek_head_magic = 0x184D2A5E, seek_footer_magic = 0x8F92EAB1;
+/// No frame holds more.
+inline constexpr std::uint64_t most_seekable_content_bytes = std::uint64_t{16} << 20;
+
+struct seek_footer {
+    std::uint64_t frames = 0;
+    std::uint64_t entry_bytes = 0; ///< 12 where each has a checksum, which the frame has, too; else 8
+    [[nodiscard]] std::uint64_t table_bytes() const noexcept {
+        return seek_head_bytes + frames * entry_bytes + seek_footer_bytes;
+    }
+};
+
+/// Errors: decode_failed.
+ZTENSOR_COLD inline result<seek_footer> read_seek_footer(bytes_view footer) {
+    const auto descriptor = std::to_integer<unsigned>(footer[4]);
+    if (load_little(footer.data() + 5, 4) != seek_footer_magic || (descriptor & 0x7c) != 0) {
+        return fail(errc::decode_failed, "the blob does not end with the seek table of seekable zstd");
+    }
+    return seek_footer{load_little(footer.data(), 4), (descriptor & 0x80) != 0 ? 12u : 8u};
+}
+
+/// Where the frames of a blob lie.
+class seek_table {
+public:
+    /// Takes in the whole table, of a blob of `blob_bytes` that decodes to `decoded_bytes`. Errors: decode_failed,
+    /// decode_size. Throws std::bad_alloc.
+    ZTENSOR_COLD result<void> read(bytes_view table, const seek_footer& footer, std::uint64_t blob_bytes,
+                                   std::uint64_t decoded_bytes) {
+        if (load_little(table.data(), 4) != seek_head_magic ||
+            load_little(table.data() + 4, 4) != table.size() - seek_head_bytes) {
+            return fail(errc::decode_failed, "the seek table is no skippable frame of its size");
+        }
+        begins_.reserve(static_cast<std::size_t>(footer.frames) + 1);
+        std::uint64_t stored = 0, decoded = 0;
+        const std::byte* entry = table.data() + seek_head_bytes;
+        for (std::uint64_t i = 0; i < footer.frames; ++i, entry += footer.entry_bytes) {
+            const std::uint64_t content = load_little(entry + 4, 4);
+            const bool is_last = i + 1 == footer.frames;
+            content_bytes_ = i == 0 ? content : content_bytes_;
+            last_content_bytes_ = content;
+            if (content > most_seekable_content_bytes || (!is_last && (content != content_bytes_ || content == 0))) {
+                return fail(errc::decode_failed,
+                            "frame {} holds {} bytes, but all before the last hold the same and none more than 16 MiB",
+                            {i, content});
+            }
+            begins_.push_back(stored);
+            stored += load_little(entry, 4);
+            decoded += content;
+        }
+        begins_.push_back(stored);
+        if (stored != blob_bytes - table.size()) {
+            return fail(errc::decode_failed, "the seek table counts {} bytes of frames, but there are {}",
+                        {stored, blob_bytes - table.size()});
+        }
+        if (decoded != decoded_bytes) {
+            return fail(errc::decode_size, "the zstd blob decodes to {} bytes, but {} are declared",
+                        {decoded, decoded_bytes});
+        }
+        return {};
+    }
+
+    [[nodiscard]] std::size_t frames() const noexcept { return begins_.empty() ? 0 : begins_.size() - 1; }
+    /// Of a frame, in the blob.
+    [[nodiscard]] std::uint64_t begin(std::size_t frame) const noexcept { return begins_[frame]; }
+    [[nodiscard]] std::uint64_t end(std::size_t frame) const noexcept { return begins_[frame + 1]; }
+    /// Of its content, in what the blob decodes to.
+    [[nodiscard]] std::uint64_t content_begin(std::size_t frame) const noexcept { return frame * content_bytes_; }
+    [[nodiscard]] std::uint64_t content_bytes(std::size_t frame) const noexcept {
+        return frame + 1 == frames() ? last_content_bytes_ : content_bytes_;
+    }
+    /// The frame that holds the decoded byte at `position`; there is one.
+    [[nodiscard]] std::size_t frame_at(std::uint64_t position) const noexcept {
+        return static_cast<std::size_t>(
+            (std::min<std::uint64_t>)(content_bytes_ == 0 ? 0 : position / content_bytes_, frames() - 1));
+    }
+
+private:
+    record_array<std::uint64_t> begins_; ///< and the end of the last
+    std::uint64_t content_bytes_ = 0;    ///< of all frames but the last
+    std::uint64_t last_content_bytes_ = 0;
+};
+
+/// `stored` is one frame, and has a checksum of its content. Errors: decode_failed.
+ZTENSOR_COLD inline result<void> check_seekable_frame(bytes_view stored) {
+    constexpr unsigned checksum_flag = 4;
+    if (stored.size() < 5 || load_little(stored.data(), zstd_magic_bytes) != zstd_magic ||
+        ZSTD_findFrameCompressedSize(stored.data(), stored.size()) != stored.size()) {
+        return fail(errc::decode_failed, "where the seek table says that a frame is there is none of that size");
+    }
+    if ((std::to_integer<unsigned>(stored[4]) & checksum_flag) == 0) {
+        return fail(errc::decode_failed, "a frame of seekable zstd has no checksum of its content");
+    }
+    return {};
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -7,7 +7,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

@@ -9,7 +9,7 @@
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>

@@ -9,8 +9,8 @@
 #include <ztensor/detail/import/model_folders.hpp>
 #include <ztensor/detail/import/sniff.hpp>
 #include <ztensor/detail/index/names.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/object_view.hpp>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Files that a file says its data lies in. They must lie in its own folder, or below it, whatever the file says: see
-// detail/os/directory.hpp.
+// detail/os/file.hpp.
 #ifndef ZTENSOR_DETAIL_IMPORT_SIBLING_FILES_HPP
 #define ZTENSOR_DETAIL_IMPORT_SIBLING_FILES_HPP
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/file_path.hpp>

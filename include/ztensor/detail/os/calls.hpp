@@ -27,6 +27,18 @@ using os_handle = int;
 inline constexpr os_handle no_handle = -1;
 #endif
 
+/// What a thread is to do, handed over on the heap.
+struct thread_start {
+    void (*run)(void* context);
+    void* context;
+
+    static void enter(void* handed_over) {
+        const thread_start mine = *static_cast<thread_start*>(handed_over);
+        delete static_cast<thread_start*>(handed_over);
+        mine.run(mine.context);
+    }
+};
+
 /// What a call returned, or why it failed: `value` counts only where `failure` tests false.
 template <class T>
 struct os_answer {
@@ -125,9 +137,8 @@ public:
     using os_reading::status;
 
     /// Opens a directory to work in. Where it may be searched but not read, it opens all the same unless it is to be
-    /// synced. "" is the current directory. release_directory() closes it.
+    /// synced. "" is the current directory. leave_directory() closes it.
     virtual os_answer<os_directory> open_directory(const native_path& path, bool will_sync) = 0;
-    virtual void release_directory(const os_directory& directory) noexcept = 0;
     /// What has this name there, without following a symbolic link (file_kind::other).
     virtual os_answer<file_status> status_in(const os_directory& directory, const native_path& name) = 0;
     /// Every name in it but "." and "..", in any order.

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// What the processor can do beyond what this was compiled for.
+// What the processor can do beyond what this was compiled for, and the instructions for it.
+//
+// Of x86 that is Intel's intrinsics, which alone compilers document and keep: the builtins that these are made of are a
+// compiler's own, and clang has removed some. Whoever uses them gives the function a target attribute, and asks
+// cpu_features before calling it. A program that includes all of ztensor header-only compiles 0.5 s longer by g++ 12,
+// 0.1 s by clang 14; users of the compiled library do not include this. Microsoft's compiler, which has no target
+// attribute, and clang in its mode get what is written for every processor.
 #ifndef ZTENSOR_DETAIL_OS_CPU_HPP
 #define ZTENSOR_DETAIL_OS_CPU_HPP
 
-#include <ztensor/detail/os/x86_intrinsics.hpp>
 #include <ztensor/version.hpp>
 
 #include <cstdint>
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#include <immintrin.h>
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 

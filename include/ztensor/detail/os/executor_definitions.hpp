@@ -4,13 +4,11 @@
 #ifndef ZTENSOR_DETAIL_OS_EXECUTOR_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_OS_EXECUTOR_DEFINITIONS_HPP
 
-#include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <new>
 
@@ -57,10 +55,7 @@ private:
         if (started_ < most_threads) {
             const auto run = [](void* self) { serve(self); };
             pin_module(run); // which no thread ever leaves
-            if (helper_thread started; start_thread(started, run, this)) {
-                detach_thread(started);
-                ++started_;
-            }
+            started_ += start_thread(run, this) ? 1 : 0;
         }
         return started_ != 0;
     }

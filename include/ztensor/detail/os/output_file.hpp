@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Files that are written, and names for temporary ones. Adds loops, checks and words to os_calls. Knows nothing of
-// `.zt`.
+// Directories that are held, files that are written in them, and names for temporary ones. Adds loops, checks and words
+// to os_calls. Knows nothing of `.zt`.
 #ifndef ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 #define ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/system.hpp>
+#include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
@@ -25,6 +25,102 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+// -- directory
+//
+// A directory that is held while a file in it is made, and where in it a path leads. Adds words and ownership to
+// os_calls. Knows nothing of `.zt`.
+
+/// Move-only; lets go of the directory when it goes. Failures are errc::io_error and name no path.
+class directory {
+public:
+    /// `will_sync`: sync() is going to be called, so that a directory for which that can't work is refused now.
+    ZTENSOR_COLD static result<directory> open(const native_path& path, bool will_sync,
+                                               os_calls& os = operating_system()) {
+        os_answer<os_directory> opened = os.open_directory(path, will_sync);
+        if (opened.failure) {
+            return os_failure("can't open the directory", opened.failure);
+        }
+        return directory(os, found_directory(os, std::move(opened.value)));
+    }
+
+    [[nodiscard]] os_calls& os() const noexcept { return *os_; }
+    /// For calls that this class does not make.
+    [[nodiscard]] const os_directory& place() const noexcept { return *place_.place(); }
+
+    /// What has that name; file_kind::absent if nothing has.
+    ZTENSOR_COLD result<file_status> status(const native_path& name) const {
+        const auto [found, failure] = os_->status_in(place(), name);
+        if (failure) {
+            return os_failure("can't find out what has this name", failure);
+        }
+        return found;
+    }
+
+    /// False if it is still there. What is gone already is as good as removed.
+    [[nodiscard]] bool remove(const native_path& name) const noexcept {
+        const std::error_code failure = os_->remove_in(place(), name);
+        return !failure || failure == std::errc::no_such_file_or_directory;
+    }
+
+    /// Waits until the names in it are on the disk.
+    [[nodiscard]] std::error_code sync() const { return os_->sync_directory(place()); }
+
+private:
+    directory(os_calls& os, found_directory place) noexcept : os_(&os), place_(std::move(place)) {}
+
+    os_calls* os_;
+    found_directory place_;
+};
+
+/// Where a path leads: a name in a directory.
+struct located_file {
+    directory in;
+    native_path name;
+};
+
+/// A path with U+0000 in it would mean another file to the system.
+ZTENSOR_COLD inline result<void> check_path(const native_path& path) {
+    if (path.find(native_path::value_type{}) != native_path::npos) {
+        return fail(errc::invalid_argument, "the path holds U+0000, where the system would cut it");
+    }
+    return {};
+}
+
+[[nodiscard]] ZTENSOR_COLD inline error why_no_folder(const error& why) {
+    const std::error_code failure = why.os_error();
+    return failure == std::errc::no_such_file_or_directory
+               ? os_failure("the folder that the file is to stand in does not exist", failure)
+               : why;
+}
+
+/// Follows symbolic links and opens the directory. Nothing need have the name yet.
+/// Fails with errc::invalid_argument if the path names no file, errc::not_regular_file for a directory that is spelled
+/// as one, or errc::io_error.
+ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool will_sync, os_calls& os) {
+    ZTENSOR_TRY(check_path(path));
+    os_answer<native_path> reached = os.resolve_links(path);
+    if (reached.failure) {
+        return os_failure("can't follow the symbolic link", reached.failure);
+    }
+    const auto last = file_name_of(reached.value);
+    const native_path name(last.begin(), last.end());
+    if (name.find_first_not_of(native_path::value_type('.')) == native_path::npos &&
+        name.size() <= 2) { // "", ".", ".."
+        const auto [found, unknown] = os.status(path);
+        if (!unknown && found.kind == file_kind::other) {
+            return irregular_file();
+        }
+        return fail(errc::invalid_argument, "the path names no file");
+    }
+    result<directory> opened = directory::open(directory_of(reached.value), will_sync, os);
+    if (!opened) {
+        return why_no_folder(opened.error());
+    }
+    return located_file{*std::move(opened), name};
+}
+
+// -- output file
+
 /// Reading and writing for everyone, less what the process withholds from new files (umask).
 inline constexpr std::uint32_t default_permissions = 0666;
 
@@ -33,22 +129,20 @@ inline constexpr std::uint32_t default_permissions = 0666;
 class output_file {
 public:
     /// Under a name that nothing has: else the error's os_error() is std::errc::file_exists.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
-                                                                 std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create(const directory& in, const native_path& name,
+                                                   std::uint32_t permissions) {
         return opened(in, in.os().create_in(in.place(), name, permissions), "can't create the file");
     }
 
     /// Under no name: it is gone when it is closed, unless link() gives it one. Fails where that can't be had.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in,
-                                                                         std::uint32_t permissions) {
+    ZTENSOR_COLD static result<output_file> create_unnamed(const directory& in, std::uint32_t permissions) {
         return opened(in, in.os().create_unnamed_in(in.place(), permissions), "can't create the file");
     }
 
     /// An existing file, its content as it is; `writes` is false for one that is only to be locked.
     /// Fails with errc::file_not_found, errc::not_regular_file, errc::busy (where a system opens no file that another
     /// writes) or errc::io_error.
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name,
-                                                               bool writes = true) {
+    ZTENSOR_COLD static result<output_file> open(const directory& in, const native_path& name, bool writes = true) {
         result<output_file> file = opened(in, in.os().open_in(in.place(), name, writes), "can't open the file");
         const result<file_status> found = file ? file->status() : in.status(name);
         if (found && found->kind == file_kind::other) {
@@ -82,7 +176,7 @@ public:
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
 
-    [[nodiscard]] result<file_status> status() const {
+    result<file_status> status() const {
         const auto [found, failure] = os_->status(handle_);
         if (failure) {
             return os_failure("can't find out what kind of file this is", failure);
@@ -92,7 +186,7 @@ public:
 
     /// Keeps other writers away until this process closes the file. Fails with errc::busy if one is there; where the
     /// system has no locks, nothing is said.
-    [[nodiscard]] ZTENSOR_COLD result<void> lock() {
+    ZTENSOR_COLD result<void> lock() {
         const std::error_code failure = os_->lock(handle_);
         if (failure == std::errc::device_or_resource_busy) {
             return fail(errc::busy, "another writer is at work on the file").because(failure);
@@ -103,7 +197,7 @@ public:
     [[nodiscard]] bool has_lock() const noexcept { return locked_by_ != nobody; }
 
     /// A second handle, which takes the lock over. Fails where the system can't.
-    [[nodiscard]] ZTENSOR_COLD result<output_file> duplicate() {
+    ZTENSOR_COLD result<output_file> duplicate() {
         const auto [handle, failure] = os_->duplicate(handle_);
         if (failure) {
             return os_failure("can't hold on to the file", failure);
@@ -114,17 +208,17 @@ public:
     }
 
     /// Gives a file without a name its name.
-    [[nodiscard]] ZTENSOR_COLD result<void> link(const directory& in, const native_path& name) {
+    ZTENSOR_COLD result<void> link(const directory& in, const native_path& name) {
         return done(os_->link_in(handle_, in.place(), name), "can't give the finished file its name");
     }
 
     /// Where the next append() writes.
-    [[nodiscard]] ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
+    ZTENSOR_COLD result<void> seek(std::uint64_t offset) {
         return done(os_->seek(handle_, offset), "can't move within the file");
     }
 
     /// Writes all of `bytes` after what was written before.
-    [[nodiscard]] result<void> append(bytes_view bytes) {
+    result<void> append(bytes_view bytes) {
         while (!bytes.empty()) {
             const std::size_t wanted = (std::min<std::size_t>)(bytes.size(), max_transfer_bytes);
             const auto [moved, failure] = os_->write(handle_, bytes.first(wanted));
@@ -161,8 +255,7 @@ public:
     /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
     /// replace and which is called `name`. What the process may not give, or the file system does not know, is made up
     /// for by fewer permissions: nobody who could not read the old file reads the new one.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in,
-                                                               const native_path& name) {
+    ZTENSOR_COLD result<void> copy_metadata_from(const file_status& old, const directory& in, const native_path& name) {
         ZTENSOR_TRY_ASSIGN(const file_status mine, status());
         std::uint32_t permissions = old.permissions;
         const bool is_owners = mine.owner == old.owner && mine.group == old.group;
@@ -189,7 +282,7 @@ public:
     }
 
     /// Cuts the file to so many bytes, and gives back what was reserved behind them.
-    [[nodiscard]] ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
+    ZTENSOR_COLD result<void> truncate(std::uint64_t size_bytes) {
         return done(os_->truncate(handle_, size_bytes), "can't cut the file to its size");
     }
 
@@ -225,12 +318,10 @@ public:
 
     /// Waits until what was written is on the disk. After a failure nobody knows what the disk holds, and a second
     /// call may report success all the same: give the file up.
-    [[nodiscard]] result<void> sync() {
-        return done(os_->sync(handle_), "can't make sure that the file is on the disk");
-    }
+    result<void> sync() { return done(os_->sync(handle_), "can't make sure that the file is on the disk"); }
 
     /// Closes the file; does nothing for one that is closed. A failure may mean that written bytes are lost.
-    [[nodiscard]] result<void> close() {
+    result<void> close() {
         unlock();
         const os_handle handle = std::exchange(handle_, no_handle);
         return handle != no_handle ? done(os_->close(handle), "can't close the file") : result<void>();
@@ -241,8 +332,8 @@ private:
 
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
-    [[nodiscard]] ZTENSOR_COLD static result<output_file> opened(const directory& in, os_answer<os_handle> answer,
-                                                                 const char* sentence) {
+    ZTENSOR_COLD static result<output_file> opened(const directory& in, os_answer<os_handle> answer,
+                                                   const char* sentence) {
         if (answer.failure) {
             return os_failure(sentence, answer.failure);
         }
@@ -265,7 +356,7 @@ private:
         }
     }
 
-    [[nodiscard]] ZTENSOR_COLD static result<void> done(std::error_code failure, const char* sentence) {
+    ZTENSOR_COLD static result<void> done(std::error_code failure, const char* sentence) {
         return failure ? result<void>(os_failure(sentence, failure)) : result<void>();
     }
 
@@ -276,19 +367,15 @@ private:
 };
 
 /// Whether the file is the one of that name: another may have been put in its place, or none be left.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in,
-                                                              const native_path& name) {
-    const result<file_status> mine = file.status();
-    const result<file_status> named = in.status(name);
-    if (!mine || !named) {
-        return mine ? named.error() : mine.error();
-    }
-    return named->kind == file_kind::regular && mine->is_same_file(*named);
+ZTENSOR_COLD inline result<bool> is_still_named(const output_file& file, const directory& in, const native_path& name) {
+    ZTENSOR_TRY_ASSIGN(const file_status mine, file.status());
+    ZTENSOR_TRY_ASSIGN(const file_status named, in.status(name));
+    return named.kind == file_kind::regular && mine.is_same_file(named);
 }
 
 /// What was written to a file under its own name stands there, as far as that can be known.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
-                                                                 const native_path& name) {
+ZTENSOR_COLD inline result<void> check_still_named(const output_file& file, const directory& in,
+                                                   const native_path& name) {
     ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(file, in, name));
     if (!named) {
         return fail(errc::file_changed, "another file has been put in its place meanwhile, or it was removed");
@@ -299,8 +386,7 @@ private:
 /// The existing file of that name, locked, and still of that name: nobody has put another one in its place before the
 /// lock was had. `must_write`: not only to be locked.
 /// Fails as output_file::open(), or with errc::busy.
-[[nodiscard]] ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const native_path& name,
-                                                                  bool must_write) {
+ZTENSOR_COLD inline result<output_file> open_locked(const directory& in, const native_path& name, bool must_write) {
     constexpr int most_tries = 16;
     for (int tries = 0; tries < most_tries; ++tries) {
         result<output_file> opened = output_file::open(in, name, true);
@@ -330,20 +416,20 @@ private:
     return bits ^ (bits >> 31);
 }
 
-/// Its 16 hexadecimal digits. Whoever guesses them gains nothing: the file they name is created only if there is none.
-[[nodiscard]] inline std::string unique_suffix() {
-    std::uint64_t bits = unique_number();
-    std::string suffix(16, '0');
-    for (char& digit : suffix) {
-        digit = "0123456789abcdef"[bits & 15];
-        bits >>= 4;
+/// Its 16 hexadecimal digits.
+[[nodiscard]] inline std::string sixteen_digits(std::uint64_t number) {
+    std::string digits(16, '0');
+    for (char& digit : digits) {
+        digit = "0123456789abcdef"[number & 15];
+        number >>= 4;
     }
-    return suffix;
+    return digits;
 }
 
-/// A name for a file that is being written: ".ztensor-<16 hex digits>.tmp".
+/// A name for a file that is being written: ".ztensor-<16 hex digits>.tmp". Whoever guesses them gains nothing: the
+/// file is created only if there is none.
 [[nodiscard]] inline native_path temporary_name() {
-    const std::string name = ".ztensor-" + unique_suffix() + ".tmp";
+    const std::string name = ".ztensor-" + sixteen_digits(unique_number()) + ".tmp";
     return native_path(name.begin(), name.end());
 }
 

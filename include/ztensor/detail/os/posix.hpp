@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// POSIX: calls, and files that are read.
+// POSIX: calls, files that are read, and threads.
 #ifndef ZTENSOR_DETAIL_OS_POSIX_HPP
 #define ZTENSOR_DETAIL_OS_POSIX_HPP
 
@@ -16,6 +16,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits>
+#include <new>
+#include <pthread.h>
 #include <stdio.h>
 #include <string>
 #include <string_view>
@@ -23,22 +25,27 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <system_error>
+#include <time.h>
 #include <unistd.h>
-
-// -- posix calls
-//
-// The system's calls that take or give offsets, sizes and inode numbers, with 64 bits for them on every host.
-
 #if !defined(__wasi__)
+#include <dlfcn.h>
+#include <signal.h>
 #include <sys/mman.h>
 #endif
 #if defined(__linux__)
 #include <sys/vfs.h>
+#include <sys/xattr.h>
+#elif defined(__APPLE__)
+#include <sys/acl.h>
 #endif
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- posix calls
+//
+// The system's calls that take or give offsets, sizes and inode numbers, with 64 bits for them on every host.
 
 // Offsets have 64 bits on every host. Where off_t may have 32, its size hangs on a macro that a header can't set for
 // the whole program, so the calls that never depend on it are named outright.
@@ -146,28 +153,9 @@ inline bool posix_file_system(int file, long& kind) {
 #endif
 static_assert(sizeof(posix_offset) == 8, "files may be larger than 2 GiB on every host");
 
-} // namespace detail
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
 // -- posix
 //
 // Linux, macOS and the BSDs: what reading asks. With windows.hpp the only place of OS headers.
-
-#if !defined(__wasi__)
-#include <sys/mman.h>
-#endif
-#if defined(__linux__)
-#include <sys/xattr.h>
-#elif defined(__APPLE__)
-#include <sys/acl.h>
-#endif
-#include <time.h>
-#include <unistd.h>
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 /// The answer where a system lacks the call.
 template <class... Arguments>
@@ -442,6 +430,89 @@ private:
 protected:
     ~system_reading() = default; // as that of os_reading
 };
+
+// -- posix threads
+//
+// Threads are guests in the program: its signals are not theirs, and the code that they run stays loaded. WASI has
+// none.
+
+#if defined(__wasi__)
+inline void pin_module(void (*)(void* context)) noexcept {
+}
+[[nodiscard]] inline bool start_thread(void (*)(void* context), void*) noexcept {
+    return false;
+}
+#else
+/// Signals of the process belong to the program's own threads: those that the library starts take only what they cause
+/// themselves, by a fault.
+[[nodiscard]] inline ::sigset_t signals_of_others() noexcept {
+    ::sigset_t signals;
+    sigfillset(&signals); // macros, on some systems
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
+        sigdelset(&signals, fault);
+    }
+    return signals;
+}
+
+#if defined(RTLD_NOLOAD) && defined(RTLD_NODELETE)
+#if defined(__ELF__)
+// Null in static programs that hold no loader. In those of glibc, whose own code brings one in, the linker warns of
+// dlopen() in has_loader(): it is only called with RTLD_NOLOAD, which loads nothing, so that the warning has no
+// meaning.
+[[maybe_unused]] static decltype(::dladdr) module_of __attribute__((weakref("dladdr")));
+[[maybe_unused]] static decltype(::dlopen) load_module __attribute__((weakref("dlopen")));
+[[nodiscard]] inline bool has_loader() noexcept {
+    return module_of != nullptr && load_module != nullptr;
+}
+#else
+inline constexpr auto* module_of = &::dladdr;
+inline constexpr auto* load_module = &::dlopen;
+[[nodiscard]] inline bool has_loader() noexcept {
+    return true;
+}
+#endif
+/// The module that holds this code stays loaded until the process ends: threads may come to the code at any time.
+ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
+    ::Dl_info found = {};
+    if (has_loader() && module_of(address_of_code(code), &found) != 0) {
+        static_cast<void>(load_module(found.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)); // null: the program
+    }
+}
+#else
+inline void pin_module(void (*)(void* context)) noexcept {
+}
+#endif
+
+/// A thread that is never joined. False where the system has no more threads.
+[[nodiscard]] inline bool start_thread(void (*run)(void* context), void* context) noexcept {
+    auto* const start = new (std::nothrow) thread_start{run, context};
+    if (start == nullptr) {
+        return false;
+    }
+    const auto enter = [](void* handed_over) -> void* {
+        thread_start::enter(handed_over);
+        return nullptr;
+    };
+    const ::sigset_t blocked = signals_of_others();
+    ::sigset_t callers;
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &callers); // which the new thread inherits
+    ::pthread_t thread;
+    const bool is_started = ::pthread_create(&thread, nullptr, enter, start) == 0;
+    ::pthread_sigmask(SIG_SETMASK, &callers, nullptr);
+    if (is_started) {
+        ::pthread_detach(thread);
+    } else {
+        delete start;
+    }
+    return is_started;
+}
+#endif
+
+/// As many threads as the host runs at once; at least 1.
+[[nodiscard]] inline unsigned processor_count() noexcept {
+    const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1u : static_cast<unsigned>(count);
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -135,10 +135,6 @@ public:
         return {{opened.value, path}, opened.failure};
     }
 
-    void release_directory(const os_directory& directory) noexcept override {
-        ::close(directory.handle); // nothing was written through this handle that closing it could lose
-    }
-
     os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override {
         posix_status found = {};
         if (posix_status_at(directory.handle, name.c_str(), found) == 0) {

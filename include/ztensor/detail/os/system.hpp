@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The operating system that this is compiled for, and its calls.
+// The operating system that this is compiled for: its calls, what threads wait on, and what they keep.
 #ifndef ZTENSOR_DETAIL_OS_SYSTEM_HPP
 #define ZTENSOR_DETAIL_OS_SYSTEM_HPP
 
 #if defined(_WIN32)
-#include <ztensor/detail/os/windows_writing.hpp>
+#include <ztensor/detail/os/windows.hpp>
 #else
-#include <ztensor/detail/os/posix_threads.hpp>
 #include <ztensor/detail/os/posix_writing.hpp>
 #endif
+#include <ztensor/version.hpp>
+
+#include <cstddef>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -25,6 +27,168 @@ namespace detail {
 [[nodiscard]] inline os_calls& operating_system() noexcept {
     static system_calls calls;
     return calls;
+}
+
+// -- sync
+//
+// What threads wait on. The system's own, because <mutex> and <condition_variable> take longer to compile than all that
+// reads a file.
+
+class os_mutex {
+public:
+    os_mutex() noexcept = default;
+    os_mutex(const os_mutex&) = delete;
+    os_mutex& operator=(const os_mutex&) = delete;
+
+#if defined(_WIN32)
+    void lock() noexcept {
+        ::AcquireSRWLockExclusive(&native_);
+    }
+    void unlock() noexcept {
+        ::ReleaseSRWLockExclusive(&native_);
+    }
+
+private:
+    friend class os_condition;
+    SRWLOCK native_ = SRWLOCK_INIT;
+#else
+    ~os_mutex() {
+        ::pthread_mutex_destroy(&native_);
+    }
+    void lock() noexcept {
+        ::pthread_mutex_lock(&native_);
+    }
+    void unlock() noexcept {
+        ::pthread_mutex_unlock(&native_);
+    }
+
+private:
+    friend class os_condition;
+    ::pthread_mutex_t native_ = PTHREAD_MUTEX_INITIALIZER;
+#endif
+};
+
+/// Holds a mutex as long as it lives.
+class os_lock {
+public:
+    explicit os_lock(os_mutex& held) noexcept : held_(held) { held_.lock(); }
+    os_lock(const os_lock&) = delete;
+    os_lock& operator=(const os_lock&) = delete;
+    ~os_lock() { held_.unlock(); }
+
+private:
+    os_mutex& held_;
+};
+
+class os_condition {
+public:
+    os_condition() noexcept = default;
+    os_condition(const os_condition&) = delete;
+    os_condition& operator=(const os_condition&) = delete;
+
+    /// `held` is let go of while waiting. May return without a notice.
+#if defined(_WIN32)
+    void wait(os_mutex& held) noexcept {
+        ::SleepConditionVariableSRW(&native_, &held.native_, INFINITE, 0);
+    }
+    void notify_one() noexcept {
+        ::WakeConditionVariable(&native_);
+    }
+
+private:
+    CONDITION_VARIABLE native_ = CONDITION_VARIABLE_INIT;
+#else
+    ~os_condition() {
+        ::pthread_cond_destroy(&native_);
+    }
+    void wait(os_mutex& held) noexcept {
+        ::pthread_cond_wait(&native_, &held.native_);
+    }
+    void notify_one() noexcept {
+        ::pthread_cond_signal(&native_);
+    }
+
+private:
+    ::pthread_cond_t native_ = PTHREAD_COND_INITIALIZER;
+#endif
+};
+
+// -- thread storage
+//
+// What a thread keeps from call to call. The only place of thread_local: what it holds may be asked for at any time,
+// also by destructors of statics and of other thread_local objects, and by functions given to atexit().
+
+/// An object on the heap that a thread keeps for its next call, because making it costs much.
+struct kept_object {
+    void* object = nullptr;
+    std::size_t size = 0; ///< of memory, in bytes
+    void (*destroy)(void* object) = nullptr;
+};
+
+enum class kept_kind : unsigned char { memory, zstd_decoder, zstd_encoder };
+inline constexpr std::size_t kept_kinds = 3;
+
+/// Nothing in it has a destructor, so that it is whole until the thread's memory is gone.
+struct thread_state {
+    bool is_at_work = false; ///< for a call of the library, and so on all threads that such a call has
+    bool is_over = false;    ///< what was kept is gone, and nothing is kept any more
+    kept_object kept[kept_kinds];
+};
+
+[[nodiscard]] inline thread_state& this_thread() noexcept {
+    static thread_local thread_state mine;
+    return mine;
+}
+
+/// Somewhere that is each thread's own.
+[[nodiscard]] inline const void* thread_mark() noexcept {
+    return &this_thread();
+}
+
+[[nodiscard]] inline bool& is_at_work() noexcept {
+    return this_thread().is_at_work;
+}
+
+/// Destroys what a thread has kept, when it ends.
+struct thread_end {
+    ~thread_end() {
+        thread_state& state = this_thread();
+        state.is_over = true;
+        for (kept_object& each : state.kept) {
+            const kept_object last = each;
+            each = {};
+            if (last.object != nullptr) {
+                last.destroy(last.object);
+            }
+        }
+    }
+};
+
+/// What the thread keeps of that kind, which is the caller's from now on; an empty one if it keeps none, as while one
+/// is lent out.
+[[nodiscard]] inline kept_object take_kept(kept_kind kind) noexcept {
+    kept_object& place = this_thread().kept[static_cast<std::size_t>(kind)];
+    const kept_object taken = place;
+    place = {};
+    return taken;
+}
+
+/// Keeps `object` instead of what was kept; destroys it where the thread keeps nothing any more.
+inline void keep(kept_kind kind, const kept_object& object) noexcept {
+    thread_state& state = this_thread();
+    if (state.is_over) {
+        object.destroy(object.object);
+        return;
+    }
+#if !defined(__wasi__) // whose one thread ends with the program, and which has no destructors of thread_local objects
+    static thread_local thread_end end;
+    static_cast<void>(end);
+#endif
+    kept_object& place = state.kept[static_cast<std::size_t>(kind)];
+    if (place.object != nullptr) {
+        place.destroy(place.object);
+    }
+    place = object;
 }
 
 } // namespace detail

@@ -7,9 +7,7 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/span.hpp>
 
@@ -179,17 +177,28 @@ ZTENSOR_COLD inline void run_with_helpers(task_group::task run, void* context, s
 /// The first exception among several threads, for the caller's.
 class first_exception {
 public:
-    /// Of the exception that is being handled.
-    void keep() noexcept {
-        if (!is_taken_.exchange(true)) {
-            kept_ = std::current_exception();
+    /// Calls `work()`, and keeps what it throws.
+    template <class Work>
+    void guard(Work& work) noexcept {
+#if ZTENSOR_HAS_EXCEPTIONS
+        try {
+            work();
+        } catch (...) {
+            if (!is_taken_.exchange(true)) {
+                kept_ = std::current_exception();
+            }
         }
+#else
+        work();
+#endif
     }
     /// After all have returned.
     void rethrow() const {
+#if ZTENSOR_HAS_EXCEPTIONS
         if (kept_) {
             std::rethrow_exception(kept_);
         }
+#endif
     }
 
 private:
@@ -221,7 +230,6 @@ private:
 template <class Work>
 void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
     const std::size_t wanted = useful_threads(threads, most);
-#if ZTENSOR_HAS_EXCEPTIONS
     struct guarded_work {
         std::remove_reference_t<Work>& work;
         first_exception failure;
@@ -229,21 +237,10 @@ void run_in_parallel(unsigned threads, std::size_t most, Work&& work) {
     const auto take_turns = [](void* context) {
         auto& mine = *static_cast<guarded_work*>(context);
         const at_work here;
-        try {
-            mine.work();
-        } catch (...) {
-            mine.failure.keep();
-        }
+        mine.failure.guard(mine.work);
     };
     run_with_helpers(take_turns, &all, wanted - 1);
     all.failure.rethrow();
-#else
-    const auto take_turns = [](void* context) {
-        const at_work here;
-        (*static_cast<std::remove_reference_t<Work>*>(context))();
-    };
-    run_with_helpers(take_turns, &work, wanted - 1);
-#endif
 }
 
 /// Calls `work(i)` once for each i in [0, count), on up to `threads` threads (0: as many as make sense), of which the
@@ -253,17 +250,13 @@ template <class Work>
 void for_each_in_parallel(std::size_t count, unsigned threads, Work&& work) {
     std::atomic<std::size_t> next{0};
     run_in_parallel(threads, count, [&] {
+        struct end_of_all {
+            std::atomic<std::size_t>& next;
+            std::size_t count;
+            ~end_of_all() { next = count; } // reached, or nothing more is to be begun
+        } const at_end{next, count};
         for (std::size_t i = next++; i < count; i = next++) {
-#if ZTENSOR_HAS_EXCEPTIONS
-            try {
-                work(i);
-            } catch (...) {
-                next = count;
-                throw;
-            }
-#else
             work(i);
-#endif
         }
     });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Windows, with wide paths throughout: what reading asks. With posix.hpp the only place of OS headers.
+// Windows, with wide paths throughout: what reading asks, threads, and what writing asks besides. With posix.hpp the
+// only place of OS headers.
 //
 // Weaker than POSIX in two ways: replacing a file that another program holds open may be refused, and there is no call
 // that waits until a directory is on the disk (NTFS journals names by itself).
@@ -23,11 +24,14 @@
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <limits>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -128,20 +132,23 @@ struct long_path_prefix {
     return absolute.replace(0, prefix.replaced, prefix.text);
 }
 
+/// The number of 64 bits that the system gives in two halves.
+[[nodiscard]] inline std::uint64_t whole(DWORD high, DWORD low) noexcept {
+    return (static_cast<std::uint64_t>(high) << 32) | low;
+}
+
 /// A number that hardly any other call gives, here or in another process.
 [[nodiscard]] inline std::uint64_t clock_ticks() noexcept {
     LARGE_INTEGER ticks = {};
     ::QueryPerformanceCounter(&ticks);
     FILETIME now = {};
     ::GetSystemTimeAsFileTime(&now);
-    const std::uint64_t time = (static_cast<std::uint64_t>(now.dwHighDateTime) << 32) | now.dwLowDateTime;
-    return static_cast<std::uint64_t>(ticks.QuadPart) ^ (time << 20);
+    return static_cast<std::uint64_t>(ticks.QuadPart) ^ (whole(now.dwHighDateTime, now.dwLowDateTime) << 20);
 }
 
 /// Seconds of a clock that is never set.
 [[nodiscard]] inline double steady_seconds() noexcept {
-    LARGE_INTEGER ticks = {};
-    LARGE_INTEGER ticks_each_second = {};
+    LARGE_INTEGER ticks = {}, ticks_each_second = {};
     ::QueryPerformanceCounter(&ticks);
     ::QueryPerformanceFrequency(&ticks_each_second);
     return static_cast<double>(ticks.QuadPart) / static_cast<double>(ticks_each_second.QuadPart);
@@ -155,25 +162,37 @@ struct long_path_prefix {
 /// system.
 inline constexpr bool always_replaces_open_files = false;
 
-[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, DWORD access, DWORD sharing,
-                                                      DWORD creation) {
-    const os_handle file =
-        ::CreateFileW(system_path(path).c_str(), access, sharing, nullptr, creation, FILE_ATTRIBUTE_NORMAL, nullptr);
+inline constexpr DWORD share_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+
+[[nodiscard]] inline os_answer<os_handle> open_handle(const native_path& path, DWORD access,
+                                                      DWORD sharing = share_with_all, DWORD creation = OPEN_EXISTING,
+                                                      DWORD flags = FILE_ATTRIBUTE_NORMAL) {
+    const os_handle file = ::CreateFileW(system_path(path).c_str(), access, sharing, nullptr, creation, flags, nullptr);
     return {file, failed_if(file == INVALID_HANDLE_VALUE)};
 }
+
+/// Of a file or a directory, to ask what it is.
+[[nodiscard]] inline os_answer<os_handle> open_to_look(const native_path& path) {
+    return open_handle(path, FILE_READ_ATTRIBUTES, share_with_all, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS);
+}
+
+struct closed_at_end {
+    os_handle handle;
+    ~closed_at_end() { ::CloseHandle(handle); }
+};
 
 [[nodiscard]] inline std::int64_t nanoseconds_since_1970(const FILETIME& time) noexcept {
     constexpr std::int64_t nanoseconds_per_tick = 100;
     constexpr std::int64_t ticks_from_1601 = 116'444'736'000'000'000;
-    const std::uint64_t ticks = (static_cast<std::uint64_t>(time.dwHighDateTime) << 32) | time.dwLowDateTime;
-    return (static_cast<std::int64_t>(ticks) - ticks_from_1601) * nanoseconds_per_tick;
+    return (static_cast<std::int64_t>(whole(time.dwHighDateTime, time.dwLowDateTime)) - ticks_from_1601) *
+           nanoseconds_per_tick;
 }
 
 [[nodiscard]] inline file_status portable_status(DWORD attributes, DWORD size_high, DWORD size_low) noexcept {
     const bool is_regular = (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) == 0;
     file_status status;
     status.kind = is_regular ? file_kind::regular : file_kind::other;
-    status.size_bytes = (static_cast<std::uint64_t>(size_high) << 32) | size_low;
+    status.size_bytes = whole(size_high, size_low);
     return status;
 }
 
@@ -181,7 +200,7 @@ inline constexpr bool always_replaces_open_files = false;
 [[nodiscard]] inline file_status portable_status(const BY_HANDLE_FILE_INFORMATION& found) noexcept {
     file_status status = portable_status(found.dwFileAttributes, found.nFileSizeHigh, found.nFileSizeLow);
     status.device = found.dwVolumeSerialNumber;
-    status.file_id = (static_cast<std::uint64_t>(found.nFileIndexHigh) << 32) | found.nFileIndexLow;
+    status.file_id = whole(found.nFileIndexHigh, found.nFileIndexLow);
     status.links = found.nNumberOfLinks;
     status.modified_nanoseconds = nanoseconds_since_1970(found.ftLastWriteTime);
     return status;
@@ -203,9 +222,7 @@ public:
     using Calls::status;
 
     // Reading and replacing go on side by side: the file may be renamed over while it is open or mapped here.
-    os_answer<os_handle> open_existing(const native_path& path) override {
-        return open_handle(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, OPEN_EXISTING);
-    }
+    os_answer<os_handle> open_existing(const native_path& path) override { return open_handle(path, GENERIC_READ); }
 
     os_answer<file_status> status(os_handle file) override {
         if (::GetFileType(file) != FILE_TYPE_DISK) {
@@ -213,11 +230,7 @@ public:
             no_file.kind = file_kind::other;
             return {no_file, {}};
         }
-        BY_HANDLE_FILE_INFORMATION found = {};
-        if (!::GetFileInformationByHandle(file, &found)) {
-            return {{}, last_error()};
-        }
-        return {portable_status(found), {}};
+        return status_of_handle(file);
     }
 
     os_answer<file_status> status(const native_path& path) override {
@@ -269,16 +282,14 @@ public:
         // Of a path that is final, ".." can be taken away by its letters, and must be, since it begins with "\\?\".
         const native_path where =
             from != nullptr ? std::filesystem::path(joined_path(from->path, asked)).lexically_normal().native() : asked;
-        const os_handle found = ::CreateFileW(system_path(where).c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
-                                              OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-        if (found == INVALID_HANDLE_VALUE) {
-            return {{}, last_error()};
+        const auto [found, failure] = open_to_look(where);
+        if (failure) {
+            return {{}, failure};
         }
+        const closed_at_end closing{found};
         BY_HANDLE_FILE_INFORMATION what = {};
         os_answer<native_path> place = final_path(found);
-        const bool is_known = ::GetFileInformationByHandle(found, &what) != 0;
-        ::CloseHandle(found);
-        if (!is_known || (what.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0) {
+        if (!::GetFileInformationByHandle(found, &what) || (what.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0) {
             return {{}, std::make_error_code(std::errc::not_a_directory)};
         }
         if (!place.failure && !follows_links && (from == nullptr || directory_of(place.value) != from->path)) {
@@ -287,15 +298,12 @@ public:
         return {{no_handle, std::move(place.value)}, place.failure};
     }
     os_answer<file_status> status_of(const os_directory& directory) override {
-        const os_handle found = ::CreateFileW(directory.path.c_str(), FILE_READ_ATTRIBUTES, share_with_all, nullptr,
-                                              OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-        if (found == INVALID_HANDLE_VALUE) {
-            return {{}, last_error()};
+        const auto [found, failure] = open_to_look(directory.path);
+        if (failure) {
+            return {{}, failure};
         }
-        BY_HANDLE_FILE_INFORMATION what = {};
-        const std::error_code unknown = failed_if(!::GetFileInformationByHandle(found, &what));
-        ::CloseHandle(found);
-        return {portable_status(what), unknown};
+        const closed_at_end closing{found};
+        return status_of_handle(found);
     }
     os_answer<os_handle> open_from(const os_directory& directory, const native_path& path,
                                    bool follows_links) override {
@@ -317,25 +325,270 @@ public:
     }
     /// All of the way, not only what the first link says.
     os_answer<native_path> link_target(const os_directory& directory, const native_path& name) override {
-        const os_handle found =
-            ::CreateFileW(system_path(joined_path(directory.path, name)).c_str(), FILE_READ_ATTRIBUTES, share_with_all,
-                          nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-        if (found == INVALID_HANDLE_VALUE) {
-            return {{}, last_error()};
+        const auto [found, failure] = open_to_look(joined_path(directory.path, name));
+        if (failure) {
+            return {{}, failure};
         }
-        os_answer<native_path> place = final_path(found);
-        ::CloseHandle(found);
+        const closed_at_end closing{found};
+        const os_answer<native_path> place = final_path(found);
         if (!place.failure && directory_of(place.value) == directory.path) {
             return {{}, std::make_error_code(std::errc::invalid_argument)};
         }
         return place;
     }
 
-private:
-    static constexpr DWORD share_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
-
 protected:
     ~system_reading() = default; // as that of os_reading
+
+private:
+    [[nodiscard]] static os_answer<file_status> status_of_handle(os_handle file) noexcept {
+        BY_HANDLE_FILE_INFORMATION found = {};
+        const std::error_code unknown = failed_if(!::GetFileInformationByHandle(file, &found));
+        return {unknown ? file_status() : portable_status(found), unknown};
+    }
+};
+
+// -- windows threads
+
+/// The module that holds this code stays loaded until the process ends: threads may come to the code at any time.
+ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
+    HMODULE module = nullptr;
+    static_cast<void>(::GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                                           static_cast<const wchar_t*>(address_of_code(code)), &module));
+}
+
+/// A thread that is never joined. False where the system has no more threads.
+[[nodiscard]] inline bool start_thread(void (*run)(void* context), void* context) noexcept {
+    auto* const start = new (std::nothrow) thread_start{run, context};
+    if (start == nullptr) {
+        return false;
+    }
+    struct entry {
+        static DWORD WINAPI enter(void* handed_over) {
+            thread_start::enter(handed_over);
+            return 0;
+        }
+    };
+    const HANDLE thread = ::CreateThread(nullptr, 0, entry::enter, start, 0, nullptr);
+    if (thread == nullptr) {
+        delete start;
+        return false;
+    }
+    return ::CloseHandle(thread) != 0; // which does not end it
+}
+
+/// As many threads as the host runs at once; at least 1.
+[[nodiscard]] inline unsigned processor_count() noexcept {
+    SYSTEM_INFO host = {};
+    ::GetSystemInfo(&host);
+    return host.dwNumberOfProcessors < 1 ? 1u : static_cast<unsigned>(host.dwNumberOfProcessors);
+}
+
+// -- windows writing
+
+/// FILE_RENAME_INFO as Windows 10 1607 and later read it; older SDKs lack the flags.
+struct rename_request {
+    DWORD flags;
+    HANDLE root;
+    DWORD name_bytes;
+    wchar_t name[1];
+};
+
+/// Since 1970, as file_status::modified_nanoseconds.
+[[nodiscard]] inline std::int64_t wall_clock_seconds() noexcept {
+    FILETIME now = {};
+    ::GetSystemTimeAsFileTime(&now);
+    return nanoseconds_since_1970(now) / 1'000'000'000;
+}
+
+/// Owners are not told apart: file_status has none either.
+[[nodiscard]] inline std::uint32_t process_user() noexcept {
+    return 0;
+}
+
+/// Replaces a file even while others have it open, in one step. Needs Windows 10 and NTFS.
+[[nodiscard]] inline bool rename_like_posix(const native_path& from, const native_path& target) {
+    constexpr DWORD replace_if_exists = 1, posix_semantics = 2;
+    constexpr auto file_rename_info_ex = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);
+
+    const native_path to = system_path(target);
+    const std::size_t name_bytes = to.size() * sizeof(wchar_t);
+    const rename_request head = {replace_if_exists | posix_semantics, nullptr, static_cast<DWORD>(name_bytes), {}};
+    std::vector<std::byte> request(sizeof(rename_request) + name_bytes); // with room for the closing zero
+    std::memcpy(request.data(), &head, sizeof head);
+    std::memcpy(request.data() + offsetof(rename_request, name), to.c_str(), name_bytes);
+    const auto [file, failure] = // behind all that takes memory, since nobody else would close it
+        open_handle(from, DELETE | SYNCHRONIZE);
+    if (failure) {
+        return false;
+    }
+    const closed_at_end closing{file};
+    return ::SetFileInformationByHandle(file, file_rename_info_ex, request.data(),
+                                        static_cast<DWORD>(request.size())) != 0;
+}
+
+/// The real calls.
+class system_calls final : public system_reading<os_calls> {
+public:
+    // A path that is absolute stands for the directory: Win32 has no names relative to a handle.
+    os_answer<os_directory> open_directory(const native_path& path, bool) override {
+        std::error_code failure;
+        const std::filesystem::path where = std::filesystem::absolute(path.empty() ? L"." : path, failure);
+        if (failure) {
+            return {{}, failure};
+        }
+        const DWORD attributes = ::GetFileAttributesW(system_path(where.native()).c_str());
+        if (attributes == INVALID_FILE_ATTRIBUTES) {
+            return {{}, last_error()};
+        }
+        const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+        return {{no_handle, where.native()},
+                is_directory ? std::error_code() : std::make_error_code(std::errc::not_a_directory)};
+    }
+
+    os_answer<file_status> status_in(const os_directory& directory, const native_path& name) override {
+        const native_path path = joined_path(directory.path, name);
+        const auto [file, failure] = open_handle(path, 0);
+        if (failure) {
+            return this->status(path); // a directory, or nothing
+        }
+        const closed_at_end closing{file};
+        return this->status(file);
+    }
+
+    // Not by std::filesystem, whose iterators end the program where memory runs out.
+    os_answer<std::vector<native_path>> list(const os_directory& directory) override {
+        os_answer<std::vector<native_path>> names;
+        const native_path pattern = joined_path(directory.path, L"*");
+        WIN32_FIND_DATAW entry = {};
+        const HANDLE found = ::FindFirstFileW(system_path(pattern).c_str(), &entry);
+        if (found == INVALID_HANDLE_VALUE) {
+            names.failure = last_error();
+            return names;
+        }
+        const struct closed_search {
+            HANDLE search;
+            ~closed_search() { ::FindClose(search); }
+        } closing{found};
+        do {
+            const std::wstring_view name = entry.cFileName;
+            if (name != L"." && name != L"..") {
+                names.value.emplace_back(name);
+            }
+        } while (::FindNextFileW(found, &entry));
+        const DWORD code = ::GetLastError();
+        names.failure = code != ERROR_NO_MORE_FILES ? windows_error(code) : std::error_code();
+        return names;
+    }
+
+    os_answer<os_handle> create_in(const os_directory& directory, const native_path& name, std::uint32_t) override {
+        return open_handle(joined_path(directory.path, name), GENERIC_READ | GENERIC_WRITE,
+                           FILE_SHARE_READ | FILE_SHARE_DELETE, CREATE_NEW);
+    }
+    os_answer<os_handle> create_unnamed_in(const os_directory&, std::uint32_t) override {
+        return {no_handle, not_supported()};
+    }
+    std::error_code link_in(os_handle, const os_directory&, const native_path&) override { return not_supported(); }
+
+    // Nobody else opens for writing what is open for writing here.
+    os_answer<os_handle> open_in(const os_directory& directory, const native_path& name, bool writes) override {
+        return open_handle(joined_path(directory.path, name), writes ? GENERIC_READ | GENERIC_WRITE : GENERIC_READ,
+                           writes ? FILE_SHARE_READ | FILE_SHARE_DELETE : share_with_all);
+    }
+    /// Of a byte behind the end of any file, so that readers are not hindered.
+    std::error_code lock(os_handle file) override {
+        OVERLAPPED place = {};
+        place.Offset = 0xfffffffe;
+        place.OffsetHigh = 0x7fffffff;
+        return failed_if(!::LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place));
+    }
+    os_answer<os_handle> duplicate(os_handle) override { return {no_handle, not_supported()}; }
+
+    std::error_code seek(os_handle file, std::uint64_t offset) override {
+        LARGE_INTEGER place = {};
+        place.QuadPart = static_cast<LONGLONG>(offset);
+        return failed_if(!::SetFilePointerEx(file, place, nullptr, FILE_BEGIN));
+    }
+
+    os_answer<std::size_t> write(os_handle file, bytes_view bytes) override {
+        DWORD moved = 0;
+        if (!::WriteFile(file, bytes.data(), static_cast<DWORD>(bytes.size()), &moved, nullptr)) {
+            return {0, last_error()};
+        }
+        return {moved, {}};
+    }
+
+    std::error_code set_permissions(os_handle, std::uint32_t) override { return {}; }
+    std::error_code set_owner(os_handle, std::uint32_t, std::uint32_t) override { return {}; }
+    os_answer<std::string> access_list_in(const os_directory&, const native_path&) override { return {}; }
+    std::error_code set_access_list(os_handle, const std::string&) override { return {}; }
+
+    std::error_code truncate(os_handle file, std::uint64_t size_bytes) override {
+        const std::error_code failure = seek(file, size_bytes);
+        return failure ? failure : failed_if(!::SetEndOfFile(file));
+    }
+
+    std::error_code reserve(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code begin_sync(os_handle, std::uint64_t, std::uint64_t) override { return not_supported(); }
+    std::error_code set_direct(os_handle, bool) override { return not_supported(); }
+    os_answer<std::size_t> copy(os_handle, std::uint64_t, os_handle, std::size_t) override {
+        return {0, not_supported()};
+    }
+
+    std::error_code sync(os_handle file) override { return failed_if(!::FlushFileBuffers(file)); }
+
+    std::error_code rename_in(const os_directory& directory, const native_path& old_name,
+                              const native_path& new_name) override {
+        const native_path from = joined_path(directory.path, old_name);
+        const native_path to = joined_path(directory.path, new_name);
+        if (rename_like_posix(from, to)) {
+            return {};
+        }
+        // Virus scanners and indexers open new files for a moment, and then the rename is refused.
+        const native_path old_path = system_path(from), new_path = system_path(to);
+        constexpr int most_tries = 8;
+        DWORD pause_milliseconds = 1;
+        for (int tries = 1;; ++tries) {
+            if (::MoveFileExW(old_path.c_str(), new_path.c_str(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+                return {};
+            }
+            const DWORD code = ::GetLastError();
+            if (tries == most_tries || (code != ERROR_ACCESS_DENIED && code != ERROR_SHARING_VIOLATION)) {
+                return windows_error(code);
+            }
+            ::Sleep(pause_milliseconds);
+            pause_milliseconds *= 2;
+        }
+    }
+
+    std::error_code remove_in(const os_directory& directory, const native_path& name) override {
+        wchar_t path[32768]; // the longest there is: what was begun is removed where there is no memory, too
+        const long_path_prefix prefix = prefix_of(directory.path); // which any absolute path may have
+        const auto folder = std::wstring_view(directory.path).substr(prefix.replaced);
+        if (prefix.text.size() + folder.size() + 1 + name.size() >= std::size(path)) {
+            return windows_error(ERROR_FILENAME_EXCED_RANGE);
+        }
+        wchar_t* end = std::copy(prefix.text.begin(), prefix.text.end(), path);
+        end = std::copy(folder.begin(), folder.end(), end);
+        *end++ = L'\\';
+        *std::copy(name.begin(), name.end(), end) = L'\0';
+        return failed_if(!::DeleteFileW(path));
+    }
+
+    std::error_code sync_directory(const os_directory&) override { return {}; }
+
+    os_answer<native_path> resolve_links(const native_path& path) override {
+        const DWORD attributes = ::GetFileAttributesW(system_path(path).c_str());
+        if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
+            return {path, {}};
+        }
+        const auto [file, failure] = open_handle(path, 0);
+        if (failure) {
+            return {{}, failure};
+        }
+        const closed_at_end closing{file};
+        return final_path(file);
+    }
 };
 
 } // namespace detail

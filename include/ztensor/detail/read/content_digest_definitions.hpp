@@ -8,7 +8,7 @@
 #include <ztensor/content_digest.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/object_view.hpp>

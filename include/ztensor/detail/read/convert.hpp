@@ -10,8 +10,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
-#include <ztensor/detail/os/x86_intrinsics.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>

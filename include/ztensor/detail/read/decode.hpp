@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

@@ -8,9 +8,8 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/codec/zstd_frames.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>

@@ -8,7 +8,6 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/sync.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>

@@ -15,7 +15,6 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>

@@ -9,7 +9,7 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/parse.hpp>

@@ -6,16 +6,16 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
@@ -233,7 +233,7 @@ private:
 
 // -- siblings
 //
-// Files beside an open file, as sources of bytes. os/directory.hpp says which ones may be opened.
+// Files beside an open file, as sources of bytes. os/file.hpp says which ones may be opened.
 
 /// The folder of a file that was opened as `source`, by the path that the caller gave.
 [[nodiscard]] ZTENSOR_COLD inline result<beneath_folder>

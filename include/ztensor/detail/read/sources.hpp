@@ -12,7 +12,7 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/sync.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sparse objects loaded, checked, cut and turned into one another. Defines what detail/base/sparse_memory.hpp declares
+// Sparse objects loaded, checked, cut and turned into one another. Defines what detail/base/elements.hpp declares
 // for csr_view.hpp and coo_view.hpp. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>

@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/sparse_memory.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/read/decode.hpp>

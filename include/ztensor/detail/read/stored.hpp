@@ -14,9 +14,8 @@
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/stream_copy.hpp>
+#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/os/thread_storage.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/digest.hpp>
@@ -138,11 +137,6 @@ inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 
 // -- where it happened
 
-/// The same; an error says in which component it happened.
-template <class T>
-[[nodiscard]] result<T> in_component(result<T> done, std::string_view role) {
-    return done ? std::move(done) : std::move(done).error().in_component(role);
-}
 /// The same; an error says at which byte of the file it happened.
 template <class T>
 [[nodiscard]] result<T> at_offset(result<T> done, std::uint64_t offset) {

@@ -11,15 +11,12 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/transfer/export_headers.hpp>
-#include <ztensor/detail/transfer/exported_tensor.hpp>
-#include <ztensor/detail/transfer/zip_writer.hpp>
+#include <ztensor/detail/transfer/export_formats.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/vocabulary.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,14 +30,14 @@ namespace detail {
 
 /// A new file at `path` that `write(byte_sink&) -> result<void>` fills.
 template <class Write>
-[[nodiscard]] result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
+result<void> publish_file(const file_path& path, const export_options& options, const Write& write) {
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, create_sink(path, write_options().sync(options.sync_)));
     result<void> written = write(*sink);
     return written ? sink->finish() : written;
 }
 
 /// The name of an entry of an archive that leads nowhere else when the archive is unpacked. Errors: not_expressible.
-[[nodiscard]] inline result<void> check_entry_name(std::string_view name) {
+inline result<void> check_entry_name(std::string_view name) {
     if (name.size() > max_name_bytes - std::string_view(".npy").size()) {
         return fail(errc::not_expressible, "an entry of a ZIP archive would have a name of more than {} bytes",
                     {max_name_bytes})
@@ -56,45 +53,37 @@ template <class Write>
         .in_object(name);
 }
 
-[[nodiscard]] inline result<std::uint32_t> crc32_of_entry(const std::string& header, const exported_tensor& tensor) {
-    std::uint32_t sum = crc32_update(crc32_start, as_bytes(header));
-    result<void> done = for_each_piece(tensor, [&](bytes_view piece) -> result<void> {
-        sum = crc32_update(sum, piece);
-        return {};
-    });
-    return done ? result<std::uint32_t>(~sum) : std::move(done).error();
-}
-
 /// One entry. Errors: file_changed, where the tensor is not what it was when its checksum was computed.
-[[nodiscard]] inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
+inline result<void> write_npy_entry(zip_writer& zip, const exported_tensor& tensor) {
     ZTENSOR_TRY_ASSIGN(const std::string header, make_npy_header(tensor));
-    ZTENSOR_TRY_ASSIGN(const std::uint32_t expected, crc32_of_entry(header, tensor));
-    ZTENSOR_TRY(zip.begin_entry(tensor.name + ".npy", header.size() + tensor.bytes, expected));
-    std::uint32_t sum = crc32_update(crc32_start, as_bytes(header));
-    result<void> written = zip.write(as_bytes(header));
-    if (written) {
-        written = for_each_piece(tensor, [&](bytes_view piece) {
-            sum = crc32_update(sum, piece);
-            return zip.write(piece);
-        });
-    }
-    if (written && ~sum != expected) {
+    const std::uint32_t of_header = crc32_update(crc32_start, as_bytes(header));
+    std::uint32_t expected = of_header;
+    ZTENSOR_TRY(for_each_piece(tensor, [&](bytes_view piece) {
+        expected = crc32_update(expected, piece);
+        return result<void>();
+    }));
+    ZTENSOR_TRY(zip.begin_entry(tensor.name + ".npy", header.size() + tensor.bytes, ~expected));
+    ZTENSOR_TRY(zip.write(as_bytes(header)));
+    std::uint32_t sum = of_header;
+    ZTENSOR_TRY(for_each_piece(tensor, [&](bytes_view piece) {
+        sum = crc32_update(sum, piece);
+        return zip.write(piece);
+    }));
+    if (sum != expected) {
         return fail(errc::file_changed, "the tensor was another when it was read again").in_object(tensor.name);
     }
-    return written;
+    return {};
 }
 
 /// What of `tensors` can't be an entry is found before anything is written.
-[[nodiscard]] inline result<void> check_npz(const reader& from, const std::vector<exported_tensor>& tensors,
-                                            const export_options& options) {
+inline result<void> check_npz(const reader& from, const std::vector<exported_tensor>& tensors,
+                              const export_options& options) {
     if (options.attributes_ && from.has_attributes() && !from.attributes().empty()) {
         return not_in_format("npz", "place for attributes of the file");
     }
     for (const exported_tensor& each : tensors) {
         ZTENSOR_TRY(check_entry_name(each.name));
-        if (const result<std::string> header = make_npy_header(each); !header) {
-            return header.error();
-        }
+        ZTENSOR_TRY(make_npy_header(each));
         if (!checked_add(each.bytes, longest_npy_header_bytes)) {
             return fail(errc::shape_overflow, "the tensor needs more bytes than 64 bits count").in_object(each.name);
         }
@@ -102,29 +91,52 @@ template <class Write>
     return {};
 }
 
-[[nodiscard]] inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
-                                            byte_sink& sink) {
+inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
+                              byte_sink& sink) {
     zip_writer zip(sink);
     export_meter meter(tensors, options);
     for (const exported_tensor& each : tensors) {
-        result<void> written = write_npy_entry(zip, each);
-        written = written ? meter.finished(each) : std::move(written);
-        if (!written) {
-            return written;
-        }
+        ZTENSOR_TRY(write_npy_entry(zip, each));
+        ZTENSOR_TRY(meter.finished(each));
     }
     return zip.finish();
 }
 
-[[nodiscard]] inline result<void> write_tensors(const std::vector<exported_tensor>& tensors, const std::string& header,
-                                                const export_options& options, byte_sink& sink) {
-    result<void> done = sink.write(as_bytes(header));
-    export_meter meter(tensors, options);
-    for (std::size_t i = 0; done && i < tensors.size(); ++i) {
-        done = for_each_piece(tensors[i], [&](bytes_view piece) { return sink.write(piece); });
-        done = done ? meter.finished(tensors[i]) : std::move(done);
+/// Tensors and all that stands before their data.
+struct export_content {
+    std::vector<exported_tensor> tensors;
+    std::string header = {};
+};
+
+inline result<void> write_tensors(const export_content& content, const export_options& options, byte_sink& sink) {
+    ZTENSOR_TRY(sink.write(as_bytes(content.header)));
+    export_meter meter(content.tensors, options);
+    for (const exported_tensor& each : content.tensors) {
+        ZTENSOR_TRY(for_each_piece(each, [&](bytes_view piece) { return sink.write(piece); }));
+        ZTENSOR_TRY(meter.finished(each));
     }
-    return done;
+    return {};
+}
+
+inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {
+    ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "safetensors", options));
+    ZTENSOR_TRY(order_for_safetensors(tensors));
+    const bool has_metadata = options.attributes_ && from.has_attributes();
+    const attributes_view attributes = from.attributes();
+    ZTENSOR_TRY_ASSIGN(std::string header, make_safetensors_header(tensors, has_metadata ? &attributes : nullptr));
+    return export_content{std::move(tensors), std::move(header)};
+}
+
+inline result<export_content> prepare_npz(const reader& from, const export_options& options) {
+    ZTENSOR_TRY_ASSIGN(std::vector<exported_tensor> tensors, list_exports(from, "npz", options));
+    ZTENSOR_TRY(check_npz(from, tensors, options));
+    return export_content{std::move(tensors)};
+}
+
+inline result<export_content> prepare_npy(const object_view& from, const export_options& options) {
+    ZTENSOR_TRY_ASSIGN(exported_tensor tensor, describe_export(from, "npy", export_options(options).attributes(false)));
+    ZTENSOR_TRY_ASSIGN(std::string header, make_npy_header(tensor));
+    return export_content{{std::move(tensor)}, std::move(header)};
 }
 
 } // namespace detail
@@ -132,51 +144,30 @@ template <class Write>
 ZTENSOR_INLINE result<void> export_safetensors(const reader& from, const file_path& path,
                                                const export_options& options) {
     return detail::guard_memory([&]() -> result<void> {
-        auto tensors = detail::list_exports(from, "safetensors", options);
-        if (!tensors) {
-            return std::move(tensors).error().in_file(from.path());
-        }
-        if (result<void> ordered = detail::order_for_safetensors(*tensors); !ordered) {
-            return std::move(ordered).error().in_file(from.path());
-        }
-        const bool has_metadata = options.attributes_ && from.has_attributes();
-        const attributes_view attributes = from.attributes();
-        const auto header = detail::make_safetensors_header(*tensors, has_metadata ? &attributes : nullptr);
-        if (!header) {
-            return error(header.error()).in_file(from.path());
-        }
-        return detail::publish_file(
-            path, options, [&](byte_sink& sink) { return detail::write_tensors(*tensors, *header, options, sink); });
+        ZTENSOR_TRY_ASSIGN(const detail::export_content content,
+                           detail::in_file(detail::prepare_safetensors(from, options), from.path()));
+        return detail::publish_file(path, options,
+                                    [&](byte_sink& sink) { return detail::write_tensors(content, options, sink); });
     });
 }
 
 ZTENSOR_INLINE result<void> export_npz(const reader& from, const file_path& path, const export_options& options) {
     return detail::guard_memory([&]() -> result<void> {
-        auto tensors = detail::list_exports(from, "npz", options);
-        if (!tensors) {
-            return std::move(tensors).error().in_file(from.path());
-        }
-        if (result<void> possible = detail::check_npz(from, *tensors, options); !possible) {
-            return std::move(possible).error().in_file(from.path());
-        }
+        ZTENSOR_TRY_ASSIGN(const detail::export_content content,
+                           detail::in_file(detail::prepare_npz(from, options), from.path()));
         return detail::publish_file(path, options,
-                                    [&](byte_sink& sink) { return detail::write_npz(*tensors, options, sink); });
+                                    [&](byte_sink& sink) { return detail::write_npz(content.tensors, options, sink); });
     });
 }
 
 ZTENSOR_INLINE result<void> export_npy(const object_view& from, const file_path& path, const export_options& options) {
     return detail::guard_memory([&]() -> result<void> {
-        const result<detail::exported_tensor> tensor =
-            detail::describe_export(from, "npy", export_options(options).attributes(false));
-        if (!tensor) {
-            return detail::object_access::located(from, tensor.error());
+        const result<detail::export_content> content = detail::prepare_npy(from, options);
+        if (!content) {
+            return detail::object_access::located(from, content.error());
         }
-        const result<std::string> header = detail::make_npy_header(*tensor);
-        if (!header) {
-            return detail::object_access::located(from, header.error());
-        }
-        return detail::publish_file(
-            path, options, [&](byte_sink& sink) { return detail::write_tensors({*tensor}, *header, options, sink); });
+        return detail::publish_file(path, options,
+                                    [&](byte_sink& sink) { return detail::write_tensors(*content, options, sink); });
     });
 }
 

@@ -7,6 +7,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
@@ -50,6 +51,12 @@ namespace detail {
     return to != format_version::v2 && from == generation::v2;
 }
 
+/// The refusal of a word that this side does not know and the other one does.
+[[nodiscard]] ZTENSOR_COLD inline error of_unknown_meaning(format_version to, std::string_view what,
+                                                           std::string_view word) {
+    return not_expressible(to, sentence("{} {} of a meaning that is not known", {what, in_quotes(word)}));
+}
+
 /// What has a storage type of its own before version 2.
 [[nodiscard]] inline bool is_bool_2(const component_view& component) noexcept {
     return component.generation() == generation::v2 && component.dtype() == dtype::u8 && component.type() == "bool";
@@ -70,8 +77,7 @@ namespace detail {
 }
 
 /// What zt.quant_group/1 says, where 1.2 could say it. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object,
-                                                                           format_version to) {
+ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& object, format_version to) {
     const shape dimensions = object.shape();
     ZTENSOR_TRY_ASSIGN(const quant_group_layout layout, read_quant_group(object.attributes(), dimensions));
     const result<component_view> data = object.component("data");
@@ -94,8 +100,7 @@ namespace detail {
 }
 
 /// Attributes of quantized weights, in the words of the other side.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_view& object,
-                                                                                 format_version to) {
+ZTENSOR_COLD inline result<attributes> quantized_attributes_across(const object_view& object, format_version to) {
     attributes words(object.attributes());
     if (to == format_version::v2) {
         ZTENSOR_TRY_ASSIGN(const quantization parameters, read_quantization(object.attributes()));
@@ -115,27 +120,33 @@ namespace detail {
     return words;
 }
 
+[[nodiscard]] inline bool is_sparse(const object_view& object) noexcept {
+    return object.known_format() == format::sparse_csr || object.known_format() == format::sparse_coo;
+}
+
+/// All parts of a sparse object, decoded; values as bytes, and indices as u64.
+ZTENSOR_COLD inline result<sparse_parts> read_sparse(const object_view& object) {
+    return load_sparse(object, *object.known_format(), loading::reads, element_request(), dtype::u64);
+}
+
 /// The rules of version 2 that only the indices of a sparse object show. Errors: not_expressible, and those of reading.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
-    result<void> valid;
-    if (object.known_format() == format::sparse_csr) {
-        const auto csr = csr_view<std::byte>::read(object);
-        valid = csr ? check_rising_columns(as_bytes(csr->indices()), as_bytes(csr->indptr()), dtype::u64) : csr.error();
-        if (!valid && csr) {
-            return not_expressible(format_version::v2, "rows whose columns do not rise");
-        }
-    } else if (object.known_format() == format::sparse_coo) {
-        const auto coo = coo_view<std::byte>::read(object);
-        valid = coo ? check_distinct_coords(object.shape(), as_bytes(coo->coords()), dtype::u64) : coo.error();
-        if (!valid && coo) {
-            return not_expressible(format_version::v2, "coordinates that stand twice");
-        }
+ZTENSOR_COLD inline result<void> check_sparse_order_2(const object_view& object) {
+    if (!is_sparse(object)) {
+        return {};
     }
-    return valid;
+    ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object));
+    if (object.known_format() == format::sparse_csr) {
+        return check_rising_columns(parts.indices.bytes, parts.indptr.bytes, dtype::u64)
+                   ? result<void>()
+                   : not_expressible(format_version::v2, "rows whose columns do not rise");
+    }
+    return check_distinct_coords(object.shape(), parts.indices.bytes, dtype::u64)
+               ? result<void>()
+               : not_expressible(format_version::v2, "coordinates that stand twice");
 }
 
 /// What the target calls the object's layout. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
+ZTENSOR_COLD inline result<std::string_view> format_across(const object_view& object, format_version to) {
     const std::string_view word = object.format();
     if (const std::optional<format> known = object.known_format()) {
         const std::string_view there = to == format_version::v2 ? facts(*known).layout : facts(*known).name;
@@ -144,13 +155,13 @@ namespace detail {
     }
     const bool means_more = to == format_version::v2 ? find_layout(word).has_value() : find_format(word).has_value();
     if (means_more) {
-        return not_expressible(to, sentence("format {} of a meaning that is not known", {in_quotes(word)}));
+        return of_unknown_meaning(to, "format", word);
     }
     return word;
 }
 
 /// The draft of an object that crosses, without its components. Errors: not_expressible, and those of reading.
-[[nodiscard]] ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
+ZTENSOR_COLD inline result<object_draft> draft_across(const object_view& object, format_version to) {
     ZTENSOR_TRY_ASSIGN(const std::string_view word, format_across(object, to));
     if (to == format_version::v2) {
         ZTENSOR_TRY(check_sparse_order_2(object));
@@ -174,22 +185,21 @@ namespace detail {
         return role;
     }
     if (goes_into_2(from, to)) {
-        return quant_group_role(role);
+        return role == "packed_weight" ? std::string_view("data") : role;
     }
     return comes_out_of_2(from, to) && role == "data" ? std::string_view("packed_weight") : role;
 }
 
 /// A component that is copied as it is stored, in the words of the target, and digested as that has it.
-[[nodiscard]] ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
-                                                          component_source& source) {
+ZTENSOR_COLD inline result<void> say_across(const component_view& component, format_version to,
+                                            component_source& source) {
     stored_component& stored = *source.stored;
     const bool comes_out = comes_out_of_2(component.generation(), to);
     if (!comes_out && !goes_into_2(component.generation(), to)) {
         return {};
     }
     if (!component.encoding()) {
-        return not_expressible(
-            to, sentence("encoding {} of a meaning that is not known", {in_quotes(component.encoding_name())}));
+        return of_unknown_meaning(to, "encoding", component.encoding_name());
     }
     if (comes_out && is_bool_2(component)) {
         stored.dtype = name(dtype::boolean);
@@ -207,14 +217,14 @@ namespace detail {
 
 /// A type that is of version 2 alone. 1.2 takes any word for a type, so that such elements keep theirs there, and come
 /// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
+ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
     const std::string_view type = component.type();
     if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
     const bool is_known = component.dtype() == dtype::u8; // what it stands over
     if (goes_into_2(component.generation(), to) && !is_known) {
-        return not_expressible(to, sentence("logical type {} of a meaning that is not known", {in_quotes(type)}));
+        return of_unknown_meaning(to, "logical type", type);
     }
     if (comes_out_of_2(component.generation(), to) && !is_bool_2(component) && to != format_version::v1_2) {
         return not_expressible(to, sentence("logical type {}", {in_quotes(type)}));
@@ -253,60 +263,49 @@ public:
         : object_(object), version_(version),
           reencode_(reencode), out_{object_draft(object.format(), object.shape()), {}} {}
 
-    [[nodiscard]] result<redrafted> run() && {
-        if (goes_into_2(generation(), version_) || comes_out_of_2(generation(), version_)) {
-            ZTENSOR_TRY_ASSIGN(object_draft draft, draft_across(object_, version_));
-            out_.draft = std::move(draft);
-            return std::move(*this).with_components();
+    result<redrafted> run() && {
+        ZTENSOR_TRY(begin());
+        const bool is_in_one_blob = is_sparse(object_) && !object_.component("values"); // that is, of 0.1
+        const bool is_0_1 = version_ == format_version::v0_1;
+        if (is_in_one_blob && !(is_0_1 && blob_record().holds_indices)) {
+            ZTENSOR_TRY(is_0_1 ? add_one_blob() : add_parts());
+        } else if (is_sparse(object_) && !is_in_one_blob && is_0_1) {
+            ZTENSOR_TRY(add_one_blob());
+        } else {
+            ZTENSOR_TRY(add_components());
+        }
+        return std::move(out_);
+    }
+
+private:
+    /// The draft without its components.
+    result<void> begin() {
+        const generation from = object_access::file_of(object_).index.generation;
+        if (goes_into_2(from, version_) || comes_out_of_2(from, version_)) {
+            ZTENSOR_TRY_ASSIGN(out_.draft, draft_across(object_, version_));
+            return {};
         }
         if (object_.has_attributes()) {
             out_.draft.attributes(attributes(object_.attributes()));
         }
         if (version_ == format_version::v2) {
             draft_access::keep_word(out_.draft);
-            return std::move(*this).with_components();
+            return {};
         }
         const std::optional<format> same_word = find_format(object_.format());
         const bool has_word_in_target = version_ != format_version::v0_1 || same_word != format::quantized_group;
         if (!object_.known_format() && same_word && is_0_1_to_0_1()) { // which has other words for these
             draft_access::keep_word(out_.draft);
         } else if (!object_.known_format() && same_word && has_word_in_target) {
-            return not_expressible(version_,
-                                   sentence("format {} of a meaning that is not known", {in_quotes(object_.format())}));
+            return of_unknown_meaning(version_, "format", object_.format());
         }
         for (const component_view component : object_) {
             if (component.has_unknown_type() &&
                 component.type() == component.dtype_name()) { // a dtype word of 1.1 beside it
-                return not_expressible(version_, sentence("logical type {} of a meaning that is not known",
-                                                          {in_quotes(component.type())}))
-                    .in_component(component.role());
+                return of_unknown_meaning(version_, "logical type", component.type()).in_component(component.role());
             }
         }
-        return std::move(*this).with_components();
-    }
-
-private:
-    [[nodiscard]] ztensor::generation generation() const noexcept {
-        return object_access::file_of(object_).index.generation;
-    }
-
-    [[nodiscard]] result<redrafted> with_components() && {
-        const bool is_sparse =
-            object_.known_format() == format::sparse_csr || object_.known_format() == format::sparse_coo;
-        const bool is_in_one_blob = is_sparse && !object_.component("values"); // that is, of 0.1
-        const bool is_0_1 = version_ == format_version::v0_1;
-        result<void> added;
-        if (is_in_one_blob && (!is_0_1 || !blob_record().holds_indices)) {
-            added = is_0_1 ? add_one_blob() : add_parts();
-        } else if (is_sparse && !is_in_one_blob && is_0_1) {
-            added = add_one_blob();
-        } else {
-            added = add_components();
-        }
-        if (!added) {
-            return std::move(added).error();
-        }
-        return std::move(out_);
+        return {};
     }
 
     [[nodiscard]] bool is_0_1_to_0_1() const noexcept {
@@ -318,7 +317,7 @@ private:
         return object_access::file_of(object_).index.components_of(object_access::record_of(object_))[0];
     }
 
-    [[nodiscard]] result<void> add_components() {
+    result<void> add_components() {
         std::vector<component_view> components(object_.begin(), object_.end());
         std::stable_sort(components.begin(), components.end(), [](const component_view& a, const component_view& b) {
             return a.offset() != b.offset() ? a.offset() < b.offset() : a.stored_bytes() < b.stored_bytes();
@@ -329,16 +328,13 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_component(const component_view& component) {
-        if (result<void> valid = check_type_across(component, version_); !valid) {
-            return std::move(valid).error().in_component(component.role());
-        }
+    result<void> add_component(const component_view& component) {
+        ZTENSOR_TRY(in_component(check_type_across(component, version_), component.role()));
         if (needs_wide_indices(component)) {
             return add_wide_indices(component);
         }
         if (!component.dtype() && has_meaning_in_target(component.dtype_name())) {
-            return not_expressible(version_, sentence("storage type {} of a meaning that is not known",
-                                                      {in_quotes(component.dtype_name())}));
+            return of_unknown_meaning(version_, "storage type", component.dtype_name());
         }
         const bool must_swap = component.is_big_endian() && version_ != format_version::v0_1;
         if (must_swap && (object_.known_format() != format::dense || !component.dtype())) {
@@ -364,7 +360,7 @@ private:
         return say_across(component, version_, draft_access::last(out_.draft));
     }
 
-    [[nodiscard]] result<void> add_wide_indices(const component_view& component) {
+    result<void> add_wide_indices(const component_view& component) {
         const opened_file& file = component_access::file_of(component);
         call_budget budget(file.options);
         ZTENSOR_TRY_ASSIGN(const shared_bytes indices, load_indices(file, component_access::record_of(component),
@@ -409,7 +405,7 @@ private:
         return version_ != format_version::v2 && is_bool_2(component) ? dtype::boolean : *component.dtype();
     }
 
-    [[nodiscard]] result<void> add_decoded(const component_view& component) {
+    result<void> add_decoded(const component_view& component) {
         if (!component.dtype()) {
             return component.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
@@ -417,9 +413,7 @@ private:
         ZTENSOR_TRY_ASSIGN(std::vector<std::byte> decoded,
                            stays_big_endian ? component.read<std::byte>() : component.read_little_endian());
         const store how = store_like(component, version_).big_endian(stays_big_endian);
-        out_.memory.push_back(std::move(decoded));
-        out_.draft.component_bytes(role_across(object_, component, version_), storage_of(component), out_.memory.back(),
-                                   how);
+        add_memory(role_across(object_, component, version_), storage_of(component), std::move(decoded), how);
         return {};
     }
 
@@ -430,72 +424,56 @@ private:
     }
 
     /// Bytes that are 0 or 1 already are copied as they are stored.
-    [[nodiscard]] result<void> add_bools(const component_view& component) {
-        ZTENSOR_TRY_ASSIGN(std::vector<std::uint8_t> stored, component.read<std::uint8_t>());
-        if (!reencode_ && std::all_of(stored.begin(), stored.end(), [](std::uint8_t byte) { return byte <= 1; })) {
+    result<void> add_bools(const component_view& component) {
+        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> stored, component.read<std::byte>());
+        if (!reencode_ &&
+            std::all_of(stored.begin(), stored.end(), [](std::byte each) { return each <= std::byte{1}; })) {
             out_.draft.component_stored(component.role(), component, stored.size());
             return say_across(component, version_, draft_access::last(out_.draft));
         }
-        std::vector<std::byte> bools;
-        bools.reserve(stored.size());
-        for (const std::uint8_t byte : stored) {
-            bools.push_back(std::byte{byte != 0});
-        }
-        out_.memory.push_back(std::move(bools));
-        out_.draft.component_bytes(component.role(), dtype::boolean, out_.memory.back(),
-                                   store_like(component, version_));
+        add_memory(component.role(), dtype::boolean, make_bools(std::move(stored)), store_like(component, version_));
         return {};
     }
 
+    /// In 0.1, where these come from, any byte but 0 is true.
+    [[nodiscard]] static std::vector<std::byte> make_bools(std::vector<std::byte> bytes) noexcept {
+        for (std::byte& each : bytes) {
+            each = std::byte{each != std::byte{0}};
+        }
+        return bytes;
+    }
+
     /// 0.1 -> later: what one blob held becomes a component each, all stored as the blob was.
-    [[nodiscard]] result<void> add_parts() {
+    result<void> add_parts() {
         ZTENSOR_TRY_ASSIGN(const component_view blob, object_.component("data"));
         if (!blob.dtype()) {
             return unknown_dtype(object_access::file_of(object_), blob_record());
         }
         const store how = store_like(blob, version_);
-        if (object_.known_format() == format::sparse_csr) {
-            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
-            add_values(csr.values(), *blob.dtype(), how);
-            add_little_endian("indices", as_bytes(csr.indices()), how);
-            add_little_endian("indptr", as_bytes(csr.indptr()), how);
-            return {};
+        ZTENSOR_TRY_ASSIGN(const sparse_parts parts, read_sparse(object_));
+        std::vector<std::byte> values(parts.values.bytes.begin(), parts.values.bytes.end());
+        const bool is_bool = blob.dtype() == dtype::boolean;
+        add_memory("values", *blob.dtype(), is_bool ? make_bools(std::move(values)) : std::move(values), how);
+        const bool is_csr = object_.known_format() == format::sparse_csr;
+        add_little_endian(is_csr ? "indices" : "coords", parts.indices.bytes, how);
+        if (is_csr) {
+            add_little_endian("indptr", parts.indptr.bytes, how);
         }
-        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
-        add_values(coo.values(), *blob.dtype(), how);
-        add_little_endian("coords", as_bytes(coo.coords()), how);
         return {};
     }
 
-    void add_values(bytes_view values, dtype storage, const store& how) {
-        out_.memory.emplace_back(values.begin(), values.end());
-        if (storage == dtype::boolean) { // in 0.1, where these come from, any byte but 0 is true
-            for (std::byte& each : out_.memory.back()) {
-                each = std::byte{each != std::byte{0}};
-            }
-        }
-        out_.draft.component_bytes("values", storage, out_.memory.back(), how);
+    void add_memory(std::string_view role, dtype storage, std::vector<std::byte> bytes, const store& how) {
+        out_.memory.push_back(std::move(bytes));
+        out_.draft.component_bytes(role, storage, out_.memory.back(), how);
     }
 
     /// Indices of 64 bits in the host's order.
     void add_little_endian(std::string_view role, bytes_view indices, const store& how) {
-        out_.memory.push_back(little_endian_bytes(indices, sizeof(std::uint64_t)));
-        out_.draft.component_bytes(role, dtype::u64, out_.memory.back(), how);
-    }
-
-    /// The object's indices and values in one blob. Values are bytes of a file already.
-    [[nodiscard]] result<std::vector<std::byte>> pack_0_1() const {
-        if (object_.known_format() == format::sparse_csr) {
-            ZTENSOR_TRY_ASSIGN(const auto csr, csr_view<std::byte>::read(object_));
-            return pack_csr_0_1(as_bytes(csr.indptr()), as_bytes(csr.indices()), csr.values(), 1);
-        }
-        ZTENSOR_TRY_ASSIGN(const auto coo, coo_view<std::byte>::read(object_));
-        const std::size_t value_bytes = coo.entry_count() == 0 ? 0 : coo.values().size() / coo.entry_count();
-        return pack_coo_0_1(object_.shape(), as_bytes(coo.coords()), coo.values(), value_bytes, 1);
+        add_memory(role, dtype::u64, little_endian_bytes(indices, sizeof(std::uint64_t)), how);
     }
 
     /// Parts, or manifest fields and a blob -> the one blob that the reference of 0.1 keeps.
-    [[nodiscard]] result<void> add_one_blob() {
+    result<void> add_one_blob() {
         const std::size_t parts = object_.known_format() == format::sparse_csr ? 3 : 2;
         if (object_.component("values") && object_.size() != parts) {
             return not_expressible(version_, "place for components beside those that the format needs");
@@ -512,9 +490,12 @@ private:
         if (!values.dtype()) {
             return values.read<std::uint8_t>().transform([](const auto&) {}); // says why not
         }
-        ZTENSOR_TRY_ASSIGN(std::vector<std::byte> blob, pack_0_1());
-        out_.memory.push_back(std::move(blob));
-        out_.draft.component_bytes("data", storage_of(values), out_.memory.back(), store_like(values, version_));
+        ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
+        std::vector<std::byte> blob =
+            object_.known_format() == format::sparse_csr
+                ? pack_csr_0_1(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
+                : pack_coo_0_1(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
+        add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));
         return {};
     }
 
@@ -525,7 +506,7 @@ private:
 };
 
 /// Errors: as reading the object does.
-[[nodiscard]] inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
+inline result<redrafted> redraft(const object_view& object, format_version version, bool reencode) {
     result<redrafted> draft = redrafting(object, version, reencode).run();
     return draft ? std::move(draft) : object_access::located(object, std::move(draft).error());
 }

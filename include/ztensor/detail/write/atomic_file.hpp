@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_WRITE_ATOMIC_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
@@ -41,7 +40,7 @@ public:
     atomic_file& operator=(const atomic_file&) = delete;
 
     /// Called once, first.
-    [[nodiscard]] virtual result<void> open() = 0;
+    virtual result<void> open() = 0;
 
     /// Whether there is something that publish() or abandon() would end.
     [[nodiscard]] bool is_open() const noexcept { return file_.has_value(); }
@@ -50,9 +49,9 @@ public:
     [[nodiscard]] output_file& file() noexcept { return *file_; }
 
     /// Called before each write: an old file that is written in place loses its content here.
-    [[nodiscard]] virtual result<void> begin() { return {}; }
+    virtual result<void> begin() { return {}; }
     /// The next bytes of the file.
-    [[nodiscard]] virtual result<void> append(bytes_view bytes) { return file_->append(bytes); }
+    virtual result<void> append(bytes_view bytes) { return file_->append(bytes); }
     /// Where bytes of that position are written.
     [[nodiscard]] virtual std::uint64_t place_of(std::uint64_t position) const noexcept { return position; }
     /// The bytes from `offset` on that were appended and do not stand in the file yet.
@@ -60,13 +59,13 @@ public:
     /// Whether commit() is to be called before the last bytes are appended, which make the file complete.
     [[nodiscard]] virtual bool needs_commit() const noexcept { return false; }
     /// `last`: the bytes that are still to be appended.
-    [[nodiscard]] virtual result<void> commit(std::uint64_t, bytes_view) { return {}; }
+    virtual result<void> commit(std::uint64_t, bytes_view) { return {}; }
 
     /// Syncs as asked, closes the file, and gives it its name.
-    [[nodiscard]] virtual result<void> publish() = 0;
+    virtual result<void> publish() = 0;
 
     /// Called after publish(), when nothing can be taken back any more.
-    [[nodiscard]] ZTENSOR_COLD result<void> sync_name() {
+    ZTENSOR_COLD result<void> sync_name() {
         file_.reset();
         const bool must_sync = sync_ == sync_level::durable && is_new_name_;
         if (const std::error_code failure = must_sync ? place_.in.sync() : std::error_code()) {
@@ -105,14 +104,12 @@ protected:
     [[nodiscard]] virtual bool undo() noexcept = 0;
 
     /// Of the file that has the name now. Errors: not_regular_file, io_error.
-    [[nodiscard]] ZTENSOR_COLD result<file_status> status_of_old() const {
+    ZTENSOR_COLD result<file_status> status_of_old() const {
         result<file_status> old = place_.in.status(place_.name);
         return old && old->kind == file_kind::other ? irregular_file() : std::move(old);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> sync_content() {
-        return sync_ != sync_level::none ? file_->sync() : result<void>();
-    }
+    ZTENSOR_COLD result<void> sync_content() { return sync_ != sync_level::none ? file_->sync() : result<void>(); }
 
     /// Notes that there is an undo record of a file of this name, and whether recover() would obey it.
     ZTENSOR_COLD void find_record() {
@@ -127,7 +124,7 @@ protected:
     }
 
     /// Called once the old file can't come back: it would need its record.
-    [[nodiscard]] ZTENSOR_COLD result<void> remove_stale_record() {
+    ZTENSOR_COLD result<void> remove_stale_record() {
         std::error_code unsynced = sync_ == sync_level::atomic ? place_.in.sync() : std::error_code();
         if (!unsynced && !place_.in.remove(stale_record_)) {
             if (!obeys_stale_record_) { // only its owner may remove it, and recover() ignores it
@@ -167,7 +164,7 @@ public:
     ~replacing_file() override { static_cast<void>(abandon()); }
 
     /// Touches nothing of an old file.
-    [[nodiscard]] ZTENSOR_COLD result<void> open() override {
+    ZTENSOR_COLD result<void> open() override {
         ZTENSOR_TRY_ASSIGN(const file_status old, lock_ ? lock_->status() : status_of_old());
         // With no more permissions than the old file's owner has, so that at no time more people can read the new one.
         const std::uint32_t permissions =
@@ -175,35 +172,26 @@ public:
         if (open_unnamed(permissions)) {
             return file_->lock();
         }
-        for (int tried = 1;; ++tried) {
-            native_path name = temporary_name();
-            result<output_file> created = output_file::create(place_.in, name, permissions);
-            if (created) {
-                if (is_mine(*created)) {
-                    file_.emplace(*std::move(created));
-                    written_ = std::move(name);
-                    return {};
-                }
-                created = fail(errc::busy, "swept").because(std::make_error_code(std::errc::file_exists));
+        const result<void> made = under_new_name([&](const native_path& name) -> result<void> {
+            ZTENSOR_TRY_ASSIGN(output_file created, output_file::create(place_.in, name, permissions));
+            if (!is_mine(created)) {
+                return fail(errc::busy, "swept").because(std::make_error_code(std::errc::file_exists));
             }
-            if (created.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
-                return os_failure("can't create a temporary file beside it", created.error().os_error());
-            }
-        }
+            file_.emplace(std::move(created));
+            return {};
+        });
+        return made ? made : os_failure("can't create a temporary file beside it", made.error().os_error());
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = inherit();
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+    ZTENSOR_COLD result<void> publish() override {
+        ZTENSOR_TRY(inherit());
+        ZTENSOR_TRY(sync_content());
         find_stale_record();
         ZTENSOR_TRY(is_unnamed_ ? link(*file_) : result<void>());
         // Keeps the lock, by which a sweep knows that we live; but nothing is lost where no handle is to be had.
         const result<output_file> holder = file_->duplicate();
-        done = file_->close();
-        return done ? rename_over_target() : done;
+        ZTENSOR_TRY(file_->close());
+        return rename_over_target();
     }
 
 private:
@@ -241,21 +229,27 @@ private:
     }
 
     /// Keeps what is kept of the file that is replaced, as it is now: its mode may have changed while we wrote.
-    [[nodiscard]] ZTENSOR_COLD result<void> inherit() {
+    ZTENSOR_COLD result<void> inherit() {
         ZTENSOR_TRY_ASSIGN(const file_status now, status_of_old());
         return now.kind == file_kind::regular ? file_->copy_metadata_from(now, place_.in, place_.name) : result<void>();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> link(output_file& unnamed) {
+    ZTENSOR_COLD result<void> link(output_file& unnamed) {
+        return under_new_name([&](const native_path& name) { return unnamed.link(place_.in, name); });
+    }
+
+    /// Calls `make(name) -> result<void>` with temporary names until one was free.
+    template <class Make>
+    result<void> under_new_name(const Make& make) {
         for (int tried = 1;; ++tried) {
             native_path name = temporary_name();
-            result<void> linked = unnamed.link(place_.in, name);
-            if (linked) {
+            result<void> made = make(name);
+            if (made) {
                 written_ = std::move(name);
-                return linked;
+                return made;
             }
-            if (linked.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
-                return linked;
+            if (made.error().os_error() != std::errc::file_exists || tried == most_names_tried) {
+                return made;
             }
         }
     }
@@ -277,7 +271,7 @@ private:
         }
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> rename_over_target() {
+    ZTENSOR_COLD result<void> rename_over_target() {
         os_calls& os = place_.in.os();
         std::error_code failure = os.rename_in(place_.in.place(), written_, place_.name);
         if (failure && !always_replaces_open_files && lock_) {
@@ -297,10 +291,8 @@ public:
     in_place_file(located_file place, sync_level sync) noexcept : atomic_file(std::move(place), sync) {}
     ~in_place_file() override { static_cast<void>(abandon()); }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        if (const result<file_status> old = status_of_old(); !old) {
-            return old.error();
-        }
+    ZTENSOR_COLD result<void> open() override {
+        ZTENSOR_TRY(status_of_old());
         result<output_file> created = output_file::create(place_.in, place_.name, default_permissions);
         is_new_name_ = created.has_value();
         if (!created) {
@@ -327,21 +319,18 @@ public:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> begin() override {
+    ZTENSOR_COLD result<void> begin() override {
         if (has_begun_ || is_new_name_) {
             return {};
         }
-        result<void> emptied = file_->truncate(0);
-        has_begun_ = emptied.has_value();
-        return emptied;
+        ZTENSOR_TRY(file_->truncate(0));
+        has_begun_ = true;
+        return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = check_still_named(*file_, place_.in, place_.name);
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+    ZTENSOR_COLD result<void> publish() override {
+        ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(sync_content());
         if (file_->has_lock()) { // else another writer may need it
             find_record();
         }
@@ -378,8 +367,8 @@ private:
 };
 
 /// The file of that path, to be opened, and made as `publish` says. Errors: as file_writer::open().
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>>
-find_target(const native_path& path, publish_mode publish, sync_level sync, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<atomic_file>> find_target(const native_path& path, publish_mode publish,
+                                                                     sync_level sync, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(located_file place, locate(path, sync == sync_level::durable, os));
     if (publish == publish_mode::replace) {
         return std::unique_ptr<atomic_file>(new replacing_file(std::move(place), sync));
@@ -400,17 +389,16 @@ public:
     ~extended_file() override { static_cast<void>(abandon()); }
 
     /// Errors: busy (there is an undo record), io_error.
-    [[nodiscard]] ZTENSOR_COLD result<void> open() override {
-        ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(place_, facts_, sync_));
-        log_ = std::move(made);
+    ZTENSOR_COLD result<void> open() override {
+        ZTENSOR_TRY_ASSIGN(log_, undo_log::create(place_, facts_, sync_));
         file_.emplace(std::move(old_));
         written_ = log_->name(); // for abandon(), which must not take memory
-        result<void> marked = log_->mark(*file_);
-        return marked ? file_->seek(first_new_byte()) : marked;
+        ZTENSOR_TRY(log_->mark(*file_));
+        return file_->seek(first_new_byte());
     }
 
     /// Holds back those of the first new bytes in whose place the mark stands.
-    [[nodiscard]] ZTENSOR_COLD result<void> append(bytes_view bytes) override {
+    ZTENSOR_COLD result<void> append(bytes_view bytes) override {
         const std::size_t count = (std::min)(bytes.size(), held_.size() - held_count_);
         std::copy_n(bytes.begin(), count, held_.data() + held_count_);
         held_count_ += count;
@@ -427,12 +415,9 @@ public:
 
     [[nodiscard]] bool needs_commit() const noexcept override { return true; }
     /// All but the last bytes reach the disk, and then the record says what the new state is.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
-        result<void> done = check_still_named(*file_, place_.in, place_.name);
-        done = done ? sync_content() : std::move(done);
-        if (!done) {
-            return done;
-        }
+    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last) override {
+        ZTENSOR_TRY(check_still_named(*file_, place_.in, place_.name));
+        ZTENSOR_TRY(sync_content());
         change_mark unmarked = held_; // and where fewer are held, the first of the last bytes
         std::copy_n(last.begin(), (std::min)(last.size(), unmarked.size() - held_count_),
                     unmarked.data() + held_count_);
@@ -440,14 +425,12 @@ public:
     }
 
     /// The new end is on the disk. Once the record is gone, nothing leads back.
-    [[nodiscard]] ZTENSOR_COLD result<void> publish() override {
-        result<void> done = sync_content();
-        done = done ? log_->unmark(*file_) : std::move(done);
-        done = done ? file_->close() : std::move(done);
-        if (done && !log_->remove(place_.in)) {
-            return fail(errc::io_error, "all is written, but the undo record can't be removed");
-        }
-        return done;
+    ZTENSOR_COLD result<void> publish() override {
+        ZTENSOR_TRY(sync_content());
+        ZTENSOR_TRY(log_->unmark(*file_));
+        ZTENSOR_TRY(file_->close());
+        return log_->remove(place_.in) ? result<void>()
+                                       : fail(errc::io_error, "all is written, but the undo record can't be removed");
     }
 
 private:
@@ -455,10 +438,10 @@ private:
 
     /// Once the file is closed, the record must stay: the file may hold anything.
     [[nodiscard]] ZTENSOR_COLD bool undo() noexcept override {
-        const auto cut = [&] {
-            result<void> done = log_->rescind(*file_);
-            done = done ? file_->truncate(facts_.old_bytes) : std::move(done);
-            return done ? sync_content() : done;
+        const auto cut = [&]() -> result<void> {
+            ZTENSOR_TRY(log_->rescind(*file_));
+            ZTENSOR_TRY(file_->truncate(facts_.old_bytes));
+            return sync_content();
         };
         const bool is_undone = file_->is_open() && guard_memory(cut).has_value(); // to say what failed takes memory
         file_.reset();

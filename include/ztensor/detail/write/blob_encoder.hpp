@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: MIT
 //
-// Elements as the bytes of a blob, written piece by piece, each known blob once.
+// Decoded bytes -> one blob in a sink: byte order, compression and digest.
 #ifndef ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
 #define ZTENSOR_DETAIL_WRITE_BLOB_ENCODER_HPP
 
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/zstd.hpp>
+#include <ztensor/detail/os/system.hpp>
+#include <ztensor/detail/os/tasks.hpp>
+#include <ztensor/digest.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
-#include <ztensor/store.hpp>
 #include <ztensor/version.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,9 +39,9 @@ namespace detail {
 
 // -- blob encoder
 //
-// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. Compression and
-// digests are reached through classes of their own, so that programs which never ask for them hold no code of theirs.
-// SPEC.md section 6, section 7.
+// Decoded bytes -> one blob in a sink: byte order, compression and digest in one pass, piece by piece. Compression is
+// reached through a class of its own, so that programs which never ask for it hold no code of zstd. SPEC.md section 6,
+// section 7.
 
 /// Who takes bytes that are ready.
 struct byte_consumer {
@@ -52,14 +57,12 @@ public:
     blob_encoder& operator=(const blob_encoder&) = delete;
 
     /// Errors: invalid_argument for a level that there isn't.
-    [[nodiscard]] virtual result<void> check(int level) const = 0;
+    virtual result<void> check(int level) const = 0;
     /// Starts a blob, as store::zstd_if_smaller() says; one that was not ended is forgotten. `seekable`: as version 2
     /// has it, zt.zstd-seekable/1.
     virtual void begin(int level, double most_of_raw, bool seekable) noexcept = 0;
     /// Takes the next piece, ends the blob after it if it is the `last`, and hands on what is ready, on this thread.
-    [[nodiscard]] result<void> encode(bytes_view piece, bool last, byte_consumer out) {
-        return encode_(*this, piece, last, out);
-    }
+    result<void> encode(bytes_view piece, bool last, byte_consumer out) { return encode_(*this, piece, last, out); }
     /// How the blob, once it is ended, is stored: raw where compressing it did not pay.
     [[nodiscard]] virtual ztensor::encoding used() const noexcept = 0;
 
@@ -72,31 +75,34 @@ private:
     encode_function encode_; ///< not virtual: g++ guesses the one class it sees, and then compiles all of zstd anyway
 };
 
-/// Computes the digests of the blobs of a writer one after the other.
-class blob_digester {
-public:
-    virtual ~blob_digester() = default;
-    blob_digester(const blob_digester&) = delete;
-    blob_digester& operator=(const blob_digester&) = delete;
-
-    virtual void begin(digest algorithm) noexcept = 0;
-    void update(bytes_view bytes) noexcept { update_(*this, bytes); }
-    [[nodiscard]] virtual std::string text() const = 0;
-
-protected:
-    using update_function = void (*)(blob_digester& self, bytes_view bytes) noexcept;
-
-    explicit blob_digester(update_function how) noexcept : update_(how) {}
-
-private:
-    update_function update_; ///< not virtual: g++ guesses the one class it sees, and then compiles all digests anyway
-};
-
 /// The elements of a component, decoded.
 struct blob_content {
     bytes_view bytes;
     std::size_t swap_width = 1; ///< of elements in the host's byte order; 1: bytes as the file will hold them
 };
+
+/// Hands elements on as a file holds them, in pieces whose bytes are swapped where they must be; `take(bytes,
+/// is_last)`.
+template <class Take>
+result<void> in_order_of_file(const blob_content& elements, bool is_big_endian, const Take& take) {
+    if (elements.swap_width < 2 || is_big_endian != host_is_little_endian) {
+        return take(elements.bytes, true);
+    }
+    constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
+    byte_buffer swapped;
+    if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
+        return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
+    }
+    bytes_view rest = elements.bytes;
+    do {
+        const span<std::byte> piece = swapped.writable_bytes().first((std::min)(rest.size(), piece_bytes));
+        std::copy_n(rest.begin(), piece.size(), piece.begin());
+        rest = rest.subspan(piece.size());
+        swap_elements(piece, elements.swap_width);
+        ZTENSOR_TRY(take(piece, rest.empty()));
+    } while (!rest.empty());
+    return {};
+}
 
 // -- known blobs
 //
@@ -130,23 +136,22 @@ struct copied_blobs {
 /// One blob being written. Its memory does not grow with the blob.
 class blob_writer {
 public:
-    /// At `position` of what goes into `sink`. `encoder` and `digester` are null where there is to be neither.
-    blob_writer(byte_sink& sink, std::uint64_t position, const store& how, blob_encoder* encoder,
-                blob_digester* digester, bool is_version_2) noexcept
-        : sink_(&sink), position_(position), encoder_(encoder), digester_(digester),
-          digests_decoded_(is_version_2 && encoder != nullptr), is_big_endian_(how.is_big_endian_) {
-        if (encoder_ != nullptr) {
-            begin_encoding(how, is_version_2);
-        }
-        if (digester_ != nullptr) {
-            digester_->begin(how.digest_);
+    /// At `position` of what goes into `sink`. `encoder`, which has begun a blob, is null, and `algorithm` none, where
+    /// there is to be neither.
+    blob_writer(byte_sink& sink, std::uint64_t position, bool is_big_endian, blob_encoder* encoder, digest algorithm,
+                bool is_version_2) noexcept
+        : sink_(&sink), position_(position), encoder_(encoder), digests_decoded_(is_version_2 && encoder != nullptr),
+          is_big_endian_(is_big_endian) {
+        if (algorithm != digest::none) {
+            digester_.emplace(algorithm);
         }
     }
 
     /// The next elements, of a blob that ends with them if they are the `last`.
-    [[nodiscard]] result<void> append(const blob_content& elements, bool last) {
-        const bool must_swap = elements.swap_width >= 2 && is_big_endian_ == host_is_little_endian;
-        return must_swap ? append_swapped(elements, last) : append_bytes(elements.bytes, last);
+    result<void> append(const blob_content& elements, bool last) {
+        return in_order_of_file(elements, is_big_endian_, [&](bytes_view piece, bool is_last_piece) {
+            return append_bytes(piece, last && is_last_piece);
+        });
     }
 
     [[nodiscard]] std::uint64_t decoded_bytes() const noexcept { return decoded_bytes_; }
@@ -157,16 +162,11 @@ public:
     }
     /// Of the stored bytes, in version 2 of the decoded ones; "" if there is to be none.
     [[nodiscard]] ZTENSOR_NOINLINE std::string digest_text() const {
-        return digester_ != nullptr ? digester_->text() : std::string();
+        return digester_ ? digester_->text() : std::string();
     }
 
 private:
-    // Cold, or g++ guesses the one encoder it sees.
-    ZTENSOR_COLD void begin_encoding(const store& how, bool is_version_2) noexcept {
-        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2);
-    }
-
-    [[nodiscard]] result<void> append_bytes(bytes_view piece, bool last) {
+    result<void> append_bytes(bytes_view piece, bool last) {
         decoded_bytes_ += piece.size();
         if (digests_decoded_) { // of version 2, where every blob has a digest
             digester_->update(piece);
@@ -174,32 +174,12 @@ private:
         return encoder_ != nullptr ? encoder_->encode(piece, last, {this, take_encoded}) : store_bytes(piece);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> append_swapped(const blob_content& elements, bool last) {
-        constexpr std::size_t piece_bytes = std::size_t{1} << 16; // a multiple of every width
-        byte_buffer swapped;
-        if (!swapped.allocate((std::min)(elements.bytes.size(), piece_bytes))) {
-            return fail(errc::out_of_memory, "no memory for a piece of 64 KiB");
-        }
-        bytes_view rest = elements.bytes;
-        do {
-            const bytes_view next = rest.first((std::min)(rest.size(), piece_bytes));
-            rest = rest.subspan(next.size());
-            const span<std::byte> piece = swapped.writable_bytes().first(next.size());
-            if (!piece.empty()) {
-                std::memcpy(piece.data(), next.data(), next.size());
-            }
-            swap_elements(piece, elements.swap_width);
-            ZTENSOR_TRY(append_bytes(piece, last && rest.empty()));
-        } while (!rest.empty());
-        return {};
-    }
-
-    [[nodiscard]] static result<void> take_encoded(void* self, bytes_view bytes) {
+    static result<void> take_encoded(void* self, bytes_view bytes) {
         return static_cast<blob_writer*>(self)->store_bytes(bytes);
     }
 
-    [[nodiscard]] result<void> store_bytes(bytes_view bytes) {
-        if (digester_ != nullptr && !digests_decoded_) {
+    result<void> store_bytes(bytes_view bytes) {
+        if (digester_ && !digests_decoded_) {
             return store_digested(bytes);
         }
         stored_bytes_ += bytes.size();
@@ -209,7 +189,7 @@ private:
 
     /// In pieces of the size that the sink takes best, which end at multiples of it in the file: each is still in the
     /// cache when it is written.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
+    ZTENSOR_NOINLINE result<void> store_digested(bytes_view bytes) {
         while (!bytes.empty()) {
             const std::uint64_t piece_bytes = sink_->expect(bytes.size());
             const std::uint64_t left_of_piece = piece_bytes - (position_ + stored_bytes_) % piece_bytes;
@@ -225,8 +205,8 @@ private:
 
     byte_sink* sink_;
     std::uint64_t position_;
-    blob_encoder* encoder_;   ///< null: raw
-    blob_digester* digester_; ///< null: none
+    blob_encoder* encoder_; ///< null: raw
+    std::optional<digester> digester_;
     bool digests_decoded_;
     bool is_big_endian_;
     std::uint64_t decoded_bytes_ = 0;
@@ -237,47 +217,23 @@ private:
 //
 // What tells that a file has a blob already: its XXH3, and a comparison.
 
-/// Takes a blob that is only to be looked at.
-class no_bytes final : public byte_sink {
-public:
-    [[nodiscard]] result<void> write(bytes_view) override { return {}; }
-    [[nodiscard]] result<void> finish() override { return {}; }
-};
-
-/// Takes a blob and compares it with what a sink holds.
-class compared_bytes final : public byte_sink {
+/// Compares the pieces of a blob with what a sink holds.
+class compared_bytes {
 public:
     compared_bytes(byte_sink& with, std::uint64_t offset) noexcept : with_(with), offset_(offset) {}
 
-    [[nodiscard]] result<void> write(bytes_view bytes) override {
+    /// The next ones. Whether all so far are the same.
+    [[nodiscard]] bool add(bytes_view bytes) {
         is_same_ = is_same_ && with_.holds(offset_, bytes);
         offset_ += bytes.size();
-        return {};
+        return is_same_;
     }
-    [[nodiscard]] result<void> finish() override { return {}; }
     [[nodiscard]] bool is_same() const noexcept { return is_same_; }
 
 private:
     byte_sink& with_;
     std::uint64_t offset_;
     bool is_same_ = true;
-};
-
-/// XXH3 of 64 bits and nothing else, which every component of version 2 has.
-class xxh3_digester final : public blob_digester {
-public:
-    xxh3_digester() noexcept : blob_digester(update_digester) { xxh3_start(memory_); }
-
-    void begin(digest) noexcept override { xxh3_start(memory_); }
-    [[nodiscard]] std::uint64_t value() const noexcept { return xxh3_value(memory_); }
-    [[nodiscard]] std::string text() const override { return text_of_xxh3(value()); }
-
-private:
-    static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
-        xxh3_update(static_cast<xxh3_digester&>(self).memory_, bytes);
-    }
-
-    digest_memory memory_;
 };
 
 /// What a file of version 2 says of a raw blob, if it says it.
@@ -292,6 +248,275 @@ private:
     }
     return value;
 }
+
+// -- seek table
+
+/// What stands behind the frames of zt.zstd-seekable/1: a skippable frame that says how large they are, each of
+/// `frame_bytes` decoded but for the last. SPEC.md section 13. Errors: encode_failed; what `out` says.
+ZTENSOR_COLD inline result<void> put_seek_table(const record_array<std::uint32_t>& frame_sizes,
+                                                std::uint64_t frame_bytes, std::uint64_t decoded_bytes,
+                                                byte_consumer out) {
+    constexpr std::size_t entry_bytes = 8;
+    constexpr std::size_t most_frames = (0xffffffff - seek_footer_bytes) / entry_bytes;
+    if (frame_sizes.size() > most_frames) {
+        return fail(errc::encode_failed, "{} zstd frames are too many for a seek table", {frame_sizes.size()});
+    }
+    byte_buffer table;
+    if (!table.allocate(seek_head_bytes + frame_sizes.size() * entry_bytes + seek_footer_bytes)) {
+        return fail(errc::out_of_memory, "no memory for the seek table of {} frames", {frame_sizes.size()});
+    }
+    std::byte* at = table.data();
+    const auto put = [&](std::uint64_t value, std::size_t bytes) {
+        store_little(value, at, bytes);
+        at += bytes;
+    };
+    put(seek_head_magic, 4);
+    put(table.size() - seek_head_bytes, 4);
+    std::uint64_t left = decoded_bytes;
+    for (const std::uint32_t size : frame_sizes) {
+        put(size, 4);
+        put((std::min)(left, frame_bytes), 4);
+        left -= (std::min)(left, frame_bytes);
+    }
+    put(frame_sizes.size(), 4);
+    put(0, 1); // no checksums here: the frames have their own
+    put(seek_footer_magic, 4);
+    return out.take(out.owner, table.bytes());
+}
+
+// -- frame ring
+//
+// Bytes of any number -> independent zstd frames of 1 MiB each, compressed by several threads and handed on in order.
+// What comes out does not depend on the number of threads, nor on how the bytes were cut into pieces. SPEC.md
+// section 6.2.
+
+/// A compressed frame, until it is handed on.
+struct encoded_frame {
+    byte_buffer memory;
+    std::size_t encoded = 0; ///< its size, or what the encoder says of a failure
+};
+
+/// How every frame of a blob is compressed.
+struct frame_settings {
+    int level = 0;
+    bool is_seekable = false; ///< as zt.zstd-seekable/1 wants it, with a checksum
+
+    [[nodiscard]] std::size_t encode(zstd_encoder& encoder, bytes_view content, span<std::byte> to) const noexcept {
+        return is_seekable ? encoder.encode_checked(level, content, to) : encoder.encode(level, content, to);
+    }
+};
+
+/// Frames that several threads compress into a ring of places, each thread with an encoder of its own.
+struct frame_batch {
+    bytes_view content;
+    frame_settings settings;
+    zstd_encoder* encoders;
+    span<encoded_frame> ring;
+    std::atomic<bool> is_cancelled{false}; ///< no frame is wanted any more
+
+    static constexpr std::size_t frame_bytes = std::size_t{1} << 20;
+
+    /// A task of an ordered_queue.
+    static void encode(void* context, std::size_t frame, std::size_t slot) noexcept {
+        auto& mine = *static_cast<frame_batch*>(context);
+        if (!mine.is_cancelled) {
+            const bytes_view rest = mine.content.subspan(frame * frame_bytes);
+            encoded_frame& place = mine.ring[frame % mine.ring.size()];
+            place.encoded = mine.settings.encode(mine.encoders[slot], rest.first((std::min)(frame_bytes, rest.size())),
+                                                 place.memory.writable_bytes());
+        }
+    }
+};
+
+/// See store::zstd(). Contexts and buffers are made when first needed, and kept.
+class zstd_frames final : public blob_encoder {
+public:
+    static constexpr std::size_t frame_bytes = frame_batch::frame_bytes;
+
+    /// `threads` as in write_options.
+    explicit zstd_frames(unsigned threads) noexcept
+        : blob_encoder(encode_next), lanes_(threads != 0 ? threads : processor_count()) {}
+
+    result<void> check(int level) const override { return check_zstd_level(level); }
+
+    void begin(int level, double most_of_raw, bool seekable) noexcept override {
+        settings_ = {level, seekable};
+        frame_sizes_.truncate(0);
+        decoded_bytes_ = 0;
+        most_of_raw_ = most_of_raw;
+        is_on_trial_ = most_of_raw_ > 0;
+        is_raw_ = false;
+        is_empty_ = true;
+        gathered_bytes_ = 0;
+    }
+
+    [[nodiscard]] ztensor::encoding used() const noexcept override {
+        return is_raw_                 ? ztensor::encoding::raw
+               : settings_.is_seekable ? ztensor::encoding::zstd_seekable
+                                       : ztensor::encoding::zstd;
+    }
+
+private:
+    static result<void> encode_next(blob_encoder& self, bytes_view piece, bool last, byte_consumer out) {
+        zstd_frames& frames = static_cast<zstd_frames&>(self);
+        frames.out_ = out;
+        frames.decoded_bytes_ += piece.size();
+        ZTENSOR_TRY(frames.encode_piece(piece, last));
+        return last && frames.settings_.is_seekable && !frames.is_raw_
+                   ? put_seek_table(frames.frame_sizes_, frame_bytes, frames.decoded_bytes_, out)
+                   : result<void>();
+    }
+
+    /// A frame that is ready.
+    result<void> hand_on(const encoded_frame& frame) {
+        ZTENSOR_TRY(zstd_encoder::failure(frame.encoded));
+        if (settings_.is_seekable) {
+            frame_sizes_.push_back(static_cast<std::uint32_t>(frame.encoded)); // about 1 MiB
+        }
+        return out_.take(out_.owner, frame.memory.bytes().first(frame.encoded));
+    }
+
+    result<void> encode_piece(bytes_view piece, bool last) {
+        const std::size_t batch_bytes = lanes_ * frame_bytes;                // to keep every lane busy
+        if (gathered_bytes_ == 0 && (last || piece.size() >= batch_bytes)) { // straight from the caller's memory
+            const std::size_t whole = last ? piece.size() : piece.size() - piece.size() % frame_bytes;
+            ZTENSOR_TRY(encode_frames(piece.first(whole)));
+            piece = piece.subspan(whole);
+        }
+        while (!piece.empty() || (last && gathered_bytes_ != 0)) {
+            ZTENSOR_TRY(gather(piece, batch_bytes));
+            const bool is_end = last && piece.empty();
+            if (gathered_bytes_ == batch_bytes || is_end) {
+                const bytes_view batch = gathered_.bytes().first(std::exchange(gathered_bytes_, std::size_t{0}));
+                ZTENSOR_TRY(encode_frames(batch));
+            }
+        }
+        return {};
+    }
+
+    /// Takes as much of `piece` as there is room for.
+    result<void> gather(bytes_view& piece, std::size_t batch_bytes) {
+        if (!gathered_.is_allocated() && !gathered_.allocate(batch_bytes)) {
+            return no_memory();
+        }
+        const std::size_t taken = (std::min<std::size_t>)(piece.size(), batch_bytes - gathered_bytes_);
+        if (taken != 0) {
+            std::memcpy(gathered_.data() + gathered_bytes_, piece.data(), taken);
+        }
+        gathered_bytes_ += taken;
+        piece = piece.subspan(taken);
+        return {};
+    }
+
+    /// Whole frames, or what is left at the end, which alone may be nothing. An empty blob is one empty frame, unless
+    /// its seek table says so.
+    result<void> encode_frames(bytes_view content) {
+        if (content.empty() && (!is_empty_ || settings_.is_seekable)) {
+            return {};
+        }
+        is_empty_ = false;
+        if (std::exchange(is_on_trial_, false)) {
+            const bytes_view first = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
+            ZTENSOR_TRY(try_first(first));
+            content = is_raw_ ? content : content.subspan(first.size());
+            if (content.empty()) {
+                return {};
+            }
+        }
+        if (is_raw_) {
+            return out_.take(out_.owner, content);
+        }
+        const std::size_t frames = (content.size() + frame_bytes - 1) / frame_bytes;
+        const std::size_t threads = useful_threads(static_cast<unsigned>(lanes_), frames);
+        return threads > 1 ? encode_in_parallel(content, frames, threads) : encode_one_by_one(content);
+    }
+
+    /// Hands on the first frame, unless it turns out that raw is better.
+    result<void> try_first(bytes_view first) {
+        ZTENSOR_TRY(make_room(1, 1));
+        ring_[0].encoded = settings_.encode(encoders_[0], first, ring_[0].memory.writable_bytes());
+        ZTENSOR_TRY(zstd_encoder::failure(ring_[0].encoded));
+        is_raw_ = static_cast<double>(ring_[0].encoded) > most_of_raw_ * static_cast<double>(first.size());
+        return is_raw_ ? result<void>() : hand_on(ring_[0]);
+    }
+
+    result<void> encode_one_by_one(bytes_view content) {
+        ZTENSOR_TRY(make_room(1, 1));
+        do {
+            const bytes_view frame = content.first((std::min<std::size_t>)(content.size(), frame_bytes));
+            ring_[0].encoded = settings_.encode(encoders_[0], frame, ring_[0].memory.writable_bytes());
+            ZTENSOR_TRY(hand_on(ring_[0]));
+            content = content.subspan(frame.size());
+        } while (!content.empty());
+        return {};
+    }
+
+    /// Frames are handed on by the caller, so that a sink of the user's is never called by another thread.
+    result<void> encode_in_parallel(bytes_view content, std::size_t frames, std::size_t threads) {
+        const std::size_t places = 2 * threads + 2; // so many that threads go on while the caller compresses or writes
+        ZTENSOR_TRY(make_room(threads, places));
+        frame_batch batch{content, settings_, encoders_.get(), {ring_.get(), places}};
+        ordered_queue queue; // behind the batch, which it uses until it is gone
+        if (!queue.begin(frame_batch::encode, &batch, threads)) {
+            return no_memory();
+        }
+        struct cancels_rest {
+            std::atomic<bool>& is_cancelled;
+            ~cancels_rest() { is_cancelled = true; }
+        } const on_failure{batch.is_cancelled};
+        const at_work here;
+        std::size_t submitted = 0;
+        for (std::size_t frame = 0; frame < frames; ++frame) {
+            for (; submitted < (std::min)(frames, frame + places); ++submitted) {
+                queue.submit();
+            }
+            queue.wait_below(submitted - frame);
+            if (!queue.is_ours()) {
+                end_forked_call();
+            }
+            ZTENSOR_TRY(hand_on(ring_[frame % places]));
+        }
+        return {};
+    }
+
+    /// So many encoders, and buffers for so many frames.
+    result<void> make_room(std::size_t encoders, std::size_t frames) {
+        if (encoders_ == nullptr) {
+            encoders_.reset(new (std::nothrow) zstd_encoder[lanes_]);
+            ring_.reset(new (std::nothrow) encoded_frame[2 * lanes_ + 2]);
+        }
+        if (encoders_ == nullptr || ring_ == nullptr) {
+            return no_memory();
+        }
+        for (std::size_t i = 0; i < encoders; ++i) {
+            if (!encoders_[i].start()) {
+                return no_memory();
+            }
+        }
+        for (std::size_t i = 0; i < frames; ++i) {
+            if (!ring_[i].memory.is_allocated() && !ring_[i].memory.allocate(most_zstd_bytes(frame_bytes))) {
+                return no_memory();
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] static error no_memory() { return fail(errc::out_of_memory, "no memory for a zstd encoder"); }
+
+    std::size_t lanes_;
+    frame_settings settings_;
+    byte_consumer out_ = {nullptr, nullptr}; ///< while a piece is encoded
+    record_array<std::uint32_t> frame_sizes_;
+    std::uint64_t decoded_bytes_ = 0;
+    double most_of_raw_ = 0;
+    bool is_on_trial_ = false;
+    bool is_raw_ = false;
+    bool is_empty_ = true; ///< nothing of the blob has been encoded
+    std::unique_ptr<zstd_encoder[]> encoders_;
+    std::unique_ptr<encoded_frame[]> ring_;
+    byte_buffer gathered_;
+    std::size_t gathered_bytes_ = 0;
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -23,7 +23,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 namespace ztensor {
@@ -35,20 +34,12 @@ inline namespace ZTENSOR_MODE {
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
-        result<writer> out = detail::append_to(path, options, detail::operating_system());
-        if (!out) {
-            return std::move(out).error().in_file(detail::path_text(path.native()));
-        }
-        detail::writer_access::core_of(*out)->set_path(path);
+        ZTENSOR_TRY_ASSIGN(writer out, detail::in_file(detail::append_to(path, options, detail::operating_system()),
+                                                       detail::path_text(path.native())));
+        detail::writer_access::core_of(out)->set_path(path);
         return out;
     });
 }
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
 
 // -- edit definitions
 //
@@ -58,41 +49,21 @@ ZTENSOR_INLINE void detail::editor_deleter::operator()(editor_core* core) const 
     delete core;
 }
 
-namespace detail {
-
-/// Runs `work(editor_core&) -> result<T>`, unless the editor was moved from.
-template <class Core, class Work>
-[[nodiscard]] auto with_editor(const Core& core, const Work& work) {
-    using outcome = std::invoke_result_t<const Work&, editor_core&>;
-    return guard_memory([&]() -> outcome {
-        if (core == nullptr) {
-            return writer_core::closed();
-        }
-        outcome done = work(*core);
-        if (!done) {
-            core->locate(done.error());
-        }
-        return done;
-    });
-}
-
-} // namespace detail
-
 ZTENSOR_INLINE result<void> editor::rename(std::string_view from, std::string_view to) {
-    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.rename(from, to); });
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.rename(from, to); });
 }
 
 ZTENSOR_INLINE result<void> editor::remove(std::string_view name) {
-    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.remove(name); });
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.remove(name); });
 }
 
 ZTENSOR_INLINE result<void> editor::replace(std::string_view name, const object_draft& draft) {
-    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.replace(name, draft); });
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.replace(name, draft); });
 }
 
 ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& elements, const store& how) {
-    return detail::with_editor(core_, [&](detail::editor_core& core) {
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) {
         object_draft draft(format::dense, dimensions);
         detail::draft_access::add(draft, "data", elements, how);
         return core.replace(name, draft);
@@ -100,17 +71,17 @@ ZTENSOR_INLINE result<void> editor::replace_dense(std::string_view name, const s
 }
 
 ZTENSOR_INLINE result<attributes> editor::attributes(std::string_view name) const {
-    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.attributes_of_object(name); });
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.attributes_of_object(name); });
 }
 
 ZTENSOR_INLINE result<void> editor::attributes(std::string_view name, ztensor::attributes values) {
-    return detail::with_editor(core_,
-                               [&](detail::editor_core& core) { return core.set_attributes(name, std::move(values)); });
+    return detail::with_core(core_.get(),
+                             [&](detail::editor_core& core) { return core.set_attributes(name, std::move(values)); });
 }
 
 ZTENSOR_INLINE result<void> editor::remove_attributes(std::string_view name) {
-    return detail::with_editor(core_,
-                               [&](detail::editor_core& core) { return core.set_attributes(name, std::nullopt); });
+    return detail::with_core(core_.get(),
+                             [&](detail::editor_core& core) { return core.set_attributes(name, std::nullopt); });
 }
 
 ZTENSOR_INLINE attributes editor::file_attributes() const {
@@ -118,50 +89,42 @@ ZTENSOR_INLINE attributes editor::file_attributes() const {
 }
 
 ZTENSOR_INLINE result<void> editor::file_attributes(ztensor::attributes values) {
-    return detail::with_editor(core_,
-                               [&](detail::editor_core& core) { return core.set_file_attributes(std::move(values)); });
+    return detail::with_core(core_.get(),
+                             [&](detail::editor_core& core) { return core.set_file_attributes(std::move(values)); });
 }
 
 ZTENSOR_INLINE result<void> editor::remove_file_attributes() {
-    return detail::with_editor(core_,
-                               [&](detail::editor_core& core) { return core.set_file_attributes(std::nullopt); });
+    return detail::with_core(core_.get(),
+                             [&](detail::editor_core& core) { return core.set_file_attributes(std::nullopt); });
 }
 
 ZTENSOR_INLINE result<void> editor::finish() {
-    return detail::with_editor(core_, [&](detail::editor_core& core) { return core.finish(); });
+    return detail::with_core(core_.get(), [&](detail::editor_core& core) { return core.finish(); });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<editor> {
-        result<std::unique_ptr<detail::editor_core>> made = detail::edit_by(path, options, detail::operating_system());
-        if (!made) {
-            return std::move(made).error().in_file(detail::path_text(path.native()));
-        }
-        return detail::editor_access::make(made->release());
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::editor_core> made,
+                           detail::in_file(detail::edit_by(path, options, detail::operating_system()),
+                                           detail::path_text(path.native())));
+        return detail::editor_access::make(made.release());
     });
 }
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
 
 // -- recover definitions
 //
 // After a crash. Defines what recover.hpp declares. SPEC.md section 10.
 
 ZTENSOR_COLD ZTENSOR_INLINE result<recovery> recover(const file_path& path) {
-    return detail::guard_memory([&]() -> result<recovery> {
-        result<recovery> outcome = detail::recover_by(path, detail::operating_system());
-        return outcome ? std::move(outcome) : std::move(outcome).error().in_file(detail::path_text(path.native()));
+    return detail::guard_memory([&] {
+        return detail::in_file(detail::recover_by(path, detail::operating_system()), detail::path_text(path.native()));
     });
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<bool> has_undo_record(const file_path& path) {
-    return detail::guard_memory([&]() -> result<bool> {
-        result<bool> found = detail::has_undo_record_by(path, detail::operating_system());
-        return found ? std::move(found) : std::move(found).error().in_file(detail::path_text(path.native()));
+    return detail::guard_memory([&] {
+        return detail::in_file(detail::has_undo_record_by(path, detail::operating_system()),
+                               detail::path_text(path.native()));
     });
 }
 

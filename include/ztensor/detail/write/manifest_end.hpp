@@ -7,15 +7,13 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/digest_memory.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/encoded_objects.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>

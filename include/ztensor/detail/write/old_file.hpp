@@ -9,7 +9,6 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/frame.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

@@ -13,7 +13,6 @@
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/write.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/undo_log.hpp>

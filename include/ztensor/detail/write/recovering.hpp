@@ -5,14 +5,12 @@
 #define ZTENSOR_DETAIL_WRITE_RECOVERING_HPP
 
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/directory.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
-#include <ztensor/detail/write/undo_reader.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/recovery.hpp>
 #include <ztensor/result.hpp>
@@ -35,7 +33,7 @@ namespace detail {
 // After a crash, by any calls: which state a file is to have, and how it gets there.
 
 /// Whether the file is complete. Errors: out_of_memory, io_error.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> reads(old_file& old) {
+ZTENSOR_COLD inline result<bool> reads(old_file& old) {
     const result<void> opened = open_container(old.opened);
     const bool is_unknown =
         !opened && (opened.error().code() == errc::out_of_memory || opened.error().code() == errc::io_error);
@@ -50,7 +48,7 @@ public:
           unmarked_(undo.committed() ? undo.committed()->unmarked : undo.facts().unmarked) {}
 
     /// Brings the file into the state that it is to have, on the disk. Where that is in doubt, nothing is written.
-    [[nodiscard]] ZTENSOR_COLD result<recovery> run() {
+    ZTENSOR_COLD result<recovery> run() {
         const bool is_possible = facts_.extends() ? size_ >= facts_.old_bytes : size_ == facts_.old_bytes;
         ZTENSOR_TRY_ASSIGN(bool is_so, is_possible ? has_old_manifest() : result<bool>(false));
         if (!is_so) {
@@ -77,8 +75,6 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
-
     [[nodiscard]] std::uint64_t mark_end() const noexcept { return facts_.mark_offset + change_mark_bytes; }
 
     [[nodiscard]] static error is_about_another() {
@@ -102,33 +98,30 @@ private:
 
     /// Of a file that is to be extended no more was written than the mark, if that: what is behind the old end goes,
     /// unless the file is complete with it.
-    [[nodiscard]] result<recovery> run_hardly_begun() {
+    result<recovery> run_hardly_begun() {
         ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old_));
         return is_complete ? result<recovery>(is_about_another()) : go_back();
     }
 
-    [[nodiscard]] result<recovery> done(recovery outcome) {
-        result<void> synced = old_.lock.sync();
-        return synced ? result<recovery>(outcome) : std::move(synced).error();
+    result<recovery> done(recovery outcome) {
+        ZTENSOR_TRY(old_.lock.sync());
+        return outcome;
     }
 
     /// Without the mark: the old file, the new one, or another one. Nothing of it is changed.
-    [[nodiscard]] result<recovery> run_complete() {
-        result<bool> is_so = size_ == facts_.old_bytes ? holds_old_pieces() : result<bool>(false);
-        if (is_so && *is_so) {
+    result<recovery> run_complete() {
+        ZTENSOR_TRY_ASSIGN(bool is_so, size_ == facts_.old_bytes ? holds_old_pieces() : result<bool>(false));
+        if (is_so) {
             return done(recovery::not_needed);
         }
-        if (is_so && undo_.committed() && size_ == undo_.committed()->size_bytes) {
-            is_so = holds_new(*undo_.committed(), true);
+        if (undo_.committed() && size_ == undo_.committed()->size_bytes) {
+            ZTENSOR_TRY_ASSIGN(is_so, holds_new(*undo_.committed(), true));
         }
-        if (!is_so) {
-            return std::move(is_so).error();
-        }
-        return *is_so ? done(recovery::kept_new) : is_about_another();
+        return is_so ? done(recovery::kept_new) : is_about_another();
     }
 
     /// All of the new state but its last bytes and the place of the mark was on the disk.
-    [[nodiscard]] result<recovery> go_forward(const undo_reader::new_state& state) {
+    result<recovery> go_forward(const undo_reader::new_state& state) {
         if (size_ < state.last_offset() || size_ > state.size_bytes) {
             return is_about_another();
         }
@@ -139,45 +132,28 @@ private:
         // The mark goes last, so what belongs in its place is left out.
         const std::uint64_t begin = (std::max)(state.last_offset(), facts_.extends() ? mark_end() : 0);
         const bytes_view last = bytes_view(state.last).subspan(static_cast<std::size_t>(begin - state.last_offset()));
-        result<void> written = last.empty() ? result<void>() : old_.lock.seek(begin);
-        written = written ? old_.lock.append(last) : std::move(written);
-        return written ? unmark(recovery::kept_new) : std::move(written).error();
+        if (!last.empty()) {
+            ZTENSOR_TRY(old_.lock.seek(begin));
+            ZTENSOR_TRY(old_.lock.append(last));
+        }
+        return unmark(recovery::kept_new);
     }
 
-    [[nodiscard]] result<recovery> go_back() {
-        result<void> undone =
-            facts_.extends() ? old_.lock.truncate(facts_.old_bytes) : undo_.restore(record_, old_.lock);
-        if (!undone) {
-            return std::move(undone).error();
-        }
+    result<recovery> go_back() {
+        ZTENSOR_TRY(facts_.extends() ? old_.lock.truncate(facts_.old_bytes) : undo_.restore(record_, old_.lock));
         return facts_.extends() ? done(recovery::undone) : unmark(recovery::undone);
     }
 
     /// When all else is on the disk.
-    [[nodiscard]] result<recovery> unmark(recovery outcome) {
-        result<void> put = old_.lock.sync();
-        put = put ? old_.lock.seek(facts_.mark_offset) : std::move(put);
-        put = put ? old_.lock.append(unmarked_) : std::move(put);
-        return put ? done(outcome) : std::move(put).error();
-    }
-
-    /// Calls `look(offset, bytes) -> result<bool>` with the bytes of the file, until one is false.
-    template <class Look>
-    [[nodiscard]] result<bool> all_of(std::uint64_t offset, std::uint64_t length, const Look& look) const {
-        std::vector<std::byte> piece;
-        for (std::uint64_t at = 0; at < length; at += piece.size()) {
-            piece.resize(static_cast<std::size_t>((std::min)(length - at, piece_bytes)));
-            result<void> read = old_.source().read_at(offset + at, piece);
-            result<bool> is_so = read ? look(offset + at, piece) : result<bool>(std::move(read).error());
-            if (!is_so || !*is_so) {
-                return is_so;
-            }
-        }
-        return true;
+    result<recovery> unmark(recovery outcome) {
+        ZTENSOR_TRY(old_.lock.sync());
+        ZTENSOR_TRY(old_.lock.seek(facts_.mark_offset));
+        ZTENSOR_TRY(old_.lock.append(unmarked_));
+        return done(outcome);
     }
 
     /// Whether the old manifest stands where it stood, but for what is in the record and for the mark.
-    [[nodiscard]] result<bool> has_old_manifest() const {
+    result<bool> has_old_manifest() const {
         std::uint32_t sum = 0;
         const auto add = [&](std::uint64_t at, std::vector<std::byte>& bytes) -> result<bool> {
             ZTENSOR_TRY(undo_.overlay(record_, at, bytes));
@@ -190,46 +166,48 @@ private:
             sum = undo_sum(bytes, sum);
             return true;
         };
-        result<bool> read = all_of(facts_.manifest_offset, facts_.old_bytes - facts_.manifest_offset, add);
-        return read ? result<bool>(sum == facts_.manifest_crc) : read;
+        ZTENSOR_TRY(
+            for_all_pieces(old_.source(), facts_.manifest_offset, facts_.old_bytes - facts_.manifest_offset, add));
+        return sum == facts_.manifest_crc;
     }
 
-    [[nodiscard]] result<bool> holds_old_pieces() const {
+    result<bool> holds_old_pieces() const {
         for (const undo_reader::piece& each : undo_.pieces()) {
             const auto compare = [&](std::uint64_t at, const std::vector<std::byte>& bytes) -> result<bool> {
                 std::vector<std::byte> old = bytes;
                 ZTENSOR_TRY(undo_.overlay(record_, at, old));
                 return old == bytes;
             };
-            result<bool> is_old = all_of(each.offset, each.length, compare);
-            if (!is_old || !*is_old) {
-                return is_old;
+            ZTENSOR_TRY_ASSIGN(const bool is_old, for_all_pieces(old_.source(), each.offset, each.length, compare));
+            if (!is_old) {
+                return false;
             }
         }
         return true;
     }
 
     /// Every piece that was overwritten, and with `has_last` the last bytes too.
-    [[nodiscard]] result<bool> holds_new(const undo_reader::new_state& state, bool has_last) const {
+    result<bool> holds_new(const undo_reader::new_state& state, bool has_last) const {
         for (const undo_new_piece& each : state.pieces) {
             if (each.offset > size_ || each.length > size_ - each.offset) {
                 return false;
             }
             std::uint32_t sum = 0;
-            const auto add = [&](std::uint64_t, const std::vector<std::byte>& bytes) -> result<bool> {
+            const auto add = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
                 sum = undo_sum(bytes, sum);
                 return true;
             };
-            result<bool> read = all_of(each.offset, each.length, add);
-            if (!read || sum != each.crc) {
-                return read ? result<bool>(false) : read;
+            ZTENSOR_TRY(for_all_pieces(old_.source(), each.offset, each.length, add));
+            if (sum != each.crc) {
+                return false;
             }
         }
         const std::uint64_t last_bytes = has_last ? state.last.size() : 0;
-        return all_of(state.last_offset(), last_bytes, [&](std::uint64_t at, const std::vector<std::byte>& bytes) {
+        const auto compare = [&](std::uint64_t at, bytes_view bytes) -> result<bool> {
             const auto from = state.last.begin() + static_cast<std::ptrdiff_t>(at - state.last_offset());
-            return result<bool>(std::equal(bytes.begin(), bytes.end(), from));
-        });
+            return std::equal(bytes.begin(), bytes.end(), from);
+        };
+        return for_all_pieces(old_.source(), state.last_offset(), last_bytes, compare);
     }
 
     old_file& old_;
@@ -240,27 +218,27 @@ private:
     const change_mark unmarked_; ///< what belongs in place of the mark; of a file that is extended, once it is known
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
+ZTENSOR_COLD inline result<void> check_owner(const old_file& old, const file& record) {
     const auto [made, unknown] = record.os().status(record.handle());
-    const result<file_status> mine = old.lock.status();
-    if (unknown || !mine) {
-        return unknown ? result<void>(os_failure("can't find out whose the undo record is", unknown)) : mine.error();
+    if (unknown) {
+        return os_failure("can't find out whose the undo record is", unknown);
     }
-    return is_trusted_record(made, *mine)
+    ZTENSOR_TRY_ASSIGN(const file_status mine, old.lock.status());
+    return is_trusted_record(made, mine)
                ? result<void>()
                : fail(errc::undo_record_refused, "the undo record beside it may come from somebody who does not own "
                                                  "the file: remove the record if nobody knows of it");
 }
 
 /// A record that was not completed: then nothing of the file was changed, and the file reads.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
+ZTENSOR_COLD inline result<recovery> after_no_record(old_file& old) {
     ZTENSOR_TRY_ASSIGN(const bool is_complete, reads(old));
     return is_complete ? result<recovery>(recovery::not_needed)
                        : fail(errc::undo_record_refused, "the undo record beside it is damaged, and so is the file");
 }
 
 /// The record, read through a handle that is closed before it is removed.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const native_path& record_name) {
+ZTENSOR_COLD inline result<recovery> recover_by_record(old_file& old, const native_path& record_name) {
     os_calls& os = old.place.in.os();
     const auto [handle, failure] = os.open_in(old.place.in.place(), record_name, false);
     if (failure == std::errc::no_such_file_or_directory) { // its writer has just finished
@@ -276,30 +254,26 @@ private:
 }
 
 /// has_undo_record() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> has_undo_record_by(const file_path& path, os_calls& os) {
-    const result<located_file> place = locate(path.native(), false, os);
-    const result<file_status> found =
-        place ? place->in.status(undo_name(place->name)) : result<file_status>(place.error());
-    return found ? result<bool>(found->kind != file_kind::absent) : found.error();
+ZTENSOR_COLD inline result<bool> has_undo_record_by(const file_path& path, os_calls& os) {
+    ZTENSOR_TRY_ASSIGN(const located_file place, locate(path.native(), false, os));
+    ZTENSOR_TRY_ASSIGN(const file_status found, place.in.status(undo_name(place.name)));
+    return found.kind != file_kind::absent;
 }
 
 /// recover() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls& os) {
+ZTENSOR_COLD inline result<recovery> recover_by(const file_path& path, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(located_file place, locate(path.native(), false, os));
     const native_path record_name = undo_name(place.name);
-    const result<file_status> record = place.in.status(record_name);
-    if (!record || record->kind == file_kind::absent) {
-        return record ? result<recovery>(recovery::not_needed) : record.error();
+    ZTENSOR_TRY_ASSIGN(const file_status record, place.in.status(record_name));
+    if (record.kind == file_kind::absent) {
+        return recovery::not_needed;
     }
     if (const std::error_code failure = place.in.sync()) { // which could not be done afterwards either
         return os_failure("can't sync the directory", failure);
     }
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> held, hold_old_file(std::move(place), path.native(), true));
     old_file& old = *held;
-    result<recovery> outcome = recover_by_record(old, record_name);
-    if (!outcome) {
-        return outcome;
-    }
+    ZTENSOR_TRY_ASSIGN(const recovery outcome, recover_by_record(old, record_name));
     if (!old.place.in.remove(record_name)) {
         return fail(errc::io_error, "the file is complete, but its undo record can't be removed");
     }
@@ -308,15 +282,6 @@ private:
     }
     return outcome;
 }
-
-} // namespace detail
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
 
 // -- sweeping
 //
@@ -338,8 +303,8 @@ namespace detail {
 
 /// Whether it was there, nobody's, and is gone now. That nobody has it locked says so only of the writers of this host,
 /// where each has locks of its own: what was written to not long ago may be another's.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const native_path& name,
-                                                                   std::uint64_t least_age_seconds) {
+ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const native_path& name,
+                                                     std::uint64_t least_age_seconds) {
     result<output_file> found = output_file::open(in, name, false);
     if (!found) {
         const bool is_nothing =
@@ -349,15 +314,12 @@ namespace detail {
     if (!found->lock() || !found->has_lock()) {
         return false;
     }
-    const result<file_status> mine = found->status();
-    const result<bool> named = is_still_named(*found, in, name);
-    if (!mine || !named) {
-        return mine ? named.error() : mine.error();
-    }
-    const std::int64_t age = wall_clock_seconds() - mine->modified_nanoseconds / 1'000'000'000;
+    ZTENSOR_TRY_ASSIGN(const file_status mine, found->status());
+    ZTENSOR_TRY_ASSIGN(const bool named, is_still_named(*found, in, name));
+    const std::int64_t age = wall_clock_seconds() - mine.modified_nanoseconds / 1'000'000'000;
     const bool is_old_enough =
         least_age_seconds == 0 || (age >= 0 && static_cast<std::uint64_t>(age) >= least_age_seconds);
-    if (!is_old_enough || !*named) {
+    if (!is_old_enough || !named) {
         return false;
     }
     if (!in.remove(name)) {
@@ -367,14 +329,10 @@ namespace detail {
 }
 
 /// remove_abandoned() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<std::size_t>
-remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds, os_calls& os) {
-    const native_path native = path.native();
-    result<void> valid = check_path(native);
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    ZTENSOR_TRY_ASSIGN(const directory in, directory::open(native, false, os));
+ZTENSOR_COLD inline result<std::size_t> remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds,
+                                                            os_calls& os) {
+    ZTENSOR_TRY(check_path(path.native()));
+    ZTENSOR_TRY_ASSIGN(const directory in, directory::open(path.native(), false, os));
     const auto [names, failure] = os.list(in.place());
     if (failure) {
         return os_failure("can't list the directory", failure);

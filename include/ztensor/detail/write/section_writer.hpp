@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where blobs go: aligned, digested, one after another; and the manifest behind them.
+// Where blobs go: aligned, digested, one after another, into the file itself or its shards.
 #ifndef ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
 #define ZTENSOR_DETAIL_WRITE_SECTION_WRITER_HPP
 
@@ -15,8 +15,10 @@
 #include <ztensor/detail/index/encoded_objects.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
+#include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -29,11 +31,115 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- shard files
+//
+// The shards of a file of version 2 that is written, beside it: data shards, one after the other. SPEC.md section 13.
+
+/// Knows the digest of all that was written.
+class shard_sink final : public byte_sink {
+public:
+    shard_sink(std::unique_ptr<byte_sink> to, digest algorithm) noexcept : to_(std::move(to)), digester_(algorithm) {}
+
+    result<void> write(bytes_view bytes) override {
+        digester_.update(bytes);
+        size_bytes_ += bytes.size();
+        return to_->write(bytes);
+    }
+    result<void> finish() override { return to_->finish(); }
+
+    [[nodiscard]] bool would_destroy(const file& source) const override { return to_->would_destroy(source); }
+
+    [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+    [[nodiscard]] std::string digest_text() const { return digester_.text(); }
+
+private:
+    [[nodiscard]] bool holds(std::uint64_t offset, bytes_view bytes) override { return to_->holds(offset, bytes); }
+
+    std::unique_ptr<byte_sink> to_;
+    digester digester_;
+    std::uint64_t size_bytes_ = 0;
+};
+
+/// The shards that blobs go into. All but the last are complete, and none is published before the file itself is
+/// complete.
+class shard_files {
+public:
+    /// Beside the file of that path. Errors: invalid_argument.
+    ZTENSOR_COLD static result<std::unique_ptr<shard_files>> make(const file_path& root, const write_options& options,
+                                                                  os_calls& os = operating_system()) {
+        constexpr std::string_view ending = ".zt";
+        const native_path path = root.native();
+        const native_path tail(ending.begin(), ending.end());
+        if (path.size() <= tail.size() || path.compare(path.size() - tail.size(), tail.size(), tail) != 0) {
+            return fail(errc::invalid_argument, "shards are named after a file whose own name ends in \".zt\"");
+        }
+        return std::unique_ptr<shard_files>(new shard_files(path.substr(0, path.size() - tail.size()), options, os));
+    }
+
+    [[nodiscard]] std::uint64_t most_bytes() const noexcept { return options_.shard_bytes_; }
+    [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(all_.size()); }
+    [[nodiscard]] byte_sink& shard(std::uint32_t number) noexcept { return *all_[number - 1]; }
+
+    /// Errors: as file_writer::open().
+    ZTENSOR_COLD result<void> open_next() {
+        const std::string tail = "-" + shard_name(count() + 1) + ".zt";
+        const native_path path = stem_ + native_path(tail.begin(), tail.end());
+        ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> file, create_sink(path, options_, os_));
+        all_.push_back(std::make_unique<shard_sink>(std::move(file), options_.shard_digest_));
+        return {};
+    }
+
+    /// Errors: as file_writer::finish().
+    ZTENSOR_COLD result<void> finish() {
+        for (const std::unique_ptr<shard_sink>& each : all_) {
+            ZTENSOR_TRY(each->finish());
+        }
+        return {};
+    }
+
+    [[nodiscard]] bool would_destroy(const file& source) const {
+        for (const std::unique_ptr<shard_sink>& each : all_) {
+            if (each->would_destroy(source)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    [[nodiscard]] std::uint64_t most_table_bytes() const noexcept {
+        constexpr std::uint64_t most_entry_bytes = 160;
+        return (count() + std::uint64_t{1}) * most_entry_bytes;
+    }
+
+    ZTENSOR_COLD void encode_table(cbor_encoder& out) const {
+        out.begin_map(all_.size());
+        for (std::uint32_t i = 0; i < count(); ++i) { // whose names are in order: all have as many digits, or more
+            out.text(shard_name(i + 1));
+            out.begin_map(2);
+            out.text("size");
+            out.unsigned_integer(all_[i]->size_bytes());
+            out.text("digest");
+            out.text(all_[i]->digest_text());
+        }
+    }
+
+private:
+    shard_files(native_path stem, const write_options& options, os_calls& os)
+        : stem_(std::move(stem)), options_(options), os_(os) {}
+
+    native_path stem_; ///< of the file's path: without ".zt"
+    write_options options_;
+    os_calls& os_;
+    std::vector<std::unique_ptr<shard_sink>> all_;
+};
 
 // -- section writer
 //
@@ -54,16 +160,16 @@ public:
         sink_.reset();
         shards_.reset();
     }
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
-        result<void> finished = shards_ != nullptr ? shards_->finish() : result<void>();
-        return finished ? sink_->finish() : finished;
+    ZTENSOR_COLD result<void> finish() {
+        ZTENSOR_TRY(shards_ != nullptr ? shards_->finish() : result<void>());
+        return sink_->finish();
     }
 
     /// From here on, blobs go to shards.
     ZTENSOR_COLD void shard_into(std::unique_ptr<shard_files> shards) noexcept { shards_ = std::move(shards); }
     [[nodiscard]] const shard_files* shards() const noexcept { return shards_.get(); }
     /// After the last blob: what is written next stands in the file itself.
-    [[nodiscard]] ZTENSOR_COLD result<void> end_shards() {
+    ZTENSOR_COLD result<void> end_shards() {
         if (shard_ == 0) {
             return {};
         }
@@ -75,13 +181,13 @@ public:
     }
 
     /// Whatever stands next: magic, blob, manifest.
-    [[nodiscard]] result<void> write(bytes_view bytes) {
+    result<void> write(bytes_view bytes) {
         position_ += bytes.size();
         return bytes.empty() ? result<void>() : target().write(bytes);
     }
 
     /// Pads to where the next blob starts, in the next shard if `bytes` are too many for this one, and returns that.
-    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
+    ZTENSOR_NOINLINE result<std::uint64_t> begin_blob(std::uint64_t bytes = 0) {
         if (shards_ != nullptr) {
             ZTENSOR_TRY(make_room_in_shards(bytes));
         }
@@ -89,7 +195,7 @@ public:
     }
 
     /// The same in the file that is being written.
-    [[nodiscard]] ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
+    ZTENSOR_NOINLINE result<std::uint64_t> begin_aligned() {
         const std::optional<std::uint64_t> offset = checked_align(position_, alignment_bytes_);
         if (!offset) {
             return fail(errc::too_large_for_host, "the file would take more than 2^64 bytes");
@@ -122,20 +228,13 @@ public:
     void has_written(std::uint64_t bytes) noexcept { position_ += bytes; }
 
     /// Whether blobs can be stored so; makes what that takes. Errors: invalid_argument (zstd level), out_of_memory.
-    [[nodiscard]] result<void> prepare(const store& how) {
-        if (is_version_2_ && xxh3_ == nullptr) {
-            xxh3_.reset(new (std::nothrow) xxh3_digester);
-            if (xxh3_ == nullptr) {
-                return fail(errc::out_of_memory, "no memory for a digest");
-            }
-        }
-        const bool is_plain = how.encoding_ == encoding::raw && how.digest_ == digest::none;
-        return is_plain ? result<void>() : prepare_tools(how);
+    result<void> prepare(const store& how) {
+        return how.encoding_ == encoding::raw ? result<void>() : prepare_encoder(how);
     }
 
     /// At the offset where its blob begins. `how` has been prepared for.
     [[nodiscard]] blob_writer writer_at(std::uint64_t offset, const store& how) noexcept {
-        return writer_with(digester_for(how), offset, how);
+        return writer_with(algorithm_for(how), offset, how);
     }
 
     /// What is known of a blob once it is written.
@@ -151,21 +250,20 @@ public:
     }
 
     /// One component; `entry` then says where and how it is stored.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how,
-                                                       component_entry& entry) {
+    ZTENSOR_NOINLINE result<void> encode(const blob_content& content, const store& how, component_entry& entry) {
         return is_version_2_ && how.encoding_ == encoding::raw ? encode_or_share(content, how, entry)
-                                                               : encode_here(content, how, digester_for(how), entry);
+                                                               : encode_here(content, how, algorithm_for(how), entry);
     }
 
     /// The blob as it is. Read, not mapped: a source that shrinks is an error here, no fault. What is one blob in a
     /// file that is copied stays one; in version 2 raw blobs are shared by what is in them.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
+    ZTENSOR_COLD result<void> copy(const stored_component& stored, component_entry& entry) {
         if (is_version_2_ && stored.is_raw) {
             return copy_or_share(stored, entry);
         }
         const blob_place place = place_of(stored);
         if (stored.new_digest) {
-            ZTENSOR_TRY(digest_anew(stored, *stored.new_digest, entry));
+            ZTENSOR_TRY(look_at(stored, entry));
         }
         if (copied_blobs_ == nullptr || stored.length == 0) {
             return copy_here(stored, entry);
@@ -174,16 +272,14 @@ public:
             set_position(entry, known->second);
             return {};
         }
-        result<void> copied = copy_here(stored, entry);
-        if (copied) {
-            copied_blobs_->positions.emplace(place, position_of(entry));
-        }
-        return copied;
+        ZTENSOR_TRY(copy_here(stored, entry));
+        copied_blobs_->positions.emplace(place, position_of(entry));
+        return {};
     }
 
     /// Whether the blob is what its digest says, of a file that is copied once. Errors: digest_mismatch, and what the
     /// source says.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
+    ZTENSOR_COLD result<void> check_digest(const stored_component& stored) {
         if (stored.check_digest == nullptr) {
             return {};
         }
@@ -197,8 +293,7 @@ public:
     }
 
     /// A range of bytes as they are, where the last one ended.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset,
-                                                       std::uint64_t length) {
+    ZTENSOR_COLD result<void> copy_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
         stored_component range;
         range.source = &source;
         range.offset = offset;
@@ -227,119 +322,110 @@ private:
         entry.shard = position.shard;
     }
 
-    [[nodiscard]] blob_writer writer_with(blob_digester* digester, std::uint64_t offset, const store& how) noexcept {
-        const bool is_encoded = how.encoding_ != encoding::raw;
-        return {target(), offset, how, is_encoded ? encoder_.get() : nullptr, digester, is_version_2_};
+    [[nodiscard]] blob_writer writer_with(digest algorithm, std::uint64_t offset, const store& how) noexcept {
+        blob_encoder* const encoder = how.encoding_ != encoding::raw ? begun_encoder(how) : nullptr;
+        return {target(), offset, how.is_big_endian_, encoder, algorithm, is_version_2_};
     }
 
-    [[nodiscard]] blob_digester* digester_for(const store& how) const noexcept {
-        if (how.digest_ != digest::none) {
-            return digester_.get();
-        }
-        return is_version_2_ ? xxh3_.get() : nullptr;
+    // Cold, or g++ guesses the one encoder it sees.
+    [[nodiscard]] ZTENSOR_COLD blob_encoder* begun_encoder(const store& how) noexcept {
+        encoder_->begin(how.zstd_level_, how.most_of_raw_, is_version_2_);
+        return encoder_.get();
     }
 
-    [[nodiscard]] result<void> encode_here(const blob_content& content, const store& how, blob_digester* digester,
-                                           component_entry& entry) {
+    [[nodiscard]] digest algorithm_for(const store& how) const noexcept {
+        return how.digest_ == digest::none && is_version_2_ ? digest::xxh3 : how.digest_;
+    }
+
+    result<void> encode_here(const blob_content& content, const store& how, digest algorithm, component_entry& entry) {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(content.bytes.size()));
         target().expect(content.bytes.size());
-        blob_writer blob = writer_with(digester, offset, how);
+        blob_writer blob = writer_with(algorithm, offset, how);
         ZTENSOR_TRY(blob.append(content, true));
         complete(entry, offset, blob);
         return {};
     }
 
-    [[nodiscard]] result<void> copy_here(const stored_component& stored, component_entry& entry) {
+    result<void> copy_here(const stored_component& stored, component_entry& entry) {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, begin_blob(stored.length));
         set_position(entry, {offset, shard_});
         return copy_bytes(stored);
     }
 
-    [[nodiscard]] result<void> digest_anew(const stored_component& stored, digest algorithm, component_entry& entry) {
-        digester_->begin(algorithm);
-        result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            digester_->update(piece);
+    /// Digests all of a blob of another file, as the entry needs it unless that keeps the digest it has. Gives its XXH3
+    /// where version 2 is written.
+    ZTENSOR_COLD result<std::uint64_t> look_at(const stored_component& stored, component_entry& entry) {
+        digester wanted(stored.new_digest.value_or(digest::none));
+        digest_memory xxh3;
+        xxh3_start(xxh3);
+        ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) {
+            wanted.update(piece);
+            if (is_version_2_) {
+                xxh3_update(xxh3, piece);
+            }
             return true;
-        });
-        entry.own_digest = digester_->text();
-        return read;
+        }));
+        const std::uint64_t hash = xxh3_value(xxh3);
+        if (!entry.copied_digest) {
+            entry.own_digest = stored.new_digest ? wanted.text() : text_of_xxh3(hash);
+        }
+        return hash;
     }
 
     /// At most `most_bytes` of a blob of another file, from its byte `at` on; `buffer` is made when it is first needed.
-    [[nodiscard]] static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at,
-                                                       std::uint64_t most_bytes, byte_buffer& buffer) {
+    static result<bytes_view> read_piece(const stored_component& stored, std::uint64_t at, std::uint64_t most_bytes,
+                                         byte_buffer& buffer) {
         if (!buffer.is_allocated() &&
             !buffer.allocate(static_cast<std::size_t>((std::min)(stored.length, most_piece_bytes)))) {
             return fail(errc::out_of_memory, "no memory for a piece of 1 MiB");
         }
         const auto size = static_cast<std::size_t>((std::min)(stored.length - at, most_bytes));
         const span<std::byte> piece = buffer.writable_bytes().first(size);
-        if (result<void> read = stored.source->read_at(stored.offset + at, piece); !read) {
-            return std::move(read).error().in_file(stored.path).in_object(stored.object).in_component(stored.role);
-        }
+        ZTENSOR_TRY(in_component(
+            in_object(in_file(stored.source->read_at(stored.offset + at, piece), stored.path), stored.object),
+            stored.role));
         return bytes_view(piece);
     }
 
     /// Calls `take(bytes) -> bool` for all of a blob of another file, until it has enough.
     template <class Take>
-    [[nodiscard]] static result<void> read_pieces(const stored_component& stored, const Take& take) {
+    static result<void> read_pieces(const stored_component& stored, const Take& take) {
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
-            const result<bytes_view> piece = read_piece(stored, at, most_piece_bytes, buffer);
-            if (!piece || !take(*piece)) {
-                return piece ? result<void>() : piece.error();
+            ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, most_piece_bytes, buffer));
+            if (!take(piece)) {
+                return {};
             }
-            at += piece->size();
+            at += piece.size();
         }
         return {};
     }
 
     /// From file to file the system moves whole MiB of the new file by itself; the rest goes through a buffer, in
     /// pieces that end at whole MiB.
-    [[nodiscard]] result<void> copy_bytes(const stored_component& stored) {
+    result<void> copy_bytes(const stored_component& stored) {
         const file* const in_file = stored.source->as_file();
         byte_buffer buffer;
         for (std::uint64_t at = 0; at < stored.length;) {
-            result<std::uint64_t> moved = in_file != nullptr
-                                              ? target().append_file(*in_file, stored.offset + at, stored.length - at)
-                                              : std::uint64_t{0};
-            if (!moved) {
-                return std::move(moved).error();
+            std::uint64_t moved = 0;
+            if (in_file != nullptr) {
+                ZTENSOR_TRY_ASSIGN(moved, target().append_file(*in_file, stored.offset + at, stored.length - at));
+                has_written(moved);
             }
-            has_written(*moved);
-            if (*moved == 0) {
-                moved = copy_piece(stored, at, buffer);
+            if (moved == 0) {
+                const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
+                ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
+                ZTENSOR_TRY(write(piece));
+                moved = piece.size();
             }
-            if (!moved) {
-                return std::move(moved).error();
-            }
-            at += *moved;
+            at += moved;
         }
         return {};
     }
 
-    /// Gives how many bytes that were.
-    [[nodiscard]] result<std::uint64_t> copy_piece(const stored_component& stored, std::uint64_t at,
-                                                   byte_buffer& buffer) {
-        const std::uint64_t left_of_piece = most_piece_bytes - position_ % most_piece_bytes;
-        ZTENSOR_TRY_ASSIGN(const bytes_view piece, read_piece(stored, at, left_of_piece, buffer));
-        ZTENSOR_TRY(write(piece));
-        return piece.size();
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> prepare_tools(const store& how) {
-        if ((how.digest_ != digest::none && how.make_digester_ == nullptr) ||
-            (how.encoding_ != encoding::raw && how.make_encoder_ == nullptr)) {
-            return fail(errc::invalid_argument, "a store is told of encodings and digests by its functions alone");
-        }
-        if (how.digest_ != digest::none && digester_ == nullptr) {
-            digester_.reset(how.make_digester_());
-            if (digester_ == nullptr) {
-                return fail(errc::out_of_memory, "no memory for a digest");
-            }
-        }
-        if (how.encoding_ == encoding::raw) {
-            return {};
+    ZTENSOR_COLD result<void> prepare_encoder(const store& how) {
+        if (how.make_encoder_ == nullptr) {
+            return fail(errc::invalid_argument, "a store is told of encodings by its functions alone");
         }
         if (encoder_ == nullptr) {
             encoder_.reset(how.make_encoder_(threads_));
@@ -354,90 +440,68 @@ private:
 
     /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
     /// compared.
-    [[nodiscard]] ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how,
-                                                            component_entry& entry) {
-        no_bytes nowhere;
-        blob_writer looked_at(nowhere, 0, store(), nullptr, xxh3_.get(), true);
-        ZTENSOR_TRY(looked_at.append(content, true));
-        const blob_identity identity = {xxh3_->value(), content.bytes.size()};
+    ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how, component_entry& entry) {
+        digest_memory xxh3;
+        xxh3_start(xxh3);
+        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            xxh3_update(xxh3, bytes);
+            return result<void>();
+        }));
+        const blob_identity identity = {xxh3_value(xxh3), content.bytes.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
-            blob_digester* const still_to_do = how.digest_ != digest::none ? digester_.get() : nullptr;
-            result<void> encoded = encode_here(content, how, still_to_do, entry);
-            if (encoded) {
-                written_.emplace(identity, position_of(entry));
-                entry.own_digest = still_to_do == nullptr ? text_of_xxh3(identity[0]) : entry.own_digest;
-            }
-            return encoded;
+            ZTENSOR_TRY(encode_here(content, how, how.digest_, entry));
+            written_.emplace(identity, position_of(entry));
+        } else {
+            digester sum(how.digest_);
+            ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+                sum.update(bytes);
+                return result<void>();
+            }));
+            set_position(entry, known->second);
+            entry.own_digest = sum.text();
         }
-        if (how.digest_ != digest::none) {
-            blob_writer digested(nowhere, 0, how, nullptr, digester_.get(), true);
-            ZTENSOR_TRY(digested.append(content, true));
+        if (how.digest_ == digest::none) {
+            entry.own_digest = text_of_xxh3(identity[0]);
         }
-        set_position(entry, known->second);
-        entry.own_digest = digester_for(how)->text();
         return {};
     }
 
     /// A raw blob for version 2. What it holds is known by its digest, if it is of version 2, too, and else looked at.
-    [[nodiscard]] ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
-        const std::optional<std::uint64_t> stated = stated_xxh3(stored);
-        if (!stated) {
-            const digest algorithm = stored.new_digest.value_or(digest::none);
-            ZTENSOR_TRY(look_at(stored, algorithm, entry));
+    ZTENSOR_COLD result<void> copy_or_share(const stored_component& stored, component_entry& entry) {
+        std::optional<std::uint64_t> hash = stated_xxh3(stored);
+        if (!hash) {
+            ZTENSOR_TRY_ASSIGN(hash, look_at(stored, entry));
         }
-        const blob_identity identity = {stated.value_or(xxh3_->value()), stored.length};
+        const blob_identity identity = {*hash, stored.length};
         const auto known = written_.find(identity);
-        if (known != written_.end()) {
-            ZTENSOR_TRY_ASSIGN(const bool same, holds(known->second, stored));
-            if (same) {
-                set_position(entry, known->second);
-                return {};
-            }
+        ZTENSOR_TRY_ASSIGN(const bool is_there,
+                           known != written_.end() ? holds(known->second, stored) : result<bool>(false));
+        if (is_there) {
+            set_position(entry, known->second);
+            return {};
         }
-        result<void> copied = copy_here(stored, entry);
-        if (copied) {
-            written_.emplace(identity, position_of(entry));
-        }
-        return copied;
+        ZTENSOR_TRY(copy_here(stored, entry));
+        written_.emplace(identity, position_of(entry));
+        return {};
     }
 
     [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
-        byte_sink& where = sink_of(position.shard);
-        compared_bytes compared(where, position.offset);
-        blob_writer blob(compared, 0, store(), nullptr, nullptr, true);
-        return blob.append(content, true).has_value() && compared.is_same();
-    }
-
-    /// Of all of the blob its XXH3, and a digest for the entry, unless it keeps the one it has.
-    [[nodiscard]] ZTENSOR_COLD result<void> look_at(const stored_component& stored, digest algorithm,
-                                                    component_entry& entry) {
-        blob_digester* const wanted = algorithm == digest::none ? nullptr : digester_.get();
-        xxh3_->begin(digest::xxh3);
-        if (wanted != nullptr) {
-            wanted->begin(algorithm);
-        }
-        result<void> read = read_pieces(stored, [&](bytes_view piece) {
-            xxh3_->update(piece);
-            if (wanted != nullptr) {
-                wanted->update(piece);
-            }
-            return true;
-        });
-        if (read && !entry.copied_digest) {
-            entry.own_digest = wanted != nullptr ? wanted->text() : xxh3_->text();
-        }
-        return read;
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
         compared_bytes compared(sink_of(position.shard), position.offset);
-        const result<void> read = read_pieces(
-            stored, [&](bytes_view piece) { return compared.write(piece).has_value() && compared.is_same(); });
-        return read ? result<bool>(compared.is_same()) : read.error();
+        const result<void> looked_at = in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            static_cast<void>(compared.add(bytes));
+            return result<void>();
+        });
+        return looked_at && compared.is_same();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
+    ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {
+        compared_bytes compared(sink_of(position.shard), position.offset);
+        ZTENSOR_TRY(read_pieces(stored, [&](bytes_view piece) { return compared.add(piece); }));
+        return compared.is_same();
+    }
+
+    ZTENSOR_COLD result<void> make_room_in_shards(std::uint64_t bytes) {
         const std::uint64_t begin = checked_align(position_, alignment_bytes_).value_or(~std::uint64_t{0});
         const std::uint64_t most = shards_->most_bytes();
         // One that was just begun takes whatever comes.
@@ -445,11 +509,8 @@ private:
         if (shard_ != 0 && has_room) {
             return {};
         }
-        result<void> ready = end_shards();
-        ready = ready ? shards_->open_next() : std::move(ready);
-        if (!ready) {
-            return ready;
-        }
+        ZTENSOR_TRY(end_shards());
+        ZTENSOR_TRY(shards_->open_next());
         shard_ = shards_->count();
         position_in_root_ = std::exchange(position_, std::uint64_t{0});
         return write(as_bytes(magic_2));
@@ -463,11 +524,9 @@ private:
     std::uint32_t shard_ = 0;             ///< the number of the one that is being written; 0, the file itself
     std::uint64_t position_in_root_ = 0;  ///< while a shard is being written
     unsigned threads_;
-    std::unique_ptr<blob_encoder> encoder_;   ///< once there is something to compress
-    std::unique_ptr<blob_digester> digester_; ///< once a digest is asked for
-    copied_blobs* copied_blobs_ = nullptr;    ///< the caller's, while a file is copied
-    std::unique_ptr<xxh3_digester> xxh3_;     ///< of version 2, once there is a blob
-    shared_blobs written_;                    ///< of version 2: the raw blobs of the file
+    std::unique_ptr<blob_encoder> encoder_; ///< once there is something to compress
+    copied_blobs* copied_blobs_ = nullptr;  ///< the caller's, while a file is copied
+    shared_blobs written_;                  ///< of version 2: the raw blobs of the file
 };
 
 } // namespace detail

@@ -5,43 +5,20 @@
 #define ZTENSOR_DETAIL_WRITE_STORE_DEFINITIONS_HPP
 
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/frame_ring.hpp>
-#include <ztensor/digest.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/store.hpp>
 
 #include <cstdint>
 #include <new>
-#include <string>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Any algorithm's.
-class any_blob_digester final : public blob_digester {
-public:
-    any_blob_digester() noexcept : blob_digester(update_digester) {}
-
-    void begin(digest algorithm) noexcept override { digester_ = digester(algorithm); }
-    [[nodiscard]] std::string text() const override { return digester_.text(); }
-
-private:
-    static void update_digester(blob_digester& self, bytes_view bytes) noexcept {
-        static_cast<any_blob_digester&>(self).digester_.update(bytes);
-    }
-
-    digester digester_{digest::none};
-};
-
 /// Null where memory runs out.
 [[nodiscard]] inline blob_encoder* make_zstd_frames(unsigned threads) {
     return new (std::nothrow) zstd_frames(threads);
 }
-[[nodiscard]] inline blob_digester* make_blob_digester() {
-    return new (std::nothrow) any_blob_digester;
-}
-
 } // namespace detail
 
 ZTENSOR_INLINE store& store::zstd(int level) noexcept {
@@ -60,14 +37,12 @@ ZTENSOR_INLINE store& store::zstd_if_smaller(int level, double most_of_raw) noex
 
 ZTENSOR_INLINE store& store::digest(ztensor::digest algorithm) noexcept {
     digest_ = algorithm;
-    make_digester_ = detail::make_blob_digester;
     return *this;
 }
 
 ZTENSOR_INLINE write_options& write_options::shard_bytes(std::uint64_t most_bytes, ztensor::digest of_shards) noexcept {
     shard_bytes_ = most_bytes;
     shard_digest_ = of_shards;
-    make_shard_digester_ = detail::make_blob_digester;
     return *this;
 }
 

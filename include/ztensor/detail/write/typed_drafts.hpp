@@ -43,24 +43,11 @@ namespace detail {
     return words[width_bytes(word) - 1];
 }
 
-/// Two words in a map.
-[[nodiscard]] ZTENSOR_COLD inline result<void> set_pair(attributes& into, std::string_view key, std::string_view first,
-                                                        std::string_view first_value, std::string_view second,
-                                                        std::string_view second_value) {
-    cbor_encoder map;
-    map.begin_map(2);
-    map.text(first);
-    map.text(first_value);
-    map.text(second);
-    map.text(second_value);
-    return into.set_cbor(key, map.bytes());
-}
-
 /// The attributes that zt.quant_group/1 needs, for an object of that shape. Groups run along the last dimension, the
 /// first integer of a word has its lowest bits, and each group has a zero point of its own, as 1.2 has it.
 /// Errors: not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
-                                                               attributes& into) {
+ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters, const shape& dimensions,
+                                                 attributes& into) {
     constexpr std::string_view allowed_bits = "234568";
     const std::optional<packing> packed = parse_packing(parameters.packing_name);
     const bool has_bits =
@@ -87,13 +74,14 @@ namespace detail {
         .set("group_size", parameters.group_size)
         .set("axis", static_cast<std::uint64_t>(dimensions.rank() - 1))
         .set("scale_form", "f32_factors");
+    cbor_encoder zero_point_map;
+    zero_point_map.begin_map(2);
+    zero_point_map.text("form");
+    zero_point_map.text("tensor");
+    zero_point_map.text("packing");
+    zero_point_map.text("plain");
     result<void> set = into.set_cbor("packing", packing_map.bytes());
-    return set ? set_pair(into, "zero_point", "form", "tensor", "packing", "plain") : set;
-}
-
-/// What a component of 1.2 is called there.
-[[nodiscard]] inline std::string_view quant_group_role(std::string_view role) noexcept {
-    return role == "packed_weight" ? std::string_view("data") : role;
+    return set ? into.set_cbor("zero_point", zero_point_map.bytes()) : set;
 }
 
 // -- sparse 0 1
@@ -128,13 +116,13 @@ namespace detail {
     return blob;
 }
 
-/// For each entry its coordinates, then its value of `value_bytes`. `coords` holds all coordinates of dimension 0, then
-/// of dimension 1, and so on.
-[[nodiscard]] inline std::vector<std::byte> pack_coo_0_1(const shape& dimensions, bytes_view coords, bytes_view values,
-                                                         std::size_t value_bytes, std::size_t value_swap_width) {
+/// For each entry its coordinates, then its value. `coords` holds all coordinates of dimension 0, then of dimension 1,
+/// and so on.
+[[nodiscard]] inline std::vector<std::byte> pack_coo_0_1(std::size_t rank, bytes_view coords, bytes_view values,
+                                                         std::size_t value_swap_width) {
     constexpr std::size_t index_bytes = sizeof(std::uint64_t);
-    const std::size_t rank = dimensions.rank();
     const std::size_t entries = coords.size() / index_bytes / rank;
+    const std::size_t value_bytes = entries != 0 ? values.size() / entries : 0;
     std::vector<std::byte> blob(coords.size() + values.size());
     std::byte* at = blob.data();
     for (std::size_t entry = 0; entry < entries; ++entry) {
@@ -163,92 +151,52 @@ struct typed_draft {
     std::vector<std::byte> blob_0_1;
 };
 
-/// Gives a draft the blob that its parts make in 0.1.
-[[nodiscard]] inline typed_draft with_blob_0_1(object_draft draft, std::vector<std::byte> blob,
-                                               const typed_bytes& values, const store& how) {
-    typed_draft out{std::move(draft), std::move(blob)};
-    const store typed = how.has_type_ ? how : store(how).type(values.type);
-    out.draft.component_bytes("data", values.storage, out.blob_0_1, typed);
-    return out;
-}
-
-[[nodiscard]] ZTENSOR_COLD inline error narrow_indices_0_1() noexcept {
-    return fail(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else");
-}
-
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
+ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
     const bool is_known = storage == dtype::u32 || storage == dtype::u64;
     return is_known ? result<void>()
                     : fail(errc::sparse_dtype, "version 2 keeps indices as u32 or u64, not as {}", {name(storage)});
 }
 
-/// Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype.
-[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_csr(format_version version, const shape& dimensions,
-                                                                const typed_bytes& values, std::size_t value_bytes,
-                                                                const typed_bytes& indices, const typed_bytes& indptr,
-                                                                const store& how) {
-    result<void> valid =
-        check_csr(dimensions, values.bytes.size() / value_bytes, indices.bytes, indptr.bytes, indices.storage);
-    if (!valid) {
-        return std::move(valid).error();
-    }
+/// `indptr` is null for sparse_coo, whose `indices` are coordinates. Errors: sparse_shape, sparse_size, sparse_indptr,
+/// sparse_index, sparse_order, sparse_dtype.
+ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, const shape& dimensions,
+                                                     const typed_bytes& values, std::size_t value_bytes,
+                                                     const typed_bytes& indices, const typed_bytes* indptr,
+                                                     const store& how) {
+    const bool is_csr = indptr != nullptr;
+    const std::size_t count = values.bytes.size() / value_bytes;
+    ZTENSOR_TRY(is_csr ? check_csr(dimensions, count, indices.bytes, indptr->bytes, indices.storage)
+                       : check_coo(dimensions, count, indices.bytes, indices.storage));
     if (version == format_version::v2) {
-        valid = check_index_type_2(indices.storage);
-        valid = valid ? check_rising_columns(indices.bytes, indptr.bytes, indices.storage, errc::sparse_order) : valid;
+        ZTENSOR_TRY(check_index_type_2(indices.storage));
+        ZTENSOR_TRY(is_csr ? check_rising_columns(indices.bytes, indptr->bytes, indices.storage, errc::sparse_order)
+                           : check_distinct_coords(dimensions, indices.bytes, indices.storage));
     }
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    object_draft draft(format::sparse_csr, dimensions);
+    object_draft draft(is_csr ? format::sparse_csr : format::sparse_coo, dimensions);
     if (version != format_version::v0_1) {
         const store plain = store(how).type({});
         draft_access::add(draft, "values", values, how);
-        draft_access::add(draft, "indices", indices, plain);
-        draft_access::add(draft, "indptr", indptr, plain);
+        draft_access::add(draft, is_csr ? "indices" : "coords", indices, plain);
+        if (is_csr) {
+            draft_access::add(draft, "indptr", *indptr, plain);
+        }
         return typed_draft{std::move(draft), {}};
     }
     if (indices.storage != dtype::u64) {
-        return narrow_indices_0_1();
+        return fail(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else");
     }
-    std::vector<std::byte> blob = pack_csr_0_1(indptr.bytes, indices.bytes, values.bytes, width_bytes(values.storage));
-    return with_blob_0_1(std::move(draft), std::move(blob), values, how);
-}
-
-/// Errors: sparse_shape, sparse_size, sparse_index, sparse_dtype.
-[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_coo(format_version version, const shape& dimensions,
-                                                                const typed_bytes& values, std::size_t value_bytes,
-                                                                const typed_bytes& coords, const store& how) {
-    result<void> valid = check_coo(dimensions, values.bytes.size() / value_bytes, coords.bytes, coords.storage);
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    if (version == format_version::v2) {
-        valid = check_index_type_2(coords.storage);
-        valid = valid ? check_distinct_coords(dimensions, coords.bytes, coords.storage) : valid;
-    }
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    object_draft draft(format::sparse_coo, dimensions);
-    if (version != format_version::v0_1) {
-        draft_access::add(draft, "values", values, how);
-        draft_access::add(draft, "coords", coords, store(how).type({}));
-        return typed_draft{std::move(draft), {}};
-    }
-    if (coords.storage != dtype::u64) {
-        return narrow_indices_0_1();
-    }
-    std::vector<std::byte> blob =
-        pack_coo_0_1(dimensions, coords.bytes, values.bytes, value_bytes, width_bytes(values.storage));
-    return with_blob_0_1(std::move(draft), std::move(blob), values, how);
+    const std::size_t width = width_bytes(values.storage);
+    typed_draft out{std::move(draft), is_csr ? pack_csr_0_1(indptr->bytes, indices.bytes, values.bytes, width)
+                                             : pack_coo_0_1(dimensions.rank(), indices.bytes, values.bytes, width)};
+    out.draft.component_bytes("data", values.storage, out.blob_0_1, how.has_type_ ? how : store(how).type(values.type));
+    return out;
 }
 
 /// Errors: quant_bits, quant_group, quant_packing, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<typed_draft> draft_quantized(format_version version, const shape& dimensions,
-                                                                      const quantization& parameters,
-                                                                      const typed_bytes& packed_weight,
-                                                                      const typed_bytes& scales,
-                                                                      const typed_bytes& zeros, const store& how) {
+ZTENSOR_COLD inline result<typed_draft> draft_quantized(format_version version, const shape& dimensions,
+                                                        const quantization& parameters,
+                                                        const typed_bytes& packed_weight, const typed_bytes& scales,
+                                                        const typed_bytes& zeros, const store& how) {
     if (parameters.bits == 0 || parameters.bits > 64) {
         return fail(errc::quant_bits, "weights of {} bits", {parameters.bits});
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The undo record beside a file that is changed in place.
+// The undo record beside a file that is changed in place: how it is written, and read after a crash.
 #ifndef ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
 #define ZTENSOR_DETAIL_WRITE_UNDO_LOG_HPP
 
@@ -10,7 +10,7 @@
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/os/calls.hpp>
-#include <ztensor/detail/os/directory.hpp>
+#include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/file_path.hpp>
@@ -45,11 +45,7 @@ namespace detail {
         hash = (hash ^ static_cast<std::uint16_t>(static_cast<std::make_unsigned_t<native_path::value_type>>(unit))) *
                0x100000001b3u;
     }
-    std::string name = ".ztensor-";
-    for (int digit = 0; digit < 16; ++digit, hash >>= 4) {
-        name += "0123456789abcdef"[hash & 15];
-    }
-    name += ".undo";
+    const std::string name = ".ztensor-" + sixteen_digits(hash) + ".undo";
     return native_path(name.begin(), name.end());
 }
 
@@ -104,6 +100,23 @@ inline constexpr std::uint64_t undo_commit = ~std::uint64_t{0}; ///< in place of
     return ~crc32c_update(~before, bytes);
 }
 
+/// Calls `look(offset, bytes) -> result<bool>` with bytes of a source, piece by piece, until one is false. Whether all
+/// were true.
+template <class Source, class Look>
+result<bool> for_all_pieces(const Source& source, std::uint64_t offset, std::uint64_t length, const Look& look) {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
+    std::vector<std::byte> piece;
+    for (std::uint64_t at = 0; at < length; at += piece.size()) {
+        piece.resize(static_cast<std::size_t>((std::min)(length - at, piece_bytes)));
+        ZTENSOR_TRY(source.read_at(offset + at, piece));
+        ZTENSOR_TRY_ASSIGN(const bool is_so, look(offset + at, piece));
+        if (!is_so) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// A mark that hardly any other change has.
 [[nodiscard]] ZTENSOR_COLD inline change_mark make_change_mark() noexcept {
     static_assert(change_mark_count_at + 1 + change_mark_end.size() == change_mark_bytes, "it holds nothing else");
@@ -138,8 +151,8 @@ struct undo_new_piece {
 class undo_log {
 public:
     /// On the disk when it returns, unless `sync` is none. Fails with errc::busy if there is one already.
-    [[nodiscard]] ZTENSOR_COLD static result<std::unique_ptr<undo_log>>
-    create(const located_file& target, const undo_facts& facts, sync_level sync) {
+    ZTENSOR_COLD static result<std::unique_ptr<undo_log>> create(const located_file& target, const undo_facts& facts,
+                                                                 sync_level sync) {
         constexpr std::uint32_t only_for_the_owner = 0600;
         // Memory first: a file that was made and that nobody holds would stay.
         std::unique_ptr<undo_log> record(new undo_log(undo_name(target.name), facts, sync));
@@ -169,63 +182,54 @@ public:
     }
 
     /// Whether there is a record of that file.
-    [[nodiscard]] static result<void> check_none(const located_file& target) {
+    static result<void> check_none(const located_file& target) {
         ZTENSOR_TRY_ASSIGN(const file_status found, target.in.status(undo_name(target.name)));
         return found.kind == file_kind::absent ? result<void>() : unfinished();
     }
 
     /// Adds `length` bytes of the file as they are now, which may be changed when this returns.
-    [[nodiscard]] ZTENSOR_COLD result<void> add(const byte_source& old, std::uint64_t offset, std::uint64_t length) {
+    ZTENSOR_COLD result<void> add(const byte_source& old, std::uint64_t offset, std::uint64_t length) {
         std::byte head[undo_piece_head_bytes];
         store_little(offset, head, 8);
         store_little(length, head + 8, 8);
         std::uint32_t crc = undo_sum({head, sizeof head});
-        result<void> done = file_->append({head, sizeof head});
-        std::vector<std::byte> piece(static_cast<std::size_t>((std::min<std::uint64_t>)(length, piece_bytes)));
-        for (std::uint64_t at = 0; done && at < length; at += piece.size()) {
-            piece.resize(static_cast<std::size_t>((std::min<std::uint64_t>)(length - at, piece_bytes)));
-            done = old.read_at(offset + at, piece);
-            if (done) {
-                crc = undo_sum(piece, crc);
-                done = file_->append(piece);
-            }
-        }
+        ZTENSOR_TRY(file_->append({head, sizeof head}));
+        ZTENSOR_TRY(for_all_pieces(old, offset, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            crc = undo_sum(bytes, crc);
+            ZTENSOR_TRY(file_->append(bytes));
+            return true;
+        }));
         std::byte tail[4];
         store_little(crc, tail, 4);
-        done = done ? file_->append({tail, sizeof tail}) : done;
         size_bytes_ += sizeof head + length + sizeof tail;
-        return sync_after(std::move(done));
+        return sync_after(file_->append({tail, sizeof tail}));
     }
 
     /// Puts the mark into the file, on the disk: what comes next changes it.
-    [[nodiscard]] ZTENSOR_COLD result<void> mark(output_file& target) {
-        result<void> put = put_mark(target, facts_.mark);
-        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+    ZTENSOR_COLD result<void> mark(output_file& target) {
+        return put_mark(target, facts_.mark, sync_ != sync_level::none);
     }
 
     /// Counts in the mark a piece that add() has made safe: a record that lost it is found out. Nothing waits for that.
-    [[nodiscard]] ZTENSOR_COLD result<void> count_piece(output_file& target) {
+    ZTENSOR_COLD result<void> count_piece(output_file& target) {
         std::byte& count = facts_.mark[change_mark_count_at];
         count = static_cast<std::byte>((std::min)(std::to_integer<unsigned>(count) + 1, most_counted_pieces));
-        return put_mark(target, facts_.mark);
+        return put_mark(target, facts_.mark, false);
     }
 
     /// Puts in place of the mark what belongs there, on the disk: from here on the file is complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> unmark(output_file& target) {
-        result<void> put = put_mark(target, facts_.unmarked);
-        return put && sync_ != sync_level::none ? target.sync() : std::move(put);
+    ZTENSOR_COLD result<void> unmark(output_file& target) {
+        return put_mark(target, facts_.unmarked, sync_ != sync_level::none);
     }
 
     /// Ends it: all of the new state is on the disk, but for the mark and its `last` bytes. Whoever finds the record
     /// completes the new state, in which `unmarked` belongs in place of the mark.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
-                                                   const change_mark& unmarked) {
+    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, const change_mark& unmarked) {
         facts_.unmarked = unmarked;
         return commit(new_bytes, last, span<const undo_new_piece>());
     }
     /// The same where pieces were overwritten.
-    [[nodiscard]] ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last,
-                                                   span<const undo_new_piece> pieces) {
+    ZTENSOR_COLD result<void> commit(std::uint64_t new_bytes, bytes_view last, span<const undo_new_piece> pieces) {
         const std::size_t length = undo_state_head_bytes + last.size() + pieces.size() * undo_new_piece_bytes;
         std::vector<std::byte> piece(undo_piece_head_bytes + length + 4);
         std::byte* next = piece.data();
@@ -246,20 +250,18 @@ public:
         }
         put(undo_sum(bytes_view(piece).first(piece.size() - 4)), 4);
         has_commit_ = true; // or a part of it, should this fail
-        result<void> written = file_->append(piece);
-        return sync_after(std::move(written));
+        return sync_after(file_->append(piece));
     }
 
     /// Takes commit() back, which may have failed and be on the disk all the same: only then may old bytes be put back
     /// over new ones, or whoever finds the record after a power cut would take the mixture for the new state. The mark
     /// comes first, should it be gone, because without it the file would pass for complete.
-    [[nodiscard]] ZTENSOR_COLD result<void> rescind(output_file& target) {
+    ZTENSOR_COLD result<void> rescind(output_file& target) {
         if (!has_commit_) {
             return {};
         }
         ZTENSOR_TRY(mark(target));
-        result<void> cut = file_->truncate(size_bytes_);
-        return sync_after(std::move(cut));
+        return sync_after(file_->truncate(size_bytes_));
     }
 
     [[nodiscard]] const native_path& name() const noexcept { return name_; }
@@ -274,22 +276,21 @@ public:
     }
 
 private:
-    static constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
     undo_log(native_path name, const undo_facts& facts, sync_level sync)
         : name_(std::move(name)), facts_(facts), sync_(sync) {}
 
     /// What was written reaches the disk, at every level that waits for it.
-    [[nodiscard]] ZTENSOR_COLD result<void> sync_after(result<void> written) {
+    ZTENSOR_COLD result<void> sync_after(result<void> written) {
         return written && sync_ != sync_level::none ? file_->sync() : written;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes) {
-        result<void> put = target.seek(facts_.mark_offset);
-        return put ? target.append(bytes) : put;
+    ZTENSOR_COLD result<void> put_mark(output_file& target, const change_mark& bytes, bool syncs) {
+        ZTENSOR_TRY(target.seek(facts_.mark_offset));
+        ZTENSOR_TRY(target.append(bytes));
+        return syncs ? target.sync() : result<void>();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> write_head() {
+    ZTENSOR_COLD result<void> write_head() {
         std::byte head[undo_head_bytes];
         std::copy(as_bytes(undo_magic).begin(), as_bytes(undo_magic).end(), head);
         store_little(facts_.old_bytes, head + 8, 8);
@@ -299,8 +300,7 @@ private:
         std::copy(facts_.mark.begin(), facts_.mark.end(), head + 40);
         store_little(facts_.manifest_crc, head + 48, 4);
         store_little(undo_sum({head, 52}), head + 52, 4);
-        result<void> written = file_->append({head, sizeof head});
-        return sync_after(std::move(written));
+        return sync_after(file_->append({head, sizeof head}));
     }
 
     std::optional<output_file> file_;
@@ -309,6 +309,162 @@ private:
     sync_level sync_;
     std::uint64_t size_bytes_ = undo_head_bytes; ///< less the commit
     bool has_commit_ = false;
+};
+
+// -- undo reader
+
+class undo_reader {
+public:
+    /// Where old bytes lie in the record, and where in the file they lay.
+    struct piece {
+        std::uint64_t offset;
+        std::uint64_t length;
+        std::uint64_t at;
+    };
+
+    /// Nothing for a record that was not completed: then nothing of the file was changed. Errors: undo_record_refused
+    /// for one of an earlier release, io_error, file_changed, out_of_memory.
+    ZTENSOR_COLD static result<std::optional<undo_reader>> read(const file& record) {
+        std::byte head[undo_head_bytes] = {};
+        const std::size_t there = static_cast<std::size_t>((std::min<std::uint64_t>)(record.size_bytes(), sizeof head));
+        ZTENSOR_TRY(record.read_at(0, {head, there}));
+        if (as_text({head, undo_magic_1.size()}) == undo_magic_1) {
+            return fail(errc::undo_record_refused, "the undo record beside it was made by an earlier release of this "
+                                                   "library: recover() the file by that release");
+        }
+        if (there < sizeof head || as_text({head, undo_magic.size()}) != undo_magic ||
+            load_little(head + 52, 4) != undo_sum({head, 52})) {
+            return std::optional<undo_reader>();
+        }
+        undo_reader reader;
+        undo_facts& facts = reader.facts_;
+        facts.old_bytes = load_little(head + 8, 8);
+        facts.manifest_offset = load_little(head + 16, 8);
+        facts.mark_offset = load_little(head + 24, 8);
+        std::copy_n(head + 32, change_mark_bytes, facts.unmarked.begin());
+        std::copy_n(head + 40, change_mark_bytes, facts.mark.begin());
+        facts.manifest_crc = static_cast<std::uint32_t>(load_little(head + 48, 4));
+        const bool is_possible = facts.old_bytes >= change_mark_bytes && facts.manifest_offset <= facts.old_bytes &&
+                                 (facts.extends() || facts.mark_offset == facts.old_bytes - change_mark_bytes);
+        if (!is_possible) {
+            return std::optional<undo_reader>();
+        }
+        ZTENSOR_TRY(reader.read_pieces(record));
+        return std::optional<undo_reader>(std::move(reader));
+    }
+
+    [[nodiscard]] const undo_facts& facts() const noexcept { return facts_; }
+    /// Oldest first. Of bytes that stand in several the first knows the oldest.
+    [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
+    /// The new state, where all of it was on the disk, but perhaps for the mark and its last bytes.
+    struct new_state {
+        std::uint64_t size_bytes = 0;
+        change_mark unmarked = {};   ///< what belongs in place of the mark
+        std::vector<std::byte> last; ///< bytes
+        std::vector<undo_new_piece> pieces;
+
+        [[nodiscard]] std::uint64_t last_offset() const noexcept { return size_bytes - last.size(); }
+    };
+    [[nodiscard]] const std::optional<new_state>& committed() const noexcept { return committed_; }
+
+    /// Puts the old bytes that lie within `offset` and what follows it over those in `bytes`.
+    ZTENSOR_COLD result<void> overlay(const file& record, std::uint64_t offset, span<std::byte> bytes) const {
+        for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
+            const std::uint64_t begin = (std::max)(offset, each->offset);
+            const std::uint64_t end = (std::min<std::uint64_t>)(offset + bytes.size(), each->offset + each->length);
+            if (begin >= end) {
+                continue;
+            }
+            const span<std::byte> part =
+                bytes.subspan(static_cast<std::size_t>(begin - offset), static_cast<std::size_t>(end - begin));
+            ZTENSOR_TRY(record.read_at(each->at + (begin - each->offset), part));
+        }
+        return {};
+    }
+
+    /// Writes the old bytes back.
+    ZTENSOR_COLD result<void> restore(const file& record, output_file& target) const {
+        for (auto each = pieces_.rbegin(); each != pieces_.rend(); ++each) {
+            ZTENSOR_TRY(target.seek(each->offset));
+            const auto put_back = [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+                ZTENSOR_TRY(target.append(bytes));
+                return true;
+            };
+            ZTENSOR_TRY(for_all_pieces(record, each->at, each->length, put_back));
+        }
+        return {};
+    }
+
+private:
+    undo_reader() = default;
+
+    result<void> read_pieces(const file& record) {
+        constexpr std::uint64_t sum_bytes = 4;
+        const std::uint64_t size = record.size_bytes();
+        for (std::uint64_t at = undo_head_bytes; size - at >= undo_piece_head_bytes + sum_bytes;) {
+            std::byte head[undo_piece_head_bytes];
+            ZTENSOR_TRY(record.read_at(at, {head, sizeof head}));
+            at += sizeof head;
+            const std::uint64_t offset = load_little(head, 8);
+            const std::uint64_t length = load_little(head + 8, 8);
+            if (length > size - at - sum_bytes) {
+                return {};
+            }
+            ZTENSOR_TRY_ASSIGN(const bool whole, is_whole(record, at, undo_sum({head, sizeof head}), length));
+            const bool is_commit = offset == undo_commit;
+            if (!whole || (!is_commit && (offset > facts_.old_bytes || length > facts_.old_bytes - offset))) {
+                return {};
+            }
+            if (is_commit) {
+                return read_commit(record, at, length);
+            }
+            pieces_.push_back({offset, length, at});
+            at += length + sum_bytes;
+        }
+        return {};
+    }
+
+    /// One that says what can't be, which no writer makes, says nothing.
+    result<void> read_commit(const file& record, std::uint64_t at, std::uint64_t length) {
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+        if (length < undo_state_head_bytes || length > most_bytes) {
+            return {};
+        }
+        std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+        ZTENSOR_TRY(record.read_at(at, bytes));
+        new_state state;
+        state.size_bytes = load_little(bytes.data(), 8);
+        std::copy_n(bytes.data() + 8, change_mark_bytes, state.unmarked.begin());
+        const std::uint64_t last_bytes = load_little(bytes.data() + 8 + change_mark_bytes, 8);
+        const std::size_t rest = bytes.size() - undo_state_head_bytes;
+        const bool fits = last_bytes <= rest && (rest - last_bytes) % undo_new_piece_bytes == 0 &&
+                          state.size_bytes >= facts_.old_bytes && last_bytes <= state.size_bytes - facts_.old_bytes;
+        if (!fits) {
+            return {};
+        }
+        const std::byte* next = bytes.data() + undo_state_head_bytes;
+        state.last.assign(next, next + last_bytes);
+        for (next += last_bytes; next != bytes.data() + bytes.size(); next += undo_new_piece_bytes) {
+            state.pieces.push_back({load_little(next, 8), load_little(next + 8, 8),
+                                    static_cast<std::uint32_t>(load_little(next + 16, 4))});
+        }
+        committed_ = std::move(state);
+        return {};
+    }
+
+    static result<bool> is_whole(const file& record, std::uint64_t at, std::uint32_t sum, std::uint64_t length) {
+        ZTENSOR_TRY(for_all_pieces(record, at, length, [&](std::uint64_t, bytes_view bytes) -> result<bool> {
+            sum = undo_sum(bytes, sum);
+            return true;
+        }));
+        std::byte tail[4];
+        ZTENSOR_TRY(record.read_at(at + length, {tail, sizeof tail}));
+        return load_little(tail, 4) == sum;
+    }
+
+    undo_facts facts_;
+    std::vector<piece> pieces_;
+    std::optional<new_state> committed_;
 };
 
 } // namespace detail

@@ -9,13 +9,13 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/xxh3.hpp>
+#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
+#include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/manifest_draft.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -30,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,8 +57,8 @@ public:
     }
 
     /// What came of the writing.
-    template <class Outcome>
-    [[nodiscard]] Outcome done(Outcome outcome) const {
+    template <class Outcome = result<void>>
+    [[nodiscard]] Outcome done(Outcome outcome = Outcome()) const {
         if (outcome) {
             writer_ = nullptr;
         }
@@ -74,7 +75,7 @@ private:
 
 /// Errors: invalid_argument; not_expressible (shards before version 2); unsupported_digest (version 2, in a build
 /// without xxHash).
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
+ZTENSOR_COLD inline result<void> check_options(const write_options& options) {
     constexpr std::uint64_t max_alignment_bytes = std::uint64_t{1} << 30;
     if (options.version_ > format_version::v2) { // made of a number
         return fail(errc::invalid_argument, "there is no format version of number {}",
@@ -91,7 +92,7 @@ private:
         return not_expressible(options.version_, "shards");
     }
     const bool has_digest = options.shard_digest_ == digest::xxh3 || options.shard_digest_ == digest::sha256;
-    if (options.shard_bytes_ != 0 && (!has_digest || options.make_shard_digester_ == nullptr)) {
+    if (options.shard_bytes_ != 0 && !has_digest) {
         return fail(errc::invalid_argument, "shards have digests of xxh3 or sha256, and of nothing else");
     }
     return is_version_2 ? require_xxh3() : result<void>();
@@ -110,10 +111,9 @@ public:
     }
     writer_core(const writer_core&) = delete;
     writer_core& operator=(const writer_core&) = delete;
-    ~writer_core() { drop_stream(); }
 
     /// Writes what stands before the first blob.
-    [[nodiscard]] result<void> begin() {
+    result<void> begin() {
         return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1
                                     : is_version_2()                          ? magic_2
                                                                               : magic_1));
@@ -123,20 +123,20 @@ public:
     [[nodiscard]] manifest_draft& manifest() noexcept { return manifest_; }
 
     /// To those that there are; of a key that is there already the value is replaced.
-    [[nodiscard]] ZTENSOR_COLD result<void> add_attributes(const attributes_view& more) {
+    ZTENSOR_COLD result<void> add_attributes(const attributes_view& more) {
         attributes all = manifest_.file_attributes();
         all.merge(attributes(more));
         return set_attributes(std::move(all));
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(attributes values) {
+    ZTENSOR_COLD result<void> set_attributes(attributes values) {
         result<void> open = check_open();
         return open ? manifest_.set_attributes(std::move(values), table_bytes()) : std::move(open);
     }
 
     /// A dense tensor of elements in memory. What most files hold, so that it has a way of its own: the same rules and
     /// the same words as in add_object(), but nothing that only other objects need.
-    [[nodiscard]] result<void> add_dense(const dense_tensor& given, const blob_content& content) {
+    result<void> add_dense(const dense_tensor& given, const blob_content& content) {
         const dense_tensor tensor = in_words_of(options_.version_, given);
         component_entry data = entry_of(tensor, content.bytes.size());
         result<void> valid = check_store(tensor.how);
@@ -144,119 +144,53 @@ public:
             valid = check_values(options_.version_, tensor.storage, tensor.type, content.bytes,
                                  tensor.dimensions.element_count());
         }
-        if (!valid) {
-            return std::move(valid).error().in_object(tensor.name).in_component(data.role);
-        }
-        if (valid = check_new(tensor, data); !valid) {
-            return valid;
-        }
+        ZTENSOR_TRY(in_object(in_component(std::move(valid), data.role), tensor.name));
+        ZTENSOR_TRY(check_new(tensor, data));
         const abort_on_failure writing(*this);
-        return writing.done(write_dense(tensor, content, data));
+        ZTENSOR_TRY(in_object(in_component(file_.encode(content, tensor.how, data), data.role), tensor.name));
+        manifest_.keep(entry_of(tensor, data));
+        return writing.done();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
+    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft) {
         return add_object(name, draft, [this](const object_entry& object) { manifest_.keep(object); });
     }
 
     /// Writes the object's blobs; `keep_it(object)` takes it into the manifest.
     template <class Keep>
-    [[nodiscard]] ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft,
-                                                       const Keep& keep_it) {
+    ZTENSOR_COLD result<void> add_object(std::string_view name, const object_draft& draft, const Keep& keep_it) {
         std::vector<component_entry> entries = entries_of(options_.version_, draft);
         object_entry object = entry_of(name, draft, entries);
         attributes in_one_form;
-        if (is_version_2()) {
-            object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
-            if (result<void> said = say_attributes_in_2(object, in_one_form); !said) {
-                return std::move(said).error().in_object(name);
-            }
-        }
-        for (const component_source& source : draft.components()) {
-            result<void> valid = check_store(source.how);
-            valid = valid ? manifest_.check_form_of_name(source.role) : std::move(valid);
-            if (valid && source.stored) {
-                valid = file_.check_digest(*source.stored);
-            } else if (valid) {
-                const bool is_dense = object.format == ztensor::name(format::dense);
-                valid = check_values(options_.version_, source.storage, source.type, source.bytes,
-                                     is_dense ? draft.shape().element_count() : std::nullopt);
-            }
-            if (!valid) {
-                return std::move(valid).error().in_object(name).in_component(source.role);
-            }
-        }
-        result<void> valid = check_next(name);
-        if (valid) {
-            valid = manifest_.check_bounds(object, table_bytes());
-        }
-        if (valid) {
-            valid = check_entry(options_.version_, object);
-        }
-        if (!valid) {
-            return std::move(valid).error().in_object(name);
-        }
+        ZTENSOR_TRY(in_object(check_object(draft, object, in_one_form), name));
         const abort_on_failure writing(*this);
-        result<void> written = write_components(draft, entries, name);
-        if (written) {
-            keep_it(object);
-        }
-        return writing.done(std::move(written));
+        ZTENSOR_TRY(in_object(write_components(draft, entries), name));
+        keep_it(object);
+        return writing.done();
     }
 
     /// A second name for an object.
-    [[nodiscard]] ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
+    ZTENSOR_COLD result<void> add_tied(std::string_view name, std::string_view of) {
         result<void> tied = check_next(name);
-        tied = tied ? manifest_.tie(name, of, table_bytes()) : std::move(tied);
-        return tied ? tied : std::move(tied).error().in_object(name);
+        return in_object(tied ? manifest_.tie(name, of, table_bytes()) : std::move(tied), name);
     }
 
     /// Nothing more can come of the writer, and what was written is dropped.
     void break_off() noexcept {
-        drop_stream(); // its blob writes into the sink
+        stream_.reset(); // its blob writes into the sink
         file_.close();
     }
 
-    [[nodiscard]] result<void> check_store(const store& how) {
-        if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
-            return not_expressible(options_.version_, "big-endian data that is compressed");
-        }
-        if (how.digest_ == digest::crc32 || how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3)) {
-            return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
-        }
-        return file_.prepare(how);
-    }
-
-    /// Another object may follow, and have this name.
-    [[nodiscard]] result<void> check_next(std::string_view name) const {
-        result<void> open = check_open();
-        return open ? manifest_.check_new_name(name) : std::move(open);
-    }
-
-    /// Everything that can be known to be wrong before a byte is written.
-    [[nodiscard]] result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
-        result<void> valid = check_next(tensor.name);
-        if (valid) {
-            valid = check_dense(options_.version_, tensor, data);
-        }
-        const object_entry object = entry_of(tensor, data);
-        if (valid) {
-            valid = tensor.about.check()(options_.version_, object);
-        }
-        if (valid) {
-            valid = manifest_.check_bounds(object, table_bytes());
-        }
-        return valid ? valid : std::move(valid).error().in_object(tensor.name);
-    }
-
-    [[nodiscard]] result<void> finish() {
+    result<void> finish() {
         ZTENSOR_TRY(check_open());
         const abort_on_failure writing(*this);
-        result<void> done = writing.done(write_manifest());
-        if (done && memory_ != nullptr) {
+        ZTENSOR_TRY(manifest_.write(file_));
+        ZTENSOR_TRY(file_.finish());
+        if (memory_ != nullptr) {
             bytes_ = memory_->take();
         }
         file_.close();
-        return done;
+        return writing.done();
     }
 
     /// For errors, which say what they were about.
@@ -274,33 +208,112 @@ public:
     [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
-    // -- a dense tensor in pieces: see writer_streams.hpp
+    // -- a dense tensor in pieces
 
     /// Until finish_stream() nothing else may be written, and a stream that is dropped leaves half a tensor behind: the
     /// file is lost, and break_off() is to be called. The calls below are about the stream that there is then. Elements
     /// of `element_bytes` each, or if that is 0 of as many as their types take.
-    [[nodiscard]] result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                            const store& how, const object_attributes& about,
-                                            std::uint64_t element_bytes);
-    /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
-    [[nodiscard]] result<void> append_to_stream(bytes_view piece, std::size_t width);
-    [[nodiscard]] result<void> set_stream_attributes(attributes values);
-    [[nodiscard]] result<void> finish_stream();
+    ZTENSOR_COLD result<void> begin_stream(std::string_view name, const shape& dimensions, dtype storage,
+                                           const store& how, const object_attributes& about,
+                                           std::uint64_t element_bytes) {
+        ZTENSOR_TRY(in_object(check_store(how), name));
+        const logical_type_facts* const type = find_logical_type_of(options_.version_, how.type_);
+        const bool is_packed = type != nullptr && type->packed_elements != 1;
+        if (element_bytes == 0) {
+            element_bytes = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);
+        }
+        // A product that overflows is refused as shape_overflow by check_new(), whatever length stands here.
+        const std::uint64_t bytes =
+            is_packed ? bytes_of_elements(dimensions, storage, type, false).value_or(0)
+                      : checked_multiply(dimensions.element_count().value_or(0), element_bytes).value_or(0);
+        const dense_tensor said =
+            in_words_of(options_.version_, {name, dimensions, storage, word_of_type(how), how, about});
+        ZTENSOR_TRY(check_new(said, entry_of(said, bytes)));
+        const abort_on_failure writing(*this);
+        ZTENSOR_TRY_ASSIGN(const std::uint64_t offset, file_.begin_blob(bytes));
+        stream_.emplace(open_stream{std::string(name), dimensions, storage, how, element_bytes, bytes, offset,
+                                    file_.writer_at(offset, how)});
+        if (about.get() != nullptr) {
+            stream_->of_object = *about.get();
+        }
+        return writing.done();
+    }
 
-    [[nodiscard]] bool has_stream() const noexcept { return stream_ != nullptr; }
-    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept;
+    /// Elements of `width` bytes in the host's order, or with a width of 1 bytes as they are.
+    result<void> append_to_stream(bytes_view piece, std::size_t width) {
+        const std::uint64_t missing = stream_missing_bytes();
+        if (piece.size() > missing) {
+            return fail(errc::size_mismatch, "a piece of {} bytes, where only {} are missing", {piece.size(), missing})
+                .in_object(stream_->name);
+        }
+        const dense_tensor tensor = stream_->tensor();
+        const auto elements = piece.size() == missing ? tensor.dimensions.element_count() : std::nullopt;
+        ZTENSOR_TRY(
+            in_object(check_values(options_.version_, tensor.storage, tensor.type, piece, elements), tensor.name));
+        const abort_on_failure writing(*this);
+        return writing.done(in_object(stream_->blob.append({piece, width}, false), tensor.name));
+    }
+
+    ZTENSOR_COLD result<void> set_stream_attributes(attributes values) {
+        const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
+        const component_entry data = entry_of(tensor, stream_->decoded_bytes);
+        object_entry object = entry_of(tensor, data);
+        object.attributes = &values;
+        attributes in_one_form;
+        ZTENSOR_TRY(in_object(check_stream_attributes(object, in_one_form), tensor.name));
+        stream_->of_object.reset();
+        if (object.attributes != nullptr) {
+            stream_->of_object = std::move(is_version_2() ? in_one_form : values);
+        }
+        return {};
+    }
+
+    ZTENSOR_COLD result<void> finish_stream() {
+        if (stream_missing_bytes() != 0) {
+            return fail(errc::size_mismatch, "of the tensor's {} bytes {} are missing",
+                        {stream_->decoded_bytes, stream_missing_bytes()})
+                .in_object(stream_->name);
+        }
+        const abort_on_failure writing(*this);
+        ZTENSOR_TRY(in_object(stream_->blob.append({}, true), stream_->name));
+        const dense_tensor tensor = in_words_of(options_.version_, stream_->tensor());
+        component_entry data = entry_of(tensor, stream_->decoded_bytes);
+        file_.complete(data, stream_->offset, stream_->blob);
+        object_entry object = entry_of(tensor, data);
+        object.attributes = stream_->of_object ? &*stream_->of_object : nullptr;
+        manifest_.keep(object);
+        stream_.reset();
+        return writing.done();
+    }
+
+    [[nodiscard]] bool has_stream() const noexcept { return stream_.has_value(); }
+    [[nodiscard]] std::uint64_t stream_missing_bytes() const noexcept {
+        return stream_->decoded_bytes - stream_->blob.decoded_bytes();
+    }
     /// Elements of `element_bytes` have the storage type of the stream, and each is no more than one of its elements.
-    [[nodiscard]] result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const;
+    result<void> check_stream_type(const typed_bytes& elements, std::size_t element_bytes) const {
+        if (stream_->storage != elements.storage) {
+            return fail(errc::type_mismatch, "the tensor is of {}, not of {}",
+                        {ztensor::name(stream_->storage), ztensor::name(elements.storage)})
+                .in_object(stream_->name);
+        }
+        if (element_bytes > stream_->element_bytes) { // complex numbers where real ones belong: half as many would do
+            return fail(errc::type_mismatch, "elements of {} bytes, where those of the tensor take {}",
+                        {element_bytes, stream_->element_bytes})
+                .in_object(stream_->name);
+        }
+        return {};
+    }
 
     [[nodiscard]] static error closed() {
         return fail(errc::writer_closed, "nothing more can be written: it has been finished, or failed before");
     }
 
-    [[nodiscard]] result<void> check_open() const {
+    result<void> check_open() const {
         if (!file_.is_open()) {
             return closed();
         }
-        if (stream_ != nullptr) {
+        if (stream_) {
             return fail(errc::writer_closed, "a stream of this writer is not finished");
         }
         return {};
@@ -312,18 +325,23 @@ public:
     }
 
 private:
-    struct open_stream; ///< in writer_streams.hpp: programs that write none hold no code of it
+    /// The tensor's words and shape, owned, and its blob.
+    struct open_stream {
+        std::string name;
+        shape dimensions;
+        dtype storage;
+        store how;
+        std::uint64_t element_bytes;
+        std::uint64_t decoded_bytes;
+        std::uint64_t offset;
+        blob_writer blob;
+        std::optional<attributes> of_object = std::nullopt;
+        object_attributes about = {}; ///< none: see of_object
 
-    [[nodiscard]] result<void> start_stream(const dense_tensor& tensor, std::uint64_t element_bytes,
-                                            std::uint64_t bytes);
-    [[nodiscard]] result<void> complete_stream();
-    [[nodiscard]] result<void> in_stream(result<void> done) const;
-
-    void drop_stream() noexcept {
-        if (stream_ != nullptr) {
-            delete_stream_(std::exchange(stream_, nullptr));
+        [[nodiscard]] dense_tensor tensor() const noexcept {
+            return {name, dimensions, storage, word_of_type(how), how, about};
         }
-    }
+    };
 
     static constexpr std::uint64_t max_manifest_bytes = std::uint64_t{1} << 30;
 
@@ -332,33 +350,72 @@ private:
         return file_.shards() != nullptr ? file_.shards()->most_table_bytes() : 0;
     }
 
-    [[nodiscard]] result<void> write_dense(const dense_tensor& tensor, const blob_content& content,
-                                           component_entry& data) {
-        if (result<void> written = file_.encode(content, tensor.how, data); !written) {
-            return std::move(written).error().in_object(tensor.name).in_component(data.role);
+    result<void> check_store(const store& how) {
+        if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
+            return not_expressible(options_.version_, "big-endian data that is compressed");
         }
-        manifest_.keep(entry_of(tensor, data));
-        return {};
+        if (how.digest_ == digest::crc32 || how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3)) {
+            return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
+        }
+        return file_.prepare(how);
     }
 
-    [[nodiscard]] result<void> write_component(const component_source& source, component_entry& entry) {
-        return source.stored ? file_.copy(*source.stored, entry)
-                             : file_.encode({source.bytes, source.swap_width}, source.how, entry);
+    /// Another object may follow, and have this name.
+    result<void> check_next(std::string_view name) const {
+        result<void> open = check_open();
+        return open ? manifest_.check_new_name(name) : std::move(open);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void>
-    write_components(const object_draft& draft, std::vector<component_entry>& entries, std::string_view name) {
+    /// Everything that can be known to be wrong before a byte is written.
+    result<void> check_new(const dense_tensor& tensor, const component_entry& data) const {
+        const object_entry object = entry_of(tensor, data);
+        result<void> valid = check_next(tensor.name);
+        valid = valid ? check_dense(options_.version_, tensor, data) : std::move(valid);
+        valid = valid ? tensor.about.check()(options_.version_, object) : std::move(valid);
+        valid = valid ? manifest_.check_bounds(object, table_bytes()) : std::move(valid);
+        return in_object(std::move(valid), tensor.name);
+    }
+
+    /// The same of any object, which gets the words that the version has for it; `in_one_form` holds its attributes.
+    ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object, attributes& in_one_form) {
+        if (is_version_2()) {
+            object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
+            ZTENSOR_TRY(say_attributes_in_2(object, in_one_form));
+        }
+        const bool is_dense = object.format == ztensor::name(format::dense);
+        const auto elements = is_dense ? draft.shape().element_count() : std::nullopt;
+        for (const component_source& source : draft.components()) {
+            ZTENSOR_TRY(in_component(check_source(source, elements), source.role));
+        }
+        ZTENSOR_TRY(check_next(object.name));
+        ZTENSOR_TRY(manifest_.check_bounds(object, table_bytes()));
+        return check_entry(options_.version_, object);
+    }
+
+    ZTENSOR_COLD result<void> check_source(const component_source& source, std::optional<std::uint64_t> elements) {
+        ZTENSOR_TRY(check_store(source.how));
+        ZTENSOR_TRY(manifest_.check_form_of_name(source.role));
+        return source.stored ? file_.check_digest(*source.stored)
+                             : check_values(options_.version_, source.storage, source.type, source.bytes, elements);
+    }
+
+    ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object, attributes& in_one_form) const {
+        ZTENSOR_TRY(is_version_2() ? say_attributes_in_2(object, in_one_form)
+                                   : check_attributes(options_.version_, *object.attributes,
+                                                      depth_around_object_attributes(options_.version_)));
+        ZTENSOR_TRY(check_expressible(options_.version_, object));
+        return manifest_.check_bounds(object, table_bytes());
+    }
+
+    ZTENSOR_COLD result<void> write_components(const object_draft& draft, std::vector<component_entry>& entries) {
         for (const std::uint32_t i : blob_order(options_.version_, draft)) {
-            if (result<void> written = write_component(draft.components()[i], entries[i]); !written) {
-                return std::move(written).error().in_object(name).in_component(entries[i].role);
-            }
+            const component_source& source = draft.components()[i];
+            ZTENSOR_TRY(in_component(source.stored
+                                         ? file_.copy(*source.stored, entries[i])
+                                         : file_.encode({source.bytes, source.swap_width}, source.how, entries[i]),
+                                     source.role));
         }
         return {};
-    }
-
-    [[nodiscard]] ZTENSOR_COLD result<void> write_manifest() {
-        result<void> written = manifest_.write(file_);
-        return written ? file_.finish() : written;
     }
 
     std::string path_;    ///< as it was given; "" where the bytes go elsewhere
@@ -367,9 +424,24 @@ private:
     std::vector<std::byte> bytes_; ///< the finished file, of a sink in memory
     write_options options_;
     manifest_draft manifest_;
-    open_stream* stream_ = nullptr; ///< owned
-    void (*delete_stream_)(open_stream* stream) noexcept = nullptr;
+    std::optional<open_stream> stream_;
 };
+
+/// Runs `work(core) -> result<T>`, unless what has the core was moved from, and says in an error which file it is
+/// about.
+template <class Core, class Work>
+[[nodiscard]] auto with_core(Core* core, const Work& work) -> std::invoke_result_t<const Work&, Core&> {
+    return guard_memory([&]() -> std::invoke_result_t<const Work&, Core&> {
+        if (core == nullptr) {
+            return writer_core::closed();
+        }
+        auto done = work(*core);
+        if (!done) {
+            core->locate(done.error());
+        }
+        return done;
+    });
+}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -7,11 +7,9 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/memory_sink.hpp>
-#include <ztensor/detail/write/shard_files.hpp>
+#include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/typed_drafts.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
-#include <ztensor/detail/write/writer_streams.hpp>
 #include <ztensor/writer.hpp>
 
 namespace ztensor {
@@ -30,10 +28,7 @@ ZTENSOR_INLINE void tensor_stream::abandon::operator()(detail::writer_core* core
 /// A stream that is over, or was moved from, has nothing to do with its writer any more: it may outlive it.
 template <class Work>
 result<void> tensor_stream::unless_over(const Work& work) {
-    return detail::guard_memory([&]() -> result<void> {
-        if (core_ == nullptr) {
-            return detail::writer_core::closed();
-        }
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) {
         struct let_go_once_over {
             tensor_stream& stream;
             ~let_go_once_over() {
@@ -43,11 +38,7 @@ result<void> tensor_stream::unless_over(const Work& work) {
             }
         };
         const let_go_once_over guard{*this};
-        result<void> done = work(*core_);
-        if (!done) {
-            core_->locate(done.error());
-        }
-        return done;
+        return work(core);
     });
 }
 
@@ -99,13 +90,10 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::create(const file_path& path,
         ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, detail::create_sink(path, options));
         std::unique_ptr<detail::shard_files> shards;
         if (options.shard_bytes_ != 0) {
-            ZTENSOR_TRY_ASSIGN(std::unique_ptr<detail::shard_files> made, detail::shard_files::make(path, options));
-            shards = std::move(made);
+            ZTENSOR_TRY_ASSIGN(shards, detail::shard_files::make(path, options));
         }
-        result<writer> made = start(std::move(sink), nullptr, options, std::move(shards));
-        if (made) {
-            made->core_->set_path(path);
-        }
+        ZTENSOR_TRY_ASSIGN(writer made, start(std::move(sink), nullptr, options, std::move(shards)));
+        made.core_->set_path(path);
         return made;
     });
 }
@@ -126,41 +114,15 @@ ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::to_sink(std::unique_ptr<byte_
 
 namespace detail {
 
-/// Calls `call(work, core)`, unless the writer was moved from, and says in an error which file it is about. Once for
-/// all kinds of work.
-[[nodiscard]] ZTENSOR_NOINLINE inline result<void>
-run_guarded(writer_core* core, const void* work, result<void> (*call)(const void* work, writer_core& core)) {
-    return guard_memory([&]() -> result<void> {
-        if (core == nullptr) {
-            return writer_core::closed();
-        }
-        result<void> done = call(work, *core);
-        if (!done) {
-            core->locate(done.error());
-        }
-        return done;
-    });
-}
-
-/// Runs `work(writer_core&) -> result<void>`.
-template <class Core, class Work>
-[[nodiscard]] result<void> with_core(const Core& core, const Work& work) {
-    return run_guarded(core.get(), &work, [](const void* erased, writer_core& writing) {
-        return (*static_cast<const Work*>(erased))(writing);
-    });
-}
-
 /// Adds what a draft was made of; the attributes that came with it win over those that the call gives.
-[[nodiscard]] ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name,
-                                                         result<typed_draft> made, const object_attributes& about) {
-    if (!made) {
-        return std::move(made).error().in_object(name);
-    }
+ZTENSOR_COLD inline result<void> add_typed(writer_core& core, std::string_view name, result<typed_draft> made,
+                                           const object_attributes& about) {
+    ZTENSOR_TRY_ASSIGN(typed_draft typed, in_object(std::move(made), name));
     if (about.get() != nullptr) {
         attributes all = *about.get();
-        made->draft.attributes(all.merge(made->draft.attributes().value_or(attributes())));
+        typed.draft.attributes(all.merge(typed.draft.attributes().value_or(attributes())));
     }
-    return core.add_object(name, made->draft);
+    return core.add_object(name, typed.draft);
 }
 
 ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version version, const object_entry& object) {
@@ -171,17 +133,15 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
 /// Calls `work(about)` with the attributes as the version has them: in version 2 in one form, and none for an empty
 /// map.
 template <class Work>
-[[nodiscard]] result<void> with_attributes_of(const writer_core& core, const object_attributes& about,
-                                              std::string_view name, const Work& work) {
+result<void> with_attributes_of(const writer_core& core, const object_attributes& about, std::string_view name,
+                                const Work& work) {
     if (about.get() == nullptr || !core.is_version_2()) {
         return work(about);
     }
-    const result<attributes> said =
-        detail::attributes_in_2(*about.get(), depth_around_object_attributes(format_version::v2));
-    if (!said) {
-        return error(said.error()).in_object(name);
-    }
-    return work(said->empty() ? object_attributes() : about.with(&*said));
+    ZTENSOR_TRY_ASSIGN(
+        const attributes said,
+        in_object(attributes_in_2(*about.get(), depth_around_object_attributes(format_version::v2)), name));
+    return work(said.empty() ? object_attributes() : about.with(&said));
 }
 
 } // namespace detail
@@ -191,17 +151,18 @@ ZTENSOR_INLINE format_version writer::version() const noexcept {
 }
 
 ZTENSOR_INLINE result<void> writer::attributes(ztensor::attributes values) {
-    return detail::with_core(core_, [&](detail::writer_core& core) { return core.set_attributes(std::move(values)); });
+    return detail::with_core(core_.get(),
+                             [&](detail::writer_core& core) { return core.set_attributes(std::move(values)); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_attributes(const attributes_view& more) {
-    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_attributes(more); });
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) { return core.add_attributes(more); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const shape& dimensions,
                                                  const detail::typed_bytes& elements, const store& how,
                                                  const object_attributes& about) {
-    return detail::with_core(core_, [&](detail::writer_core& core) {
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) {
         const std::string_view type = how.has_type_ ? how.type_ : elements.type;
         const auto word = how.has_type_ || !type.empty() ? std::optional(type) : std::nullopt;
         return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
@@ -214,7 +175,7 @@ ZTENSOR_INLINE result<void> writer::add_elements(std::string_view name, const sh
 ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape& dimensions, dtype storage,
                                               bytes_view little_endian, const store& how,
                                               const object_attributes& about) {
-    return detail::with_core(core_, [&](detail::writer_core& core) {
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) {
         const auto word = detail::writer_core::word_of_type(how);
         return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             return core.add_dense({name, dimensions, storage, word, how, said}, {little_endian, 1});
@@ -223,16 +184,16 @@ ZTENSOR_INLINE result<void> writer::add_bytes(std::string_view name, const shape
 }
 
 ZTENSOR_INLINE result<void> writer::add_object(std::string_view name, const object_draft& draft) {
-    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_object(name, draft); });
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) { return core.add_object(name, draft); });
 }
 
 ZTENSOR_INLINE result<void> writer::add_csr_parts(std::string_view name, const shape& dimensions,
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
                                                   const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
                                                   const store& how, const object_attributes& about) {
-    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) -> result<void> {
         return detail::add_typed(
-            core, name, detail::draft_csr(core.version(), dimensions, values, value_bytes, indices, indptr, how),
+            core, name, detail::draft_sparse(core.version(), dimensions, values, value_bytes, indices, &indptr, how),
             about);
     });
 }
@@ -241,9 +202,10 @@ ZTENSOR_INLINE result<void> writer::add_coo_parts(std::string_view name, const s
                                                   const detail::typed_bytes& values, std::size_t value_bytes,
                                                   const detail::typed_bytes& coords, const store& how,
                                                   const object_attributes& about) {
-    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) -> result<void> {
         return detail::add_typed(
-            core, name, detail::draft_coo(core.version(), dimensions, values, value_bytes, coords, how), about);
+            core, name, detail::draft_sparse(core.version(), dimensions, values, value_bytes, coords, nullptr, how),
+            about);
     });
 }
 
@@ -251,7 +213,7 @@ ZTENSOR_INLINE result<void>
 writer::add_quantized_parts(std::string_view name, const shape& dimensions, const quantization& parameters,
                             const detail::typed_bytes& packed_weight, const detail::typed_bytes& scales,
                             const detail::typed_bytes& zeros, const store& how, const object_attributes& about) {
-    return detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) -> result<void> {
         return detail::add_typed(
             core, name,
             detail::draft_quantized(core.version(), dimensions, parameters, packed_weight, scales, zeros, how), about);
@@ -259,25 +221,22 @@ writer::add_quantized_parts(std::string_view name, const shape& dimensions, cons
 }
 
 ZTENSOR_INLINE result<void> writer::add_tied(std::string_view name, std::string_view of) {
-    return detail::with_core(core_, [&](detail::writer_core& core) { return core.add_tied(name, of); });
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) { return core.add_tied(name, of); });
 }
 
 ZTENSOR_INLINE result<tensor_stream> writer::start_stream(std::string_view name, const shape& dimensions, dtype storage,
                                                           const store& how, const object_attributes& about,
                                                           std::size_t element_bytes) {
-    result<void> begun = detail::with_core(core_, [&](detail::writer_core& core) -> result<void> {
+    ZTENSOR_TRY(detail::with_core(core_.get(), [&](detail::writer_core& core) {
         return detail::with_attributes_of(core, about, name, [&](const object_attributes& said) {
             return core.begin_stream(name, dimensions, storage, how, said, element_bytes);
         });
-    });
-    if (!begun) {
-        return std::move(begun).error();
-    }
+    }));
     return tensor_stream(*core_);
 }
 
 ZTENSOR_INLINE result<void> writer::finish() {
-    return detail::with_core(core_, [&](detail::writer_core& core) { return core.finish(); });
+    return detail::with_core(core_.get(), [&](detail::writer_core& core) { return core.finish(); });
 }
 
 ZTENSOR_INLINE std::vector<std::byte> writer::take_bytes() noexcept {
