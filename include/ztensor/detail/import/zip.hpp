@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ZIP archives: the directory, its records, and what kind of file an archive is.
+// ZIP archives: the directory, its records, and the content of entries.
 #ifndef ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 #define ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 
@@ -10,8 +10,11 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/deflate.hpp>
 #include <ztensor/detail/import/importer.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -23,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,27 +95,6 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
     return !lacks_any;
 }
 
-/// A name that leads nowhere else: UTF-8, relative, without `..`.
-[[nodiscard]] inline bool is_plain_path(std::string_view name) noexcept {
-    if (name.empty() || name.size() > max_name_bytes || name[0] == '/' || !is_utf8(name) ||
-        name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
-        return false;
-    }
-    while (!name.empty()) {
-        const std::string_view step = name.substr(0, name.find('/'));
-        if (step == "..") {
-            return false;
-        }
-        name.remove_prefix((std::min)(step.size() + 1, name.size()));
-    }
-    return true;
-}
-
-/// Likewise on every system: no drive of Windows, nor a stream of a file there.
-[[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
-    return is_plain_path(name) && name.find(':') == std::string_view::npos;
-}
-
 // -- zip
 //
 // ZIP archives: which entries there are, and where their bytes lie. Reads the directory at the end and then each
@@ -134,6 +117,12 @@ class zip_directory {
 public:
     /// In the order of the directory.
     [[nodiscard]] const std::vector<zip_entry>& entries() const noexcept { return entries_; }
+    /// The one of that name; null if there is none.
+    [[nodiscard]] const zip_entry* find(std::string_view name) const noexcept {
+        const auto found =
+            std::find_if(entries_.begin(), entries_.end(), [name](const zip_entry& each) { return each.name == name; });
+        return found != entries_.end() ? &*found : nullptr;
+    }
 
     /// Errors: zip_malformed, name_invalid, duplicate_key, unsupported_encoding (encrypted, or of a method that is none
     /// of stored and deflated), unsupported_container (of several disks), decode_limit, limit_exceeded,
@@ -151,17 +140,12 @@ public:
                         "the directory of the archive takes {} bytes, more than the {} allowed",
                         {place.size, options.max_manifest_bytes_});
         }
-        ZTENSOR_TRY_ASSIGN(byte_buffer bytes, read_header(source, place.begin, place.size));
-        found.bytes_ = std::move(bytes);
+        ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;
-        result<void> valid = found.read_entries(place.count);
-        if (valid) {
-            valid = found.check_names();
-        }
-        if (valid) {
-            valid = found.check_local_headers(source);
-        }
-        return valid ? result<zip_directory>(std::move(found)) : std::move(valid).error();
+        ZTENSOR_TRY(found.read_entries(place.count));
+        ZTENSOR_TRY(found.check_names());
+        ZTENSOR_TRY(found.check_local_headers(source));
+        return found;
     }
 
 private:
@@ -415,71 +399,97 @@ private:
     std::vector<zip_entry> entries_;
 };
 
-// -- zip kinds
+// -- zip content
 //
-// ZIP archives that are neither NumPy's nor PyTorch's: what they are, told by the names of their entries.
+// What the entries of a ZIP archive hold: where it lies, or how it is made, and the checksum that the archive gives.
 
-struct zip_kind {
-    std::string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
-    const char* what;
-};
-
-inline constexpr zip_kind zip_kinds[] = {
-    {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
-    {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
-    {"*/archive_format",
-     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
-    {"serialized_exported_program.json",
-     "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
-    {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},
-    {"[Content_Types].xml", "a document of Office Open XML (.docx, .xlsx, .pptx) or a package of NuGet"},
-    {"mimetype", "a document of OpenDocument or EPUB"},
-    {"AndroidManifest.xml", "an Android package (.apk)"},
-    {"META-INF/MANIFEST.MF", "a Java archive (.jar)"},
-    {"EGG-INFO/PKG-INFO", "a Python egg"},
-    {"*/WHEEL", "a Python wheel (.whl): unpack it, and open the files of tensors in it"},
-    {"*/saved_model.pb", "a SavedModel of TensorFlow"},
-    {"saved_model.pb", "a SavedModel of TensorFlow"},
-    {"*/.zarray", "a store of Zarr"},
-    {".zgroup", "a store of Zarr"},
-    {"*/zarr.json", "a store of Zarr"},
-    {"zarr.json", "a store of Zarr"},
-};
-
-[[nodiscard]] inline bool is_mark(std::string_view mark, std::string_view name) noexcept {
-    if (mark.substr(0, 1) != "*") {
-        return name == mark;
+/// The archive's checksum as the text of a digest.
+[[nodiscard]] inline std::string digest_text_of(const zip_entry& entry) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string text = "crc32:";
+    for (unsigned shift = 32; shift != 0;) {
+        shift -= 4;
+        text += digits[entry.crc32 >> shift & 15];
     }
-    mark.remove_prefix(1);
-    return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
+    return text;
 }
 
-/// What the archive is; null if no entry says it.
-[[nodiscard]] ZTENSOR_COLD inline const char* zip_kind_of(const zip_directory& directory) noexcept {
-    for (const zip_entry& each : directory.entries()) {
-        for (const zip_kind& kind : zip_kinds) {
-            if (is_mark(kind.mark, each.name)) {
-                return kind.what;
-            }
-        }
+/// Errors: digest_mismatch.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_crc32(const zip_entry& entry, bytes_view front,
+                                                           bytes_view content) {
+    if (entry.is_unchecked || ~crc32_update(crc32_update(crc32_start, front), content) == entry.crc32) {
+        return {};
     }
-    return nullptr;
+    return fail(errc::digest_mismatch, "entry {} of the archive does not have the content of its CRC-32",
+                {in_quotes(entry.name)})
+        .at(entry.offset);
 }
 
-/// An archive without arrays, that has entries.
-[[nodiscard]] ZTENSOR_COLD inline error unknown_zip(const zip_directory& directory) {
-    constexpr std::size_t most_told = 3;
-    std::string names;
-    const std::size_t count = directory.entries().size();
-    for (std::size_t i = 0; i < (std::min)(count, most_told); ++i) {
-        names += i == 0 ? "" : ", ";
-        names += quote(directory.entries()[i].name);
+/// All of an entry's content, checked: first what fills `front`, then `destination`, which together have its size.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry,
+                                                            span<std::byte> front, span<std::byte> destination) {
+    if (entry.is_deflated) {
+        ZTENSOR_TRY(inflate_range(archive, entry.offset, entry.stored_bytes, front, destination, inflate_extent::all));
+    } else {
+        ZTENSOR_TRY(archive.read_at(entry.offset, front));
+        ZTENSOR_TRY(archive.read_at(entry.offset + front.size(), destination));
     }
-    return fail(
-        errc::foreign_file,
-        "a ZIP archive without any array (.npy) or checkpoint of PyTorch in it: it holds {}{}. Tensors in files "
-        "of it can be read when it is unpacked",
-        {names, count > most_told ? ", ..." : ""});
+    return check_crc32(entry, front, destination);
+}
+
+/// The first bytes of an entry's content, which has so many.
+[[nodiscard]] ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zip_entry& entry,
+                                                          span<std::byte> destination) {
+    return entry.is_deflated
+               ? inflate_range(archive, entry.offset, entry.stored_bytes, {}, destination, inflate_extent::start)
+               : archive.read_at(entry.offset, destination);
+}
+
+/// All of an entry's content, checked, in memory. Errors: limit_exceeded, out_of_memory, decode_failed, decode_size,
+/// digest_mismatch, not_built_in; what the source says.
+[[nodiscard]] ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive, const zip_entry& entry,
+                                                                   std::uint64_t max_bytes) {
+    if (entry.size > max_bytes) {
+        return fail(errc::limit_exceeded, "entry {} of the archive takes {} bytes, more than the {} allowed",
+                    {in_quotes(entry.name), entry.size, max_bytes});
+    }
+    ZTENSOR_TRY_ASSIGN(byte_buffer content, allocate_bytes(entry.size, "an entry"));
+    ZTENSOR_TRY(read_content(archive, entry, {}, content.writable_bytes()));
+    return content;
+}
+
+/// The content of an entry from some byte on, which is inflated if need be, and checked, each time that somebody reads
+/// it.
+class checked_entry final : public made_bytes {
+public:
+    checked_entry(const byte_source& archive, const zip_entry& entry, std::size_t front_bytes)
+        : archive_(archive), entry_(entry), front_bytes_(front_bytes) {
+        entry_.name = {}; // which the directory takes along
+    }
+
+    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+        std::vector<std::byte> front(front_bytes_);
+        return read_content(archive_, entry_, front, destination);
+    }
+
+private:
+    const byte_source& archive_;
+    zip_entry entry_;
+    std::size_t front_bytes_;
+};
+
+/// Where an entry's content from byte `front_bytes` on is made.
+[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
+                                                                     std::size_t front_bytes) {
+    return all.add(std::make_unique<checked_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
+}
+
+/// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
+/// with the archive: in the file itself, or where it is made.
+[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
+                                                                      std::size_t front_bytes = 0) {
+    return entry.is_deflated ? make_content(all, entry, front_bytes)
+                             : result<std::uint64_t>(entry.offset + front_bytes);
 }
 
 } // namespace detail
