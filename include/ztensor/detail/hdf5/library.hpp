@@ -18,11 +18,9 @@
 #include <cstdint>
 #include <cstring>
 #include <hdf5.h>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 

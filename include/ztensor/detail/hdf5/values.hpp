@@ -12,7 +12,6 @@
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>

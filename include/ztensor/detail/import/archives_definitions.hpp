@@ -16,7 +16,6 @@
 #include <ztensor/detail/import/pt_tensors.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/read/assembled_source.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 
@@ -25,7 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>

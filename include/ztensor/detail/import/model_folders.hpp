@@ -14,7 +14,6 @@
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,9 +4,7 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_NPY_HEADER_HPP
 #define ZTENSOR_DETAIL_IMPORT_NPY_HEADER_HPP
 
-#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/result.hpp>
@@ -17,10 +15,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

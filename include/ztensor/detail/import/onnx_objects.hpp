@@ -5,8 +5,6 @@
 #define ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/foreign_index.hpp>

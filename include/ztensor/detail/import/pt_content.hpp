@@ -12,7 +12,6 @@
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
