@@ -47,7 +47,9 @@ enum class gguf_kind : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, 
 
 class gguf_values {
 public:
-    gguf_values(header_stream& header, bool is_big_endian) noexcept : header_(header), is_big_endian_(is_big_endian) {}
+    explicit gguf_values(header_stream& header) noexcept : header_(header) {}
+
+    void set_big_endian() noexcept { is_big_endian_ = true; }
 
     [[nodiscard]] result<void> take(std::size_t size, std::uint64_t& value) {
         return header_.take_unsigned(size, is_big_endian_, value) ? result<void>() : header_.failure();
@@ -178,7 +180,7 @@ private:
     }
 
     header_stream& header_;
-    bool is_big_endian_;
+    bool is_big_endian_ = false;
 };
 
 // -- gguf header
@@ -233,8 +235,8 @@ public:
         std::uint64_t tensors = 0;
         std::uint64_t key_values = 0;
         ZTENSOR_TRY(read_version());
-        ZTENSOR_TRY(take(8, tensors));
-        ZTENSOR_TRY(take(8, key_values));
+        ZTENSOR_TRY(values_.take(8, tensors));
+        ZTENSOR_TRY(values_.take(8, key_values));
         if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
             return fail(errc::truncated,
                         "the header states {} tensors and {} key-values, more than the file has room for",
@@ -262,9 +264,10 @@ private:
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
     [[nodiscard]] result<void> read_version() {
         std::uint64_t version = 0;
-        ZTENSOR_TRY(take(4, version));
+        ZTENSOR_TRY(values_.take(4, version));
         if ((version & 0xffff) == 0) {
             found_.is_big_endian = true;
+            values_.set_big_endian();
             version = reverse_bytes(version) >> 32;
         }
         if (version != 2 && version != 3) {
@@ -276,38 +279,36 @@ private:
     [[nodiscard]] result<void> read_key_value() {
         std::uint64_t key_bytes = 0;
         bytes_view key_view;
-        gguf_values values(header_, found_.is_big_endian);
-        ZTENSOR_TRY(values.take(8, key_bytes));
+        ZTENSOR_TRY(values_.take(8, key_bytes));
         if (key_bytes == 0 || key_bytes > max_name_bytes) {
             return fail(errc::name_invalid, "a key has {} bytes, expected from 1 to {}", {key_bytes, max_name_bytes})
                 .at(header_.position());
         }
-        ZTENSOR_TRY(values.take_bytes(key_bytes, key_view));
+        ZTENSOR_TRY(values_.take_bytes(key_bytes, key_view));
         const std::string key(as_text(key_view)); // the view ends with the next take
         cbor_encoder dropped;
         cbor_encoder& out = index_ != nullptr ? index_->attribute(key) : dropped;
         if (key == "general.alignment") {
-            return values.read_count(key, gguf_kind::u32, alignment_, out);
+            return values_.read_count(key, gguf_kind::u32, alignment_, out);
         }
         std::uint64_t* const count = key == "split.no"              ? &found_.part.number
                                      : key == "split.count"         ? &found_.part.count
                                      : key == "split.tensors.count" ? &found_.part.tensors.emplace()
                                                                     : nullptr;
-        return count != nullptr ? values.read_count(key, gguf_kind::array, *count, out) : values.read(out);
+        return count != nullptr ? values_.read_count(key, gguf_kind::array, *count, out) : values_.read(out);
     }
 
     [[nodiscard]] result<void> read_tensor() {
         gguf_tensors& tensors = found_.tensors;
         std::uint64_t name_bytes = 0, rank = 0, type = 0;
         bytes_view name;
-        gguf_values values(header_, found_.is_big_endian);
-        ZTENSOR_TRY(values.take(8, name_bytes));
+        ZTENSOR_TRY(values_.take(8, name_bytes));
         if (name_bytes > most_name_bytes) {
             return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
                         {name_bytes, most_name_bytes})
                 .at(header_.position());
         }
-        ZTENSOR_TRY(values.take_bytes(name_bytes, name));
+        ZTENSOR_TRY(values_.take_bytes(name_bytes, name));
         if (tensors.names.size() > most_in_index || tensors.dimensions.size() > most_in_index) {
             return fail(errc::manifest_too_large, "the names and shapes of all tensors are more than an index holds");
         }
@@ -315,7 +316,7 @@ private:
         read.name = static_cast<std::uint32_t>(tensors.names.size());
         read.name_bytes = static_cast<std::uint8_t>(name_bytes);
         tensors.names += as_text(name);
-        ZTENSOR_TRY(values.take(4, rank));
+        ZTENSOR_TRY(values_.take(4, rank));
         if (rank > most_dimensions) {
             return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
                 .in_object(tensors.name_of(read))
@@ -325,10 +326,10 @@ private:
         read.dimension = static_cast<std::uint32_t>(tensors.dimensions.size());
         tensors.dimensions.resize(read.dimension + read.rank);
         for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
-            ZTENSOR_TRY(values.take(8, tensors.dimensions[read.dimension + i]));
+            ZTENSOR_TRY(values_.take(8, tensors.dimensions[read.dimension + i]));
         }
-        ZTENSOR_TRY(values.take(4, type));
-        ZTENSOR_TRY(values.take(8, read.offset));
+        ZTENSOR_TRY(values_.take(4, type));
+        ZTENSOR_TRY(values_.take(8, read.offset));
         read.type = static_cast<std::uint32_t>(type);
         tensors.records.push_back(read);
         return {};
@@ -360,11 +361,8 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> take(std::size_t size, std::uint64_t& value) {
-        return gguf_values(header_, found_.is_big_endian).take(size, value);
-    }
-
     header_stream header_;
+    gguf_values values_{header_};
     foreign_index* index_;
     std::uint64_t begin_;
     std::uint64_t size_;

@@ -126,33 +126,24 @@ enum class foreign_kind_id : std::uint8_t {
 
 // -- open any
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_as(const foreign_file& file, result<imported> made) {
-    if (!made) {
-        return std::move(made).error().in_file(path_text(file.path));
-    }
-    return reader_maker::open(file, *std::move(made));
-}
-
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
+[[nodiscard]] ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const foreign_file& file) {
     switch (kind) {
     case foreign_kind_id::gguf:
-        return open_as(file, import_gguf(file));
+        return import_gguf(file);
     case foreign_kind_id::safetensors:
-        return open_as(file, import_safetensors(file));
+        return import_safetensors(file);
     case foreign_kind_id::npy:
-        return open_as(file, import_npy(file));
+        return import_npy(file);
     case foreign_kind_id::zip:
-        return open_as(file, import_zip(file));
+        return import_zip(file);
     case foreign_kind_id::pt_legacy:
-        return open_as(file, import_pt_legacy(file));
+        return import_pt_legacy(file);
     case foreign_kind_id::pt_tar:
-        return open_as(file, import_pt_tar(file));
+        return import_pt_tar(file);
     case foreign_kind_id::onnx:
-        return open_as(file, import_onnx(file));
-    case foreign_kind_id::hdf5:
-        return open_as(file, file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false));
+        return import_onnx(file);
     default:
-        return reader_maker::open(file); // which names what can't be imported
+        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false);
     }
 }
 
@@ -170,8 +161,12 @@ enum class foreign_kind_id : std::uint8_t {
 }
 
 [[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
-    const result<foreign_kind_id> kind = sniff(file);
-    return kind ? open_sniffed(file, *kind) : kind.error();
+    ZTENSOR_TRY_ASSIGN(const foreign_kind_id kind, sniff(file));
+    if (kind == foreign_kind_id::none) {
+        return reader_maker::open(file); // which names what can't be imported
+    }
+    result<imported> made = import_as(kind, file);
+    return made ? reader_maker::open(file, *std::move(made)) : std::move(made).error().in_file(path_text(file.path));
 }
 
 } // namespace detail

@@ -36,84 +36,70 @@ namespace detail {
 // Files that say by their names that they are parts of one model, such as "model-00002-of-00003.safetensors": which
 // parts there are, and which are missing. Opens nothing.
 
-/// The parts of each model among the files of a folder.
-class numbered_files {
-public:
-    /// Takes in the name of a file; other names than those of parts are passed over.
-    void add(std::string_view file) {
+/// The parts of a model among the files of a folder.
+struct numbered_model {
+    std::set<std::uint64_t> numbers;
+    std::uint64_t count = 0;
+    std::size_t before_bytes = 0; ///< of the name, up to the number
+    std::size_t digits = 0;       ///< of the longest number
+};
+
+/// `pattern` is the name of each part with a "*" in place of the number. Parts are counted from 1 on, and by some from
+/// 0 on.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern,
+                                                                    const numbered_model& parts) {
+    const auto name_of = [&](std::uint64_t number) {
+        return std::string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
+    };
+    const std::uint64_t count = parts.count;
+    const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
+    if (*parts.numbers.rbegin() >= end) {
+        return fail(errc::invalid_argument, "the file {} says that it is one of {}",
+                    {in_quotes(name_of(*parts.numbers.rbegin())), count});
+    }
+    if (parts.numbers.size() == count) {
+        return {};
+    }
+    constexpr std::size_t most_told = 20;
+    const std::uint64_t absent = count - parts.numbers.size();
+    std::string missing;
+    std::size_t told = 0;
+    for (std::uint64_t number = first; number != end && told != most_told; ++number) {
+        if (parts.numbers.count(number) == 0) {
+            missing += sentence("{}part {} of {}, {}: it is missing",
+                                {told == 0 ? "" : "; ", number, count, in_quotes(name_of(number))});
+            ++told;
+        }
+    }
+    const std::uint64_t untold = absent - told;
+    return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
+}
+
+/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: shard_missing for
+/// parts that are missing, each by its number; invalid_argument if there are several models.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
+    std::map<std::string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
+    std::string patterns;                         // in quotes and after commas
+    for (const native_path& each : files) {
+        const std::string file = path_text(each);
         if (const std::optional<numbered_name> name = numbered_name::parse(file)) {
-            model& of = models_[name->name_of("*")];
+            numbered_model& of = models[name->name_of("*")];
             of.before_bytes = name->before.size();
             of.count = parse_decimal(name->count).value_or(0);
             of.digits = (std::max)(of.digits, name->number.size());
             of.numbers.insert(parse_decimal(name->number).value_or(0));
         }
     }
-
-    /// How the parts of each model are called, such as "model-*-of-00003.safetensors", in quotes and after commas.
-    [[nodiscard]] std::string names() const {
-        std::string all;
-        for (const auto& each : models_) {
-            all += (all.empty() ? "" : ", ") + quote(each.first);
-        }
-        return all;
+    for (const auto& each : models) {
+        patterns += (patterns.empty() ? "" : ", ") + quote(each.first);
     }
-
-    /// Errors: shard_missing for parts that are missing, each by its number; invalid_argument if there are several
-    /// models.
-    [[nodiscard]] ZTENSOR_COLD result<void> check() const {
-        if (models_.size() > 1) {
-            return fail(errc::invalid_argument,
-                        "the files in the folder are parts of {} models, {}: give the files of one of them",
-                        {models_.size(), names()});
-        }
-        for (const auto& each : models_) {
-            ZTENSOR_TRY(check_model(each.first, each.second));
-        }
-        return {};
+    if (models.size() > 1) {
+        return fail(errc::invalid_argument,
+                    "the files in the folder are parts of {} models, {}: give the files of one of them",
+                    {models.size(), patterns});
     }
-
-private:
-    struct model {
-        std::set<std::uint64_t> numbers;
-        std::uint64_t count = 0;
-        std::size_t before_bytes = 0; ///< of the name, up to the number
-        std::size_t digits = 0;       ///< of the longest number
-    };
-
-    /// `pattern` has a "*" in place of the number.
-    [[nodiscard]] static std::string name_of(const std::string& pattern, const model& parts, std::uint64_t number) {
-        return std::string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
-    }
-
-    /// Parts are counted from 1 on, and by some from 0 on.
-    [[nodiscard]] static result<void> check_model(const std::string& of, const model& parts) {
-        const std::uint64_t count = parts.count;
-        const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
-        if (*parts.numbers.rbegin() >= end) {
-            return fail(errc::invalid_argument, "the file {} says that it is one of {}",
-                        {in_quotes(name_of(of, parts, *parts.numbers.rbegin())), count});
-        }
-        if (parts.numbers.size() == count) {
-            return {};
-        }
-        constexpr std::size_t most_told = 20;
-        const std::uint64_t absent = count - parts.numbers.size();
-        std::string missing;
-        std::size_t told = 0;
-        for (std::uint64_t number = first; number != end && told != most_told; ++number) {
-            if (parts.numbers.count(number) == 0) {
-                missing += sentence("{}part {} of {}, {}: it is missing",
-                                    {told == 0 ? "" : "; ", number, count, in_quotes(name_of(of, parts, number))});
-                ++told;
-            }
-        }
-        const std::uint64_t untold = absent - told;
-        return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
-    }
-
-    std::map<std::string, model> models_; ///< by the pattern of their names
-};
+    return models.empty() ? result<void>() : check_numbered_model(models.begin()->first, models.begin()->second);
+}
 
 // -- folder models
 //
@@ -140,16 +126,6 @@ private:
     return fail(why.code(), "the folder holds several models, or one in several files, {}: open one of them. {}",
                 {told_names(files), why.sentence()})
         .in_file(why.path());
-}
-
-/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: those of
-/// numbered_files::check().
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
-    numbered_files parts;
-    for (const native_path& each : files) {
-        parts.add(path_text(each));
-    }
-    return parts.check();
 }
 
 /// A folder, at `path`, without files of a model; perhaps they are in folders below it. `names` is what is in it, in
