@@ -200,7 +200,10 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
-        return check_names(found) ? result<shard_index>(std::move(found)) : why_;
+        if (const std::optional<std::string_view> twin = find_twin(found.entries)) {
+            return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
+        }
+        return found;
     }
 
     [[nodiscard]] error why() const override { return why_; }
@@ -267,22 +270,6 @@ private:
         why_ =
             fail(errc::schema_type, "the index holds {} where names of objects and their files should stand", {found});
         return false;
-    }
-
-    /// Each object is named once; else why_ says which is not.
-    [[nodiscard]] bool check_names(const shard_index& found) {
-        std::vector<std::string_view> names;
-        names.reserve(found.entries.size());
-        for (const shard_entry& each : found.entries) {
-            names.push_back(each.name);
-        }
-        std::sort(names.begin(), names.end());
-        const auto twin = std::adjacent_find(names.begin(), names.end());
-        if (twin != names.end()) {
-            why_ = fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
-            return false;
-        }
-        return true;
     }
 
     std::uint64_t max_objects_;

@@ -100,8 +100,7 @@ public:
         shape.sizes = content_.sizes_of(content_.argument_of(tensor, 2));
         shape.strides = content_.sizes_of(content_.argument_of(tensor, 3));
         const std::uint64_t width = element.element_bytes;
-        const std::optional<std::uint64_t> count = shape.count(), reach = shape.reach();
-        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, width) : std::nullopt;
+        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, width), reach = shape.reach();
         if (!bytes) {
             return fail(errc::shape_overflow, "the tensor has more elements or bytes than 64 bits can count");
         }
@@ -138,8 +137,7 @@ public:
         if (array.shape.kind == pickle_kind::tuple) {
             shape.sizes = content_.sizes_of(array.shape);
         }
-        const std::optional<std::uint64_t> count = shape.count();
-        const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, type.element_bytes) : std::nullopt;
+        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, type.element_bytes);
         const bytes_view data = content_.bytes_of(array.data);
         if (!bytes || *bytes != data.size()) {
             return fail(errc::size_mismatch, "an array of NumPy has {} bytes, other than its shape says",

@@ -32,6 +32,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -141,6 +142,19 @@ template <class Row, std::size_t Count, class Column, class Value>
         }
     }
     return nullptr;
+}
+
+/// A name that two records have, if there is one.
+template <class Record>
+[[nodiscard]] std::optional<std::string_view> find_twin(const std::vector<Record>& all) {
+    std::vector<std::string_view> names;
+    names.reserve(all.size());
+    for (const Record& each : all) {
+        names.push_back(each.name);
+    }
+    std::sort(names.begin(), names.end());
+    const auto twin = std::adjacent_find(names.begin(), names.end());
+    return twin != names.end() ? std::optional<std::string_view>(*twin) : std::nullopt;
 }
 
 /// How many elements of `unit` each a shape has, be they bytes or bits. Nothing if 64 bits can't count them.

@@ -36,15 +36,6 @@ struct strided_shape {
         return std::find(sizes.begin(), sizes.end(), std::uint64_t{0}) != sizes.end();
     }
 
-    /// Nothing if 64 bits can't count them.
-    [[nodiscard]] std::optional<std::uint64_t> count() const noexcept {
-        std::optional<std::uint64_t> elements = is_empty() ? 0 : 1;
-        for (std::size_t i = 0; elements && i < sizes.size(); ++i) {
-            elements = checked_multiply(*elements, sizes[i]);
-        }
-        return elements;
-    }
-
     /// Elements of storage from the first that is used to the last. Nothing if 64 bits can't count them.
     [[nodiscard]] std::optional<std::uint64_t> reach() const noexcept {
         std::optional<std::uint64_t> elements = is_empty() ? 0 : 1;

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,7 +143,9 @@ public:
         ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;
         ZTENSOR_TRY(found.read_entries(place.count));
-        ZTENSOR_TRY(found.check_names());
+        if (const std::optional<std::string_view> twin = find_twin(found.entries_)) {
+            return fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
+        }
         ZTENSOR_TRY(found.check_local_headers(source));
         return found;
     }
@@ -291,19 +294,6 @@ private:
                         {in_quotes(entry.name), entry.stored_bytes, entry.size});
         }
         return {};
-    }
-
-    [[nodiscard]] result<void> check_names() const {
-        std::vector<std::string_view> names;
-        names.reserve(entries_.size());
-        for (const zip_entry& each : entries_) {
-            names.push_back(each.name);
-        }
-        std::sort(names.begin(), names.end());
-        const auto twin = std::adjacent_find(names.begin(), names.end());
-        return twin == names.end()
-                   ? result<void>()
-                   : fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
     }
 
     // -- the entries' own headers
