@@ -200,7 +200,7 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
-        if (const std::optional<std::string_view> twin = find_twin(found.entries)) {
+        if (const std::optional<std::string_view> twin = find_same_name(found.entries)) {
             return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
         }
         return found;

@@ -146,7 +146,7 @@ template <class Row, std::size_t Count, class Column, class Value>
 
 /// A name that two records have, if there is one.
 template <class Record>
-[[nodiscard]] std::optional<std::string_view> find_twin(const std::vector<Record>& all) {
+[[nodiscard]] std::optional<std::string_view> find_same_name(const std::vector<Record>& all) {
     std::vector<std::string_view> names;
     names.reserve(all.size());
     for (const Record& each : all) {

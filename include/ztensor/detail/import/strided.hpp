@@ -112,9 +112,12 @@ private:
     }
 
     void gather(bytes_view storage, span<std::byte> destination) const {
-        with_width([&](auto width) {
-            for_each_element(width, [&](std::size_t to, std::uint64_t from) {
-                std::memcpy(destination.data() + to, storage.data() + static_cast<std::size_t>(from), width);
+        std::byte* const to_begin = destination.data();
+        const std::byte* const from_begin = storage.data();
+        // Pointers by value: for all that the compiler knows, bytes that are written may be anything else.
+        with_width([this, to_begin, from_begin](auto width) {
+            for_each_element(width, [to_begin, from_begin, width](std::size_t to, std::uint64_t from) {
+                std::memcpy(to_begin + to, from_begin + static_cast<std::size_t>(from), width);
             });
         });
     }

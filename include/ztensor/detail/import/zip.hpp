@@ -143,7 +143,7 @@ public:
         ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;
         ZTENSOR_TRY(found.read_entries(place.count));
-        if (const std::optional<std::string_view> twin = find_twin(found.entries_)) {
+        if (const std::optional<std::string_view> twin = find_same_name(found.entries_)) {
             return fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
         }
         ZTENSOR_TRY(found.check_local_headers(source));
