@@ -60,9 +60,10 @@ struct pt_payload {
                                            "complex128", "bool",    "bfloat16"};
     constexpr std::string_view from_28[] = {"uint16",          "float8_e4m3fn",  "float8_e5m2", "float8_e4m3fnuz",
                                             "float8_e5m2fnuz", "float8_e8m0fnu", "uint32",      "uint64"};
-    return number >= 1 && number - 1 < std::size(from_1)      ? find_pickle_global("torch", from_1[number - 1])
-           : number >= 28 && number - 28 < std::size(from_28) ? find_pickle_global("torch", from_28[number - 28])
-                                                              : nullptr;
+    const auto at = static_cast<std::size_t>(number < 64 ? number : 0);
+    return at >= 1 && at - 1 < std::size(from_1)      ? find_pickle_global("torch", from_1[at - 1])
+           : at >= 28 && at - 28 < std::size(from_28) ? find_pickle_global("torch", from_28[at - 28])
+                                                      : nullptr;
 }
 
 /// The name of what stands under another; `front` is "" for none.

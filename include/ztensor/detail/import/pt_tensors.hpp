@@ -153,7 +153,8 @@ public:
         if (array.is_fortran) {
             shape.use_fortran_order();
             if (!shape.is_contiguous()) {
-                ZTENSOR_TRY_ASSIGN(placed.data.offset, gather(placed.data, std::move(shape), type.element_bytes));
+                ZTENSOR_TRY_ASSIGN(placed.data.offset,
+                                   gather(placed.data, std::move(shape), static_cast<std::size_t>(type.element_bytes)));
             }
         }
         return placed;
