@@ -160,54 +160,75 @@ private:
         }
     }
 
+    /// A dimension that is counted through, and what its next index adds, in bytes.
+    struct counter {
+        std::uint64_t size;
+        std::size_t to;
+        std::uint64_t from;
+        std::uint64_t index;
+    };
+
     /// Calls copy(to, from) for each element: the byte where it is wanted, and the one of the storage where it lies.
-    /// The last dimension and the one whose elements lie closest together are gone through in squares that fit the
-    /// first-level cache; `index` counts through the others.
+    /// Where the elements of the last dimension lie apart, it and the one whose elements lie closest together are gone
+    /// through in squares that fit the first-level cache. The others are counted through, the last of them first.
     template <class Width, class Copy>
     void for_each_element(Width width, const Copy& copy) const {
         const std::vector<std::uint64_t>& sizes = shape_.sizes;
         const std::vector<std::uint64_t>& strides = shape_.strides;
-        const std::size_t rank = sizes.size(), last = rank - 1; // a scalar is contiguous, so there is a last one
-        std::size_t closest = last, row_to = width;
-        for (std::size_t i = 0; i < last; ++i) {
+        const std::size_t last = sizes.size() - 1; // a scalar is contiguous, so there is a last one
+        std::size_t closest = last;
+        for (std::size_t i = 0; i < last && strides[last] > 1; ++i) {
             closest = sizes[i] > 1 && strides[i] < strides[closest] ? i : closest;
         }
-        for (std::size_t i = closest + 1; i < rank; ++i) {
-            row_to *= static_cast<std::size_t>(sizes[i]);
+        std::vector<counter> others;
+        counter row = {1, 0, 0, 0};
+        std::size_t step = width;
+        for (std::size_t i = sizes.size(); i-- != 0; step *= static_cast<std::size_t>(sizes[i])) {
+            const counter each = {sizes[i], step, strides[i] * width, 0};
+            if (i == closest && i != last) {
+                row = each;
+            } else if (i != last) {
+                others.push_back(each);
+            }
         }
-        const auto columns = static_cast<std::size_t>(sizes[last]);
-        const std::size_t rows = closest == last ? 1 : static_cast<std::size_t>(sizes[closest]);
-        const std::size_t side = closest == last ? columns : 32;
-        const std::uint64_t row_from = strides[closest] * width, column_from = strides[last] * width;
-        std::vector<std::uint64_t> index(rank);
-        std::size_t to = 0;
+        const auto columns = static_cast<std::size_t>(sizes[last]), rows = static_cast<std::size_t>(row.size);
+        const std::uint64_t column_from = strides[last] * width;
+        std::size_t to = 0, changed = 0;
         std::uint64_t from = 0;
-        for (bool has_more = true; has_more;) {
-            for (std::size_t row = 0; row < rows; row += side) {
-                const std::size_t last_row = (std::min)(rows, row + side);
-                for (std::size_t column = 0; column < columns; column += side) {
-                    const std::size_t last_column = (std::min)(columns, column + side);
-                    for (std::size_t i = row; i < last_row; ++i) {
-                        for (std::size_t j = column; j < last_column; ++j) {
-                            copy(to + i * row_to + j * width, from + i * row_from + j * column_from);
-                        }
-                    }
+        do {
+            if (rows == 1) {
+                copy_square(width, copy, to, from, {1, 0, 0, 0}, {columns, width, column_from, 0});
+            }
+            constexpr std::size_t side = 32;
+            for (std::size_t i = 0; i < rows && rows != 1; i += side) {
+                for (std::size_t j = 0; j < columns; j += side) {
+                    copy_square(width, copy, to + i * row.to + j * width, from + i * row.from + j * column_from,
+                                {(std::min)(rows - i, side), row.to, row.from, 0},
+                                {(std::min)(columns - j, side), width, column_from, 0});
                 }
             }
-            has_more = false;
-            std::size_t step = width;
-            for (std::size_t i = rank; i-- != 0 && !has_more; step *= static_cast<std::size_t>(sizes[i])) {
-                if (i == last || i == closest) {
-                    continue;
+            for (changed = 0; changed < others.size(); ++changed) {
+                counter& each = others[changed];
+                to += each.to;
+                from += each.from;
+                if (++each.index != each.size) {
+                    break;
                 }
-                has_more = ++index[i] != sizes[i];
-                to += step;
-                from += strides[i] * width;
-                if (!has_more) {
-                    to -= step * static_cast<std::size_t>(sizes[i]);
-                    from -= strides[i] * width * sizes[i];
-                    index[i] = 0;
-                }
+                to -= each.to * static_cast<std::size_t>(each.size);
+                from -= each.from * each.size;
+                each.index = 0;
+            }
+        } while (changed != others.size());
+    }
+
+    template <class Width, class Copy>
+    static void copy_square(Width width, const Copy& copy, std::size_t to, std::uint64_t from, const counter& row,
+                            const counter& column) {
+        for (std::uint64_t i = 0; i < row.size; ++i, to += row.to, from += row.from) {
+            std::size_t to_element = to;
+            std::uint64_t from_element = from;
+            for (std::uint64_t j = 0; j < column.size; ++j, to_element += width, from_element += column.from) {
+                copy(to_element, from_element);
             }
         }
     }
