@@ -94,7 +94,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         return guard_memory([&] { return read(offset, destination); });
     }
@@ -107,7 +107,7 @@ private:
     };
     static constexpr std::size_t most_open = 4;
 
-    [[nodiscard]] result<void> read(std::uint64_t offset, span<std::byte> destination) const {
+    result<void> read(std::uint64_t offset, span<std::byte> destination) const {
         const auto behind = std::upper_bound(begins_.begin(), begins_.end(), offset);
         for (auto i = static_cast<std::size_t>(behind - begins_.begin()) - 1; !destination.empty(); ++i) {
             const hdf5_dataset& from = datasets_[i];
@@ -123,7 +123,7 @@ private:
     }
 
     /// Any bytes of a dataset: whole elements straight into their place, parts of one by way of a copy.
-    [[nodiscard]] result<void> read_bytes(std::size_t number, std::uint64_t at, span<std::byte> destination) const {
+    result<void> read_bytes(std::size_t number, std::uint64_t at, span<std::byte> destination) const {
         const hdf5_dataset& from = datasets_[number];
         if (from.bytes > max_decoded_bytes_) {
             return fail(errc::limit_exceeded,
@@ -154,8 +154,8 @@ private:
     }
 
     /// Whole elements from one on, as few boxes as there are in that range.
-    [[nodiscard]] result<void> read_elements(const opened& dataset, const hdf5_dataset& from, std::uint64_t first,
-                                             span<std::byte> destination) const {
+    result<void> read_elements(const opened& dataset, const hdf5_dataset& from, std::uint64_t first,
+                               span<std::byte> destination) const {
         while (!destination.empty()) {
             const std::uint64_t wanted = destination.size() / from.element_bytes;
             const std::uint64_t count = select_box(dataset, from, first, wanted);
@@ -205,7 +205,7 @@ private:
         return done >= 0 ? selected : 0;
     }
 
-    [[nodiscard]] result<const opened*> find_open(std::size_t number) const {
+    result<const opened*> find_open(std::size_t number) const {
         const auto known = std::find_if(open_.begin(), open_.end(),
                                         [&](const std::unique_ptr<opened>& each) { return each->number == number; });
         if (known != open_.end()) {
@@ -228,7 +228,7 @@ private:
         return open_.front().get();
     }
 
-    [[nodiscard]] result<void> open(std::size_t number, opened& added) const {
+    result<void> open(std::size_t number, opened& added) const {
         constexpr std::size_t slots = 12421; // a prime, some times as many as there are chunks at once
         const hdf5_dataset& from = datasets_[number];
         const hdf5_id access(::H5Pcreate(H5P_DATASET_ACCESS), &H5Pclose);

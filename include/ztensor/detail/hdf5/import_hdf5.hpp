@@ -58,8 +58,8 @@ struct inflated_content {
 };
 
 /// The weights in an archive. Its other entries, besides what Keras says of the model, are skipped.
-[[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& file,
-                                                                          assembled_source& all, foreign_index& index) {
+ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& file, assembled_source& all,
+                                                            foreign_index& index) {
     ZTENSOR_TRY_ASSIGN(const zip_directory directory, zip_directory::read(*file.source, file.options));
     const zip_entry* const weights = directory.find(keras_weights);
     if (weights == nullptr) {
@@ -85,8 +85,8 @@ struct inflated_content {
 }
 
 /// Errors: foreign_file for what is neither; those of the archive.
-[[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assembled_source& all,
-                                                               foreign_index& index) {
+ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assembled_source& all,
+                                                 foreign_index& index) {
     ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
     if (is_hdf5) {
         return hdf5_place{file.source, 0};
@@ -117,7 +117,7 @@ public:
 
     /// Every object of the file under every name that it has, each looked at once: without recursion, and without
     /// following links out of the file. Paths start with no slash; that of the root is "".
-    [[nodiscard]] result<void> walk() {
+    result<void> walk() {
         const hdf5_session session;
         const hdf5_id refuse_external(::H5Pcreate(H5P_LINK_ACCESS), &H5Pclose);
         if (!refuse_external || ::H5Pset_elink_cb(refuse_external.get(), &refuse, nullptr) < 0) {
@@ -186,7 +186,7 @@ private:
     }
 
     /// The links of a group, in the order in which they were made where the group keeps that, else of their names.
-    [[nodiscard]] result<void> list(hid_t group, const std::string& path) {
+    result<void> list(hid_t group, const std::string& path) {
         listing all{this, &path, {}, {}};
         const herr_t done = visit_hdf5_links(group, &take_link, &all);
         ZTENSOR_TRY(std::move(all.done));
@@ -221,7 +221,7 @@ private:
         }
     }
 
-    [[nodiscard]] result<void> visit_hard(const named_link& link) {
+    result<void> visit_hard(const named_link& link) {
         if (const auto known = known_.find(link.address); known != known_.end()) {
             return visit_again(known->second, link.path);
         }
@@ -232,7 +232,7 @@ private:
         return visit_object(object.get(), link.address, link.path);
     }
 
-    [[nodiscard]] result<void> visit_soft(const named_link& link, hid_t refuse_external) {
+    result<void> visit_soft(const named_link& link, hid_t refuse_external) {
         const hdf5_id object(::H5Oopen(content_->id(), link.path.c_str(), refuse_external), &H5Oclose);
         hdf5_address address;
         if (!object || !find_hdf5_address(object.get(), address)) {
@@ -244,11 +244,11 @@ private:
                                      : visit_object(object.get(), address, link.path);
     }
 
-    [[nodiscard]] result<void> visit_again(std::size_t number, const std::string& path) {
+    result<void> visit_again(std::size_t number, const std::string& path) {
         return number != is_no_dataset ? again(number, path) : result<void>();
     }
 
-    [[nodiscard]] result<void> visit_object(hid_t object, const hdf5_address& address, const std::string& path) {
+    result<void> visit_object(hid_t object, const hdf5_address& address, const std::string& path) {
         switch (::H5Iget_type(object)) {
         case H5I_GROUP: {
             known_.emplace(address, is_no_dataset);
@@ -273,7 +273,7 @@ private:
 
     // -- groups and datasets
 
-    [[nodiscard]] result<void> group(hid_t group, const std::string& path) {
+    result<void> group(hid_t group, const std::string& path) {
         std::vector<std::string> names;
         if (!list_hdf5_attributes(group, names)) {
             return located(content_->failure("list the attributes of a group"), path);
@@ -295,7 +295,7 @@ private:
         return check_index_size(index_, file_.options, "file");
     }
 
-    [[nodiscard]] result<std::size_t> dataset(hid_t dataset, const std::string& path) {
+    result<std::size_t> dataset(hid_t dataset, const std::string& path) {
         entry made;
         attributes of_object;
         ZTENSOR_TRY(read_attributes(dataset, path, of_object));
@@ -321,7 +321,7 @@ private:
         return entries_.size() - 1;
     }
 
-    [[nodiscard]] result<void> again(std::size_t number, const std::string& path) {
+    result<void> again(std::size_t number, const std::string& path) {
         const entry& known = entries_[number];
         if (known.refused != nullptr || !is_name(path)) {
             skip(path, known.refused != nullptr ? known.refused : not_a_name);
@@ -365,7 +365,7 @@ private:
         return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes_).encode(value_);
     }
 
-    [[nodiscard]] result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
+    result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
         dtype_word_ = is_of_keras_ ? "bfloat16" : "";
         names_.clear();
         if (!list_hdf5_attributes(dataset, names_)) {
@@ -387,7 +387,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> find_shape(hid_t dataset, entry& made) {
+    result<void> find_shape(hid_t dataset, entry& made) {
         const hdf5_id space(::H5Dget_space(dataset), &H5Sclose);
         if (!space) {
             return content_->failure("read the shape of a dataset");
@@ -416,7 +416,7 @@ private:
     }
 
     /// Where its elements are: in the file itself, in another beside it, or where libhdf5 makes them.
-    [[nodiscard]] result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
+    result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
         if (made.bytes == 0) {
             made.offset = begin_ + content_->size();
             return {};
@@ -452,7 +452,7 @@ private:
     }
 
     /// In one range of a file below the folder of this one; nothing else is opened.
-    [[nodiscard]] result<void> place_external(hid_t properties, entry& made) {
+    result<void> place_external(hid_t properties, entry& made) {
         hdf5_external_file there;
         if (made.elements.is_converted || ::H5Pget_external_count(properties) != 1 ||
             !find_hdf5_external(&H5Pget_external, properties, 0, there) || there.length < made.bytes) {
@@ -502,7 +502,7 @@ private:
 
 /// Errors: header_malformed for what libhdf5 refuses; those of the archive; limit_exceeded, manifest_too_large,
 /// shape_overflow, truncated; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
     ZTENSOR_TRY_ASSIGN(hdf5_place place, find_hdf5(file, *all, index));

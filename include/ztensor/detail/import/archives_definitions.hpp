@@ -90,7 +90,7 @@ public:
     }
 
     /// Errors: unknown_dtype, schema_missing, limit_exceeded.
-    [[nodiscard]] result<void> take(const pt_payload& payload) {
+    result<void> take(const pt_payload& payload) {
         if (payload.is_pickled) {
             pickles.push_back({payload.name, payload.path});
             return {};
@@ -117,8 +117,7 @@ public:
     }
 
     /// Errors: schema_missing.
-    [[nodiscard]] static result<pt_entry*> entry_of(pt_entries& entries, std::string_view folder,
-                                                    const std::string& path) {
+    static result<pt_entry*> entry_of(pt_entries& entries, std::string_view folder, const std::string& path) {
         pt_entry* const entry = entries.find(std::string(folder) + path);
         return entry != nullptr ? result<pt_entry*>(entry)
                                 : fail(errc::schema_missing, "the archive has no entry for {}", {in_quotes(path)});
@@ -381,7 +380,7 @@ public:
     pt_program(pt_import& to, pt_entries& entries) noexcept : to_(to), entries_(entries) {}
 
     /// Names of several programs start with that of theirs.
-    [[nodiscard]] result<void> add_to_objects() {
+    result<void> add_to_objects() {
         ZTENSOR_TRY_ASSIGN(is_big_endian_, entries_.is_big_endian());
         for (const std::string_view name : pt_older_states) {
             if (const pt_entry* const entry = entries_.find(name)) {
@@ -400,7 +399,7 @@ private:
         return std::count_if(all.begin(), all.end(), [](const pt_entry& each) { return is_of_weights(each.name); }) > 1;
     }
 
-    [[nodiscard]] result<void> add_part(const pt_program_part& part) {
+    result<void> add_part(const pt_program_part& part) {
         const bool is_named = has_several_programs();
         for (const pt_entry& each : entries_.all()) {
             const std::optional<std::string_view> by_json = between(each.name, part.folder, part.config);
@@ -415,7 +414,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_payloads(const pt_entry& json, std::string_view folder, const std::string& front) {
+    result<void> add_payloads(const pt_entry& json, std::string_view folder, const std::string& front) {
         ZTENSOR_TRY_ASSIGN(const byte_buffer text, entries_.read(json, to_.file.options));
         pt_payload_values values(entries_, folder, text.size(), front, to_.objects);
         pt_payload_listener listener(values);
@@ -429,8 +428,7 @@ private:
     }
 
     /// Tensors of classes of their own, which torch.save wrote, and objects that are no tensors.
-    [[nodiscard]] result<void> add_pickles(const pt_payload_values& values, std::string_view folder,
-                                           const std::string& front) {
+    result<void> add_pickles(const pt_payload_values& values, std::string_view folder, const std::string& front) {
         for (const pt_payload_values::pickled_payload& each : values.pickles) {
             const std::string name = joined(front, each.name);
             if (starts_with(each.path, "custom_obj_") || starts_with(each.path, "opaque_obj_")) {
@@ -451,7 +449,7 @@ private:
 
     /// An archive in the archive, which lies there as it is: its storages are ranges of the file. Nothing, where an
     /// entry without bytes stands for none.
-    [[nodiscard]] result<void> add_archive(const pt_entry& outer, const pt_names& names) {
+    result<void> add_archive(const pt_entry& outer, const pt_names& names) {
         const zip_entry& place = outer.entry;
         if (place.size == 0) {
             return {};
@@ -476,8 +474,8 @@ private:
     bool is_big_endian_ = false;
 };
 
-[[nodiscard]] inline result<imported> import_pt_program(const foreign_file& file, const zip_directory& archive,
-                                                        std::string_view folder) {
+inline result<imported> import_pt_program(const foreign_file& file, const zip_directory& archive,
+                                          std::string_view folder) {
     pt_import to(file);
     pt_entries entries(*to.all, archive, folder);
     ZTENSOR_TRY(pt_program(to, entries).add_to_objects());

@@ -50,8 +50,7 @@ inline constexpr std::size_t gguf_part_digits = 5;
 /// The names of the parts of a model whose first part says `first` and was opened by the name `file_name`. Errors:
 /// shard_mismatch for a part that is not the first, which names the one to open; shard_missing, if the name does not
 /// tell those of the others.
-[[nodiscard]] ZTENSOR_COLD inline result<numbered_name> name_gguf_parts(const gguf_part& first,
-                                                                        std::string_view file_name) {
+ZTENSOR_COLD inline result<numbered_name> name_gguf_parts(const gguf_part& first, std::string_view file_name) {
     const std::optional<numbered_name> name = parse_gguf_part(file_name);
     const bool is_named_so =
         name && parse_decimal(name->number) == first.number + 1 && parse_decimal(name->count) == first.count;
@@ -95,7 +94,7 @@ class gguf_importer {
 public:
     explicit gguf_importer(const foreign_file& file) : file_(file) {}
 
-    [[nodiscard]] result<imported> import() {
+    result<imported> import() {
         index_.has_attributes();
         std::shared_ptr<const byte_source> source = file_.source;
         const std::uint64_t size = file_.source->size();
@@ -115,7 +114,7 @@ private:
     using tensor = gguf_tensors::record;
 
     /// The file is the first part. Key-values are those of the first, as in ggml's own loader.
-    [[nodiscard]] result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
+    result<void> add_other_parts(const gguf_part& first, assembled_source& all) {
         const std::string own = path_text(native_path(file_name_of(file_.path)));
         ZTENSOR_TRY_ASSIGN(const numbered_name names, name_gguf_parts(first, own));
         sibling_files siblings(file_, all);
@@ -137,8 +136,8 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_part(std::uint64_t number, std::uint64_t count,
-                                        const result<sibling_files::sibling>& file, const assembled_source& all) {
+    result<void> add_part(std::uint64_t number, std::uint64_t count, const result<sibling_files::sibling>& file,
+                          const assembled_source& all) {
         if (!file) {
             return file.error();
         }
@@ -160,7 +159,7 @@ private:
     }
 
     /// Of one file, which ends at `end` of the source.
-    [[nodiscard]] result<void> add_objects(const gguf_header& header, std::uint64_t end) {
+    result<void> add_objects(const gguf_header& header, std::uint64_t end) {
         from_ = &header.tensors;
         is_big_endian_ = header.is_big_endian;
         end_ = end;
@@ -175,7 +174,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_object(const tensor& what, bool knows_q2_0) {
+    result<void> add_object(const tensor& what, bool knows_q2_0) {
         const span<const std::uint64_t> dimensions = from_->shape_of(what);
         if (const ggml_plain_type* const plain = find_plain_ggml_type(what.type)) {
             foreign_component data;
@@ -256,8 +255,8 @@ private:
     }
 
     /// The bytes of a tensor, which end with its file at the latest. Errors: shape_overflow, out_of_bounds.
-    [[nodiscard]] result<std::uint64_t> count_bytes(const tensor& what, std::uint64_t block_elements,
-                                                    std::uint64_t block_bytes) const {
+    result<std::uint64_t> count_bytes(const tensor& what, std::uint64_t block_elements,
+                                      std::uint64_t block_bytes) const {
         const std::optional<std::uint64_t> bytes = bytes_of(what, block_elements, block_bytes);
         if (!bytes) {
             return fail(errc::shape_overflow, "shape {} has more elements or bytes than 64 bits can count",
@@ -281,7 +280,7 @@ private:
     std::vector<std::uint64_t> offsets_; ///< of all tensors, sorted, once they were asked for
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_gguf(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_gguf(const foreign_file& file) {
     return gguf_importer(file).import();
 }
 

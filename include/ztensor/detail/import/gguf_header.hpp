@@ -51,16 +51,16 @@ public:
 
     void set_big_endian() noexcept { is_big_endian_ = true; }
 
-    [[nodiscard]] result<void> take(std::size_t size, std::uint64_t& value) {
+    result<void> take(std::size_t size, std::uint64_t& value) {
         return header_.take_unsigned(size, is_big_endian_, value) ? result<void>() : header_.failure();
     }
     /// Bytes that stay until the next take.
-    [[nodiscard]] result<void> take_bytes(std::uint64_t size, bytes_view& bytes) {
+    result<void> take_bytes(std::uint64_t size, bytes_view& bytes) {
         return header_.take(size, bytes) ? result<void>() : header_.failure();
     }
 
     /// The kind of a value and the value, which is appended to `out`.
-    [[nodiscard]] result<void> read(cbor_encoder& out) {
+    result<void> read(cbor_encoder& out) {
         open_array arrays[most_depth];
         std::size_t depth = 0;
         gguf_kind kind = gguf_kind::u8;
@@ -88,8 +88,7 @@ public:
 
     /// A value that must be an integer of 0 or more, of that kind or, for an array, of any width, which is also given
     /// to the caller.
-    [[nodiscard]] result<void> read_count(std::string_view key, gguf_kind expected, std::uint64_t& value,
-                                          cbor_encoder& out) {
+    result<void> read_count(std::string_view key, gguf_kind expected, std::uint64_t& value, cbor_encoder& out) {
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
         const bool is_unsigned =
@@ -119,7 +118,7 @@ private:
         std::uint64_t left = 0;
     };
 
-    [[nodiscard]] result<void> take_kind(gguf_kind& kind) {
+    result<void> take_kind(gguf_kind& kind) {
         std::uint64_t number = 0;
         ZTENSOR_TRY(take(4, number));
         if (number > static_cast<std::uint64_t>(gguf_kind::f64)) {
@@ -130,7 +129,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> begin_array(open_array& array, cbor_encoder& out) {
+    result<void> begin_array(open_array& array, cbor_encoder& out) {
         ZTENSOR_TRY(take_kind(array.kind));
         ZTENSOR_TRY(take(8, array.left));
         if (array.left > header_.left() / width_of(array.kind)) {
@@ -141,7 +140,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> read_single(gguf_kind kind, cbor_encoder& out) {
+    result<void> read_single(gguf_kind kind, cbor_encoder& out) {
         std::uint64_t bits = 0;
         ZTENSOR_TRY(take(width_of(kind), bits));
         switch (kind) {
@@ -231,7 +230,7 @@ public:
                        foreign_index* index)
         : header_(source, begin + magic_bytes, end, most_bytes), index_(index), begin_(begin), size_(end - begin) {}
 
-    [[nodiscard]] result<gguf_header> read() {
+    result<gguf_header> read() {
         std::uint64_t tensors = 0;
         std::uint64_t key_values = 0;
         ZTENSOR_TRY(read_version());
@@ -262,7 +261,7 @@ private:
     static constexpr std::size_t most_in_index = std::size_t{1} << 30; ///< bytes of names, or dimensions
 
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
-    [[nodiscard]] result<void> read_version() {
+    result<void> read_version() {
         std::uint64_t version = 0;
         ZTENSOR_TRY(values_.take(4, version));
         if ((version & 0xffff) == 0) {
@@ -276,7 +275,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> read_key_value() {
+    result<void> read_key_value() {
         std::uint64_t key_bytes = 0;
         bytes_view key_view;
         ZTENSOR_TRY(values_.take(8, key_bytes));
@@ -298,7 +297,7 @@ private:
         return count != nullptr ? values_.read_count(key, gguf_kind::array, *count, out) : values_.read(out);
     }
 
-    [[nodiscard]] result<void> read_tensor() {
+    result<void> read_tensor() {
         gguf_tensors& tensors = found_.tensors;
         std::uint64_t name_bytes = 0, rank = 0, type = 0;
         bytes_view name;
@@ -336,7 +335,7 @@ private:
     }
 
     /// The data starts at the first multiple of the alignment behind the header, and offsets count from there.
-    [[nodiscard]] result<void> place_tensors() {
+    result<void> place_tensors() {
         if (!is_power_of_two(alignment_)) {
             return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
         }

@@ -126,7 +126,7 @@ enum class foreign_kind_id : std::uint8_t {
 
 // -- open any
 
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const foreign_file& file) {
     switch (kind) {
     case foreign_kind_id::gguf:
         return import_gguf(file);
@@ -147,7 +147,7 @@ enum class foreign_kind_id : std::uint8_t {
     }
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
+ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
     std::byte head[head_bytes];
     const std::uint64_t size = file.source->size();
     const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
@@ -160,7 +160,7 @@ enum class foreign_kind_id : std::uint8_t {
     return is_hdf5 ? foreign_kind_id::hdf5 : kind;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
+ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
     ZTENSOR_TRY_ASSIGN(const foreign_kind_id kind, sniff(file));
     if (kind == foreign_kind_id::none) {
         return reader_maker::open(file); // which names what can't be imported

@@ -46,8 +46,7 @@ struct numbered_model {
 
 /// `pattern` is the name of each part with a "*" in place of the number. Parts are counted from 1 on, and by some from
 /// 0 on.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern,
-                                                                    const numbered_model& parts) {
+ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern, const numbered_model& parts) {
     const auto name_of = [&](std::uint64_t number) {
         return std::string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
     };
@@ -77,7 +76,7 @@ struct numbered_model {
 
 /// Whether the files of a folder without an index are one model, as far as their names tell. Errors: shard_missing for
 /// parts that are missing, each by its number; invalid_argument if there are several models.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
+ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
     std::map<std::string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
     std::string patterns;                         // in quotes and after commas
     for (const native_path& each : files) {
@@ -186,7 +185,7 @@ public:
     explicit shard_index_listener(std::uint64_t max_objects) noexcept : max_objects_(max_objects) {}
 
     /// What was read, checked. Errors: schema_missing, duplicate_key.
-    [[nodiscard]] result<shard_index> finish() {
+    result<shard_index> finish() {
         if (!has_map_) {
             return fail(errc::schema_missing, "the index lacks \"weight_map\"");
         }
@@ -285,8 +284,7 @@ private:
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
 /// duplicate_key, name_invalid; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source,
-                                                                       const read_options& options) {
+ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source, const read_options& options) {
     const std::uint64_t size = source.size();
     const std::uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
     if (size > most_bytes) {

@@ -40,8 +40,8 @@ namespace detail {
 /// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Of an array of no numbers
 /// the rest is not looked at. Errors: as its parts; truncated; unclaimed_bytes.
 template <class ReadStart>
-[[nodiscard]] result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
-                                                 const ReadStart& read) {
+result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
+                                   const ReadStart& read) {
     std::array<std::byte, npy_preamble_bytes> start = {};
     const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
     ZTENSOR_TRY(read(there));
@@ -69,9 +69,9 @@ template <class ReadStart>
 
 /// Enters an array whose elements lie at `offset` of `all`. Where these are bytes without a meaning, there is one
 /// dimension more if each has several, and an attribute says how NumPy calls them.
-[[nodiscard]] ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
-                                                                      std::string_view name, const npy_header& header,
-                                                                      std::uint64_t offset, std::string_view digest) {
+ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
+                                                        std::string_view name, const npy_header& header,
+                                                        std::uint64_t offset, std::string_view digest) {
     const npy_type* const type = header.element.type;
     foreign_component data;
     data.dtype = type != nullptr ? type->dtype : std::string_view("u8");
@@ -116,7 +116,7 @@ template <class ReadStart>
 }
 
 /// Errors: those of the header, unknown_dtype, truncated, unclaimed_bytes.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     const byte_source& source = *file.source;
     const std::string name = stem_of(path_text(file.path));
     ZTENSOR_TRY_ASSIGN(const npy_header header,
@@ -148,8 +148,7 @@ template <class ReadStart>
 }
 
 /// Bytes that are no array.
-[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index,
-                                                                assembled_source& all) {
+ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index, assembled_source& all) {
     ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
     const std::string digest = digest_text_of(entry);
     const std::uint64_t dimensions[] = {entry.size};
@@ -163,9 +162,9 @@ template <class ReadStart>
 }
 
 /// An array, or that it was skipped.
-[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
-                                                                foreign_index& index, assembled_source& all,
-                                                                std::vector<digest_cover>& covers) {
+ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
+                                                  foreign_index& index, assembled_source& all,
+                                                  std::vector<digest_cover>& covers) {
     const std::string_view stem = npy_entry_name(entry);
     const std::string_view name = stem.empty() ? entry.name : stem;
     const result<npy_header> header = read_npy_header(
@@ -256,8 +255,7 @@ inline constexpr zip_kind zip_kinds[] = {
 }
 
 /// Errors: foreign_file if the archive is of another kind; those of the headers of its entries.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file,
-                                                              const zip_directory& directory) {
+ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const zip_directory& directory) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
     std::vector<digest_cover> covers;

@@ -255,7 +255,7 @@ inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a f
 
 /// `start` is the first npy_preamble_bytes of the file, or all of it. Errors: file_too_small, bad_magic,
 /// unsupported_version, limit_exceeded.
-[[nodiscard]] ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
+ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
     constexpr std::size_t version_at = npy_magic.size(), length_at = version_at + 2;
     if (as_text(start).substr(0, npy_magic.size()) != npy_magic) {
         return fail(errc::bad_magic, "an .npy file starts with \"\\x93NUMPY\", and this one does not");
@@ -288,7 +288,7 @@ public:
     npy_header_parser(std::string_view text, std::string_view array) noexcept : rest_(text), array_(array) {}
 
     /// Errors: header_malformed, duplicate_key, schema_missing, shape_overflow, limit_exceeded.
-    [[nodiscard]] ZTENSOR_COLD result<npy_header> parse() {
+    ZTENSOR_COLD result<npy_header> parse() {
         if (!take('{')) {
             return malformed("a brace");
         }
@@ -347,7 +347,7 @@ private:
         return true;
     }
 
-    [[nodiscard]] result<void> parse_pair() {
+    result<void> parse_pair() {
         static constexpr std::string_view keys[] = {"descr", "fortran_order", "shape"};
         std::string_view key;
         if (!take_text(key)) {
@@ -367,7 +367,7 @@ private:
         return place == 0 ? parse_type() : place == 1 ? parse_order() : parse_shape();
     }
 
-    [[nodiscard]] result<void> parse_type() {
+    result<void> parse_type() {
         if (is_next('[') || is_next('(')) {
             return parse_record();
         }
@@ -381,7 +381,7 @@ private:
     }
 
     /// The type of records: [('name', '<f4'), ('other', '<i4', (3,))], or what that may hold.
-    [[nodiscard]] result<void> parse_record() {
+    result<void> parse_record() {
         const std::string_view all = rest_;
         std::string_view field, text;
         found_.element.why = "which is a record";
@@ -397,7 +397,7 @@ private:
     }
 
     /// A literal of Python: brackets of any kind around text, numbers and commas.
-    [[nodiscard]] result<void> skip_literal() {
+    result<void> skip_literal() {
         std::string open;
         do {
             skip_spaces();
@@ -431,12 +431,12 @@ private:
         return false;
     }
 
-    [[nodiscard]] result<void> parse_order() {
+    result<void> parse_order() {
         found_.is_fortran = take_word("True");
         return found_.is_fortran || take_word("False") ? result<void>() : malformed("True or False");
     }
 
-    [[nodiscard]] result<void> parse_shape() {
+    result<void> parse_shape() {
         if (!take('(')) {
             return malformed("a tuple");
         }
@@ -454,7 +454,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> parse_number(std::uint64_t& value) {
+    result<void> parse_number(std::uint64_t& value) {
         skip_spaces();
         const std::size_t digits = (std::min)(rest_.find_first_not_of("0123456789"), rest_.size());
         if (digits == 0 || (digits > 1 && rest_[0] == '0')) {
@@ -470,7 +470,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<npy_header> finish() {
+    result<npy_header> finish() {
         if (!found_.element.is_readable()) {
             return found_;
         }

@@ -75,7 +75,7 @@ struct onnx_attribute {
 };
 
 /// The NodeProto that ends at `end`.
-[[nodiscard]] inline result<onnx_node> read_onnx_node(proto_reader& from, std::uint64_t end) {
+inline result<onnx_node> read_onnx_node(proto_reader& from, std::uint64_t end) {
     onnx_node node;
     bool has_output = false;
     const auto take = [&](const proto_field& field) {
@@ -93,7 +93,7 @@ struct onnx_attribute {
 }
 
 /// The AttributeProto that ends at `end`.
-[[nodiscard]] inline result<onnx_attribute> read_onnx_attribute(proto_reader& from, std::uint64_t end) {
+inline result<onnx_attribute> read_onnx_attribute(proto_reader& from, std::uint64_t end) {
     using of = onnx_attribute_field;
     onnx_attribute read;
     read.message = {from.position(), end - from.position()};
@@ -175,7 +175,7 @@ public:
     onnx_graphs(proto_reader& from, onnx_objects& to) : from_(from), to_(to) {}
 
     /// The root at the position, which ends at `end`, and all in it.
-    [[nodiscard]] result<void> read(std::uint64_t end, onnx_root root) {
+    result<void> read(std::uint64_t end, onnx_root root) {
         root_ = std::move(root);
         ZTENSOR_TRY(enter_graph(root_.is_function ? level_kind::function : level_kind::graph, end));
         while (!levels_.empty()) {
@@ -228,7 +228,7 @@ private:
         }
     }
 
-    [[nodiscard]] result<void> step_into(level_kind in, const proto_field& field, std::uint64_t end) {
+    result<void> step_into(level_kind in, const proto_field& field, std::uint64_t end) {
         const std::uint64_t begin = from_.position();
         if (in == level_kind::attribute) {
             return enter_graph(level_kind::graph, end);
@@ -250,7 +250,7 @@ private:
     }
 
     /// Reads its constants, and goes on in it if there are graphs in it. Errors: limit_exceeded.
-    [[nodiscard]] result<void> enter_graph(level_kind kind, std::uint64_t end) {
+    result<void> enter_graph(level_kind kind, std::uint64_t end) {
         constexpr std::size_t most_graphs = 64, levels_each = 3;
         const std::uint64_t begin = from_.position();
         ZTENSOR_TRY_ASSIGN(const bool has_graphs, read_constants(end, kind == level_kind::function));
@@ -289,7 +289,7 @@ private:
     // -- names
 
     /// Its own name, unless another graph has an object of that name. Errors: name_invalid.
-    [[nodiscard]] result<std::string> name_for(const std::string& own) const {
+    result<std::string> name_for(const std::string& own) const {
         if (own.empty()) {
             return fail(errc::name_invalid, "a constant has no name");
         }
@@ -317,7 +317,7 @@ private:
     // -- the constants of a graph
 
     /// Those of a graph or function, but not of the graphs in it; gives whether there are such.
-    [[nodiscard]] result<bool> read_constants(std::uint64_t graph_end, bool is_function) {
+    result<bool> read_constants(std::uint64_t graph_end, bool is_function) {
         constexpr std::uint64_t initializer = 5, sparse_initializer = 15;
         to_.start_graph();
         has_graphs_ = false;
@@ -342,7 +342,7 @@ private:
         return has_graphs_;
     }
 
-    [[nodiscard]] result<void> read_node(std::uint64_t node_end) {
+    result<void> read_node(std::uint64_t node_end) {
         const std::uint64_t begin = from_.position();
         ZTENSOR_TRY_ASSIGN(const onnx_node node, read_onnx_node(from_, node_end));
         if (!node.has_attributes) {
@@ -356,7 +356,7 @@ private:
         });
     }
 
-    [[nodiscard]] result<void> read_attribute(const onnx_node& node, std::uint64_t end) {
+    result<void> read_attribute(const onnx_node& node, std::uint64_t end) {
         ZTENSOR_TRY_ASSIGN(const onnx_attribute attribute, read_onnx_attribute(from_, end));
         has_graphs_ = has_graphs_ || attribute.has_graphs;
         if (attribute.tensors != 0) {
@@ -367,7 +367,7 @@ private:
     }
 
     /// A node has one tensor, or a list; of a node that does nothing but give it, it has the output's name.
-    [[nodiscard]] result<void> read_tensors(const onnx_node& node, const onnx_attribute& attribute) {
+    result<void> read_tensors(const onnx_node& node, const onnx_attribute& attribute) {
         using of = onnx_attribute_field;
         if (node.label().size() > max_name_bytes || attribute.name.size() > max_name_bytes) {
             return fail(errc::name_invalid,
@@ -394,7 +394,7 @@ private:
     }
 
     /// The value of a Constant that is no tensor.
-    [[nodiscard]] result<void> add_constant(const onnx_node& node, const onnx_attribute& attribute) {
+    result<void> add_constant(const onnx_node& node, const onnx_attribute& attribute) {
         using kind = onnx_attribute_type;
         constexpr std::uint64_t f32 = 1, i64 = 7;
         if (attribute.is_reference) { // each call of the function brings its own
@@ -422,7 +422,7 @@ private:
 
     /// Other attributes say what a node does. Those that may be weights all the same are listed: numbers of nodes that
     /// are not ONNX's own, such as trees and linear models, and long runs of bytes, such as compiled engines.
-    [[nodiscard]] result<void> list_values(const onnx_node& node, const onnx_attribute& attribute) {
+    result<void> list_values(const onnx_node& node, const onnx_attribute& attribute) {
         constexpr std::uint64_t longest_text = 4096;
         if (!node.is_standard() && attribute.floats != 0) {
             skip(name_of(node, attribute), "its numbers are an attribute of a node " + node.op_type);
@@ -433,18 +433,18 @@ private:
     }
 
     /// `name` null: its own.
-    [[nodiscard]] result<void> add_tensor(std::uint64_t end, const std::string* name) {
+    result<void> add_tensor(std::uint64_t end, const std::string* name) {
         ZTENSOR_TRY_ASSIGN(const onnx_tensor tensor, read_onnx_tensor(from_, end));
         ZTENSOR_TRY_ASSIGN(const std::string found, name_for(name != nullptr ? *name : tensor.name));
         return add(found, tensor, tensor.type);
     }
-    [[nodiscard]] result<void> add_sparse(std::uint64_t end, const std::string* name) {
+    result<void> add_sparse(std::uint64_t end, const std::string* name) {
         ZTENSOR_TRY_ASSIGN(const onnx_sparse_tensor tensor, read_onnx_sparse(from_, end));
         ZTENSOR_TRY_ASSIGN(const std::string found, name_for(name != nullptr ? *name : tensor.values.name));
         return add(found, tensor, tensor.values.type);
     }
     template <class Tensor>
-    [[nodiscard]] result<void> add(const std::string& name, const Tensor& tensor, std::uint64_t type) {
+    result<void> add(const std::string& name, const Tensor& tensor, std::uint64_t type) {
         constexpr std::uint64_t text = 8;
         if (find_onnx_type(type) != nullptr) {
             return to_.add(name, tensor);
@@ -469,7 +469,7 @@ public:
         : file_(file), stream_(*file.source, 0, file.source->size(), file.options.max_manifest_bytes_), from_(stream_),
           objects_(file, index_), graphs_(from_, objects_) {}
 
-    [[nodiscard]] result<imported> import() {
+    result<imported> import() {
         ZTENSOR_TRY(read_model());
         objects_.skips().finish(" more like these are not named");
         ZTENSOR_TRY_ASSIGN(imported made,
@@ -481,7 +481,7 @@ public:
 private:
     static constexpr std::uint64_t training_info = 20, function = 25;
 
-    [[nodiscard]] result<void> read_model() {
+    result<void> read_model() {
         constexpr std::uint64_t graph = 7, metadata_props = 14;
         bool has_graph = false;
         bool has_more = false;
@@ -502,7 +502,7 @@ private:
     }
 
     /// What the model has besides its graph, whose names go before those of all others wherever it stands.
-    [[nodiscard]] result<void> read_beside_graph() {
+    result<void> read_beside_graph() {
         std::uint64_t count = 0;
         from_.seek(0);
         return from_.for_each_field(file_.source->size(), [&](const proto_field& field) {
@@ -514,7 +514,7 @@ private:
         });
     }
 
-    [[nodiscard]] result<void> read_training(std::uint64_t training_end, std::uint64_t number) {
+    result<void> read_training(std::uint64_t training_end, std::uint64_t number) {
         constexpr std::uint64_t initialization = 1, algorithm = 2;
         return from_.for_each_field(training_end, [&](const proto_field& field) {
             if (field.number != initialization && field.number != algorithm) {
@@ -528,7 +528,7 @@ private:
         });
     }
 
-    [[nodiscard]] result<void> read_function(std::uint64_t end, std::uint64_t number) {
+    result<void> read_function(std::uint64_t end, std::uint64_t number) {
         using of = onnx_function_field;
         const std::uint64_t begin = from_.position();
         std::string name_text;
@@ -544,7 +544,7 @@ private:
         return graphs_.read(end, {true, name_text + '/', std::move(long_path)});
     }
 
-    [[nodiscard]] result<void> read_property(std::uint64_t end) {
+    result<void> read_property(std::uint64_t end) {
         ZTENSOR_TRY_ASSIGN(const auto entry, read_onnx_entry(from_, end));
         cbor_encoder& value = index_.attribute(entry.first);
         is_utf8(entry.second) ? value.text(entry.second) : value.byte_string(as_bytes(entry.second));
@@ -559,7 +559,7 @@ private:
     onnx_graphs graphs_;
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_onnx(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_onnx(const foreign_file& file) {
     return onnx_importer(file).import();
 }
 

@@ -51,21 +51,21 @@ public:
     }
 
     /// A tensor under that name, of a type that find_onnx_type() finds.
-    [[nodiscard]] result<void> add(const std::string& name, const onnx_tensor& tensor) {
+    result<void> add(const std::string& name, const onnx_tensor& tensor) {
         result<foreign_component> data = place(tensor);
         return data ? add_object(name, tensor.dimensions, "dense", {&*data, 1})
                     : std::move(data).error().in_object(name);
     }
     /// The same of a sparse tensor.
-    [[nodiscard]] result<void> add(const std::string& name, const onnx_sparse_tensor& tensor) {
+    result<void> add(const std::string& name, const onnx_sparse_tensor& tensor) {
         foreign_component parts[2];
         result<void> placed = place_sparse(tensor, parts);
         return placed ? add_object(name, tensor.dimensions, "sparse_coo", parts)
                       : std::move(placed).error().in_object(name);
     }
     /// Numbers that stand in `field` of a message: f32 or i64.
-    [[nodiscard]] result<void> add_list(const std::string& name, file_range message, std::uint64_t field,
-                                        std::uint64_t type, std::uint64_t count) {
+    result<void> add_list(const std::string& name, file_range message, std::uint64_t field, std::uint64_t type,
+                          std::uint64_t count) {
         const onnx_type& of = *find_onnx_type(type);
         foreign_component data;
         data.dtype = of.dtype;
@@ -76,7 +76,7 @@ public:
                                    : std::make_unique<onnx_numbers>(*file_.source, message, field, of, count));
     }
     /// A single number of that type, f32 or i64.
-    [[nodiscard]] result<void> add_scalar(const std::string& name, std::uint64_t type, std::uint64_t bits) {
+    result<void> add_scalar(const std::string& name, std::uint64_t type, std::uint64_t bits) {
         const onnx_type& of = *find_onnx_type(type);
         foreign_component data;
         data.dtype = of.dtype;
@@ -87,7 +87,7 @@ public:
     /// What is skipped; the list takes about as much memory as the file, or 512 KiB.
     [[nodiscard]] bounded_skips& skips() noexcept { return skips_; }
 
-    [[nodiscard]] result<void> check_size() const { return check_index_size(index_, file_.options, "model"); }
+    result<void> check_size() const { return check_index_size(index_, file_.options, "model"); }
 
 private:
     struct name_at {
@@ -98,8 +98,8 @@ private:
     [[nodiscard]] name_at name_of() const noexcept { return {index_, places_}; }
 
     /// Adds the object. A name that stands twice is found when the index is read.
-    [[nodiscard]] result<void> add_object(const std::string& name, span<const std::uint64_t> dimensions,
-                                          std::string_view format, span<const foreign_component> components) {
+    result<void> add_object(const std::string& name, span<const std::uint64_t> dimensions, std::string_view format,
+                            span<const foreign_component> components) {
         const auto place = static_cast<std::uint32_t>(index_.next_place()); // finish() refuses more than 2^30
         index_.add(name, dimensions, format, components, nullptr);
         if (names_.find(name, name_of()) == name_table::absent) {
@@ -109,8 +109,8 @@ private:
         return check_size();
     }
 
-    [[nodiscard]] result<void> add_made(const std::string& name, span<const std::uint64_t> dimensions,
-                                        foreign_component data, std::unique_ptr<const made_bytes> made) {
+    result<void> add_made(const std::string& name, span<const std::uint64_t> dimensions, foreign_component data,
+                          std::unique_ptr<const made_bytes> made) {
         if (made != nullptr) {
             result<std::uint64_t> offset = all_->add(std::move(made), data.length);
             if (!offset) {
@@ -123,7 +123,7 @@ private:
 
     // -- where elements are
 
-    [[nodiscard]] result<foreign_component> place(const onnx_tensor& tensor) {
+    result<foreign_component> place(const onnx_tensor& tensor) {
         const onnx_type& type = *find_onnx_type(tensor.type);
         const std::optional<std::uint64_t> bits = count_elements(tensor.dimensions, type.bits);
         if (!bits) {
@@ -156,8 +156,8 @@ private:
     }
 
     /// Floats that are packed at once lie as they are; other numbers are taken one by one when they are read.
-    [[nodiscard]] result<std::uint64_t> place_numbers(const onnx_tensor& tensor, const onnx_type& type,
-                                                      std::uint64_t bytes, std::uint64_t elements) {
+    result<std::uint64_t> place_numbers(const onnx_tensor& tensor, const onnx_type& type, std::uint64_t bytes,
+                                        std::uint64_t elements) {
         if (tensor.field != onnx_field::none && tensor.field != type.field) {
             return fail(errc::header_malformed, "the tensor keeps its elements in a field for other types");
         }
@@ -177,7 +177,7 @@ private:
                          bytes);
     }
 
-    [[nodiscard]] result<std::uint64_t> place_external(const onnx_tensor& tensor, std::uint64_t bytes) {
+    result<std::uint64_t> place_external(const onnx_tensor& tensor, std::uint64_t bytes) {
         ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> offset, number_of("offset", tensor.external_offset));
         ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> length, number_of("length", tensor.external_length));
         ZTENSOR_TRY_ASSIGN(const sibling_files::sibling file, siblings_.find(tensor.location));
@@ -192,8 +192,7 @@ private:
         return file.begin + begin;
     }
 
-    [[nodiscard]] static result<std::optional<std::uint64_t>> number_of(const char* what,
-                                                                        const std::optional<std::string>& digits) {
+    static result<std::optional<std::uint64_t>> number_of(const char* what, const std::optional<std::string>& digits) {
         const std::optional<std::uint64_t> number = digits ? parse_decimal(*digits) : std::nullopt;
         if (digits && !number) {
             return fail(errc::header_malformed, "the {} of the external data is {}, no number",
@@ -205,7 +204,7 @@ private:
     // -- sparse tensors
 
     /// As sparse_coo, whose coordinates are u64, all of the first dimension before those of the next.
-    [[nodiscard]] result<void> place_sparse(const onnx_sparse_tensor& tensor, foreign_component (&parts)[2]) {
+    result<void> place_sparse(const onnx_sparse_tensor& tensor, foreign_component (&parts)[2]) {
         const auto& [values, indices, dimensions] = tensor;
         constexpr std::uint64_t i64 = 7;
         const bool is_linear = indices.dimensions.size() == 1;

@@ -49,7 +49,7 @@ public:
     [[nodiscard]] std::uint64_t position() const noexcept { return from_.position(); }
 
     /// The next field of a message that ends at `end`; of bytes only their number is taken.
-    [[nodiscard]] result<proto_field> next(std::uint64_t end) {
+    result<proto_field> next(std::uint64_t end) {
         proto_field field;
         std::uint64_t tag = 0;
         ZTENSOR_TRY(take_varint(tag, end));
@@ -78,7 +78,7 @@ public:
     }
 
     /// The field's bytes are passed over.
-    [[nodiscard]] result<void> skip(const proto_field& field) {
+    result<void> skip(const proto_field& field) {
         return field.type != wire_type::bytes || from_.skip(field.value) ? result<void>() : from_.failure();
     }
 
@@ -86,7 +86,7 @@ public:
     void seek(std::uint64_t position) noexcept { from_.seek(position); }
 
     /// The field's bytes as text; it must be of bytes.
-    [[nodiscard]] result<void> take_text(const proto_field& field, std::string& text) {
+    result<void> take_text(const proto_field& field, std::string& text) {
         bytes_view bytes;
         if (field.type != wire_type::bytes) {
             return wrong_type();
@@ -100,7 +100,7 @@ public:
 
     /// Calls `take(field)` for each field of a message that ends at `end`; it takes the field's bytes or skips them.
     template <class Take>
-    [[nodiscard]] result<void> for_each_field(std::uint64_t end, Take&& take) {
+    result<void> for_each_field(std::uint64_t end, Take&& take) {
         while (position() < end) {
             ZTENSOR_TRY_ASSIGN(const proto_field field, next(end));
             ZTENSOR_TRY(take(field));
@@ -109,14 +109,14 @@ public:
     }
     /// Calls `read(end)` for the message that the field is.
     template <class Read>
-    [[nodiscard]] result<void> in_message(const proto_field& field, Read&& read) {
+    result<void> in_message(const proto_field& field, Read&& read) {
         return field.type == wire_type::bytes ? read(from_.position() + field.value) : wrong_type();
     }
 
     /// Calls `take(value)` for each number of a field that may be packed, as numbers of `width` bytes, or varints for
     /// 0.
     template <class Take>
-    [[nodiscard]] result<void> for_each_number(const proto_field& field, std::size_t width, Take&& take) {
+    result<void> for_each_number(const proto_field& field, std::size_t width, Take&& take) {
         if (field.type != wire_type::bytes) {
             return take(field.value);
         }
@@ -130,10 +130,10 @@ public:
     }
 
     /// Seven bits a byte, the lowest first; at most ten bytes.
-    [[nodiscard]] result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
+    result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
         return from_.position() < end && from_.take_small(value) ? result<void>() : take_long_varint(value, end);
     }
-    [[nodiscard]] result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
+    result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
         if (size > end - from_.position()) {
             return malformed("a message breaks off within a field");
         }
@@ -143,7 +143,7 @@ public:
 private:
     static constexpr std::uint64_t most_field_number = (std::uint64_t{1} << 29) - 1;
 
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> take_long_varint(std::uint64_t& value, std::uint64_t end) {
+    ZTENSOR_NOINLINE result<void> take_long_varint(std::uint64_t& value, std::uint64_t end) {
         value = 0;
         for (unsigned shift = 0;; shift += 7) {
             std::uint64_t byte = 0;
@@ -247,8 +247,7 @@ struct onnx_tensor {
 };
 
 /// One StringStringEntryProto that ends at `end`.
-[[nodiscard]] inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from,
-                                                                                 std::uint64_t end) {
+inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from, std::uint64_t end) {
     std::pair<std::string, std::string> entry;
     const auto take = [&](const proto_field& field) {
         return field.number == 1   ? from.take_text(field, entry.first)
@@ -260,8 +259,8 @@ struct onnx_tensor {
 }
 
 /// Numbers that are the dimensions of a tensor.
-[[nodiscard]] inline result<void> take_onnx_dimensions(proto_reader& from, const proto_field& field,
-                                                       std::vector<std::uint64_t>& dimensions) {
+inline result<void> take_onnx_dimensions(proto_reader& from, const proto_field& field,
+                                         std::vector<std::uint64_t>& dimensions) {
     return from.for_each_number(field, 0, [&](std::uint64_t size) -> result<void> {
         constexpr std::size_t most_dimensions = 64; // as everywhere
         if (size >> 63 != 0 || dimensions.size() == most_dimensions) {
@@ -274,7 +273,7 @@ struct onnx_tensor {
 }
 
 /// Notes where elements stand that are not raw.
-[[nodiscard]] inline result<void> note_onnx_piece(proto_reader& from, const proto_field& field, onnx_tensor& made) {
+inline result<void> note_onnx_piece(proto_reader& from, const proto_field& field, onnx_tensor& made) {
     const auto kind = static_cast<onnx_field>(field.number);
     const bool is_packed = field.type == wire_type::bytes;
     const wire_type single = kind == onnx_field::floats    ? wire_type::fixed_32
@@ -298,7 +297,7 @@ struct onnx_tensor {
 }
 
 /// The TensorProto that ends at `end`.
-[[nodiscard]] inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t tensor_end) {
+inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t tensor_end) {
     onnx_tensor made;
     made.message = {from.position(), tensor_end - from.position()};
     const auto take = [&](const proto_field& field) -> result<void> {
@@ -356,7 +355,7 @@ struct onnx_sparse_tensor {
 };
 
 /// The SparseTensorProto that ends at `end`.
-[[nodiscard]] inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, std::uint64_t sparse_end) {
+inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, std::uint64_t sparse_end) {
     onnx_sparse_tensor read;
     const auto take = [&](const proto_field& field) -> result<void> {
         if (field.number != 1 && field.number != 2) {
@@ -381,7 +380,7 @@ public:
                  std::uint64_t count)
         : source_(source), message_(message), field_(field), type_(type), count_(count) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         const std::uint64_t end = message_.offset + message_.length;
         header_stream stream(source_, message_.offset, end, message_.length);
         proto_reader from(stream);
@@ -435,7 +434,7 @@ class onnx_scalar final : public made_bytes {
 public:
     explicit onnx_scalar(std::uint64_t bits) noexcept : bits_(bits) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         store_little(bits_, destination.data(), destination.size());
         return {};
     }
@@ -453,7 +452,7 @@ public:
         : source_(source), offset_(indices.offset), length_(indices.length), dimensions_(std::move(dimensions)),
           is_linear_(is_linear), max_bytes_(max_bytes) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         if (destination.size() > max_bytes_ || length_ > max_bytes_ - destination.size()) {
             return fail(errc::limit_exceeded, "the indices take {} bytes, more than the {} allowed",
                         {length_, max_bytes_});

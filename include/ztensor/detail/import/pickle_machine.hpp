@@ -39,7 +39,7 @@ public:
 
     /// `tensors` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
     /// not known, and for what makes no sense to PyTorch; limit_exceeded.
-    [[nodiscard]] result<pickled> run(const by_number* tensors = nullptr) {
+    result<pickled> run(const by_number* tensors = nullptr) {
         by_number_ = tensors;
         while (next_.code != '.') {
             if (!from_.take(next_)) {
@@ -57,7 +57,7 @@ public:
 private:
     static constexpr std::size_t most_on_stack = std::size_t{1} << 20; ///< far more than torch.save needs
 
-    [[nodiscard]] result<void> carry_out() {
+    result<void> carry_out() {
         switch (next_.code) {
         case '\x80':
             return next_.value >= 2 && next_.value <= 5
@@ -192,7 +192,7 @@ private:
     }
     [[nodiscard]] error nothing_there() const { return malformed("an opcode finds nothing to work on"); }
 
-    [[nodiscard]] result<void> stop() {
+    result<void> stop() {
         if (marks_.size() != 0 || stack_.size() != 1) {
             return malformed("it ends with other than one value");
         }
@@ -207,7 +207,7 @@ private:
 
     /// How many values stand above the last mark, or in all where there is none.
     [[nodiscard]] std::size_t size() const noexcept { return stack_.size() - (marks_.size() == 0 ? 0 : marks_.back()); }
-    [[nodiscard]] result<void> push(const pickle_value& value) {
+    result<void> push(const pickle_value& value) {
         stack_.push_back(value, made_.budget);
         return {};
     }
@@ -231,7 +231,7 @@ private:
 
     // -- tuples, lists, sets and dictionaries, of the uppermost values
 
-    [[nodiscard]] result<void> push_tuple(std::size_t count) {
+    result<void> push_tuple(std::size_t count) {
         if (count > size()) {
             return nothing_there();
         }
@@ -240,7 +240,7 @@ private:
         return push(value_of(pickle_kind::tuple, run));
     }
     /// Of all above the mark.
-    [[nodiscard]] result<void> push_container(pickle_kind kind) {
+    result<void> push_container(pickle_kind kind) {
         if (!pop_mark()) {
             return nothing_there();
         }
@@ -249,7 +249,7 @@ private:
         return push(container);
     }
     /// Moves the uppermost values into the container below them.
-    [[nodiscard]] result<void> extend(pickle_kind kind, std::size_t count) {
+    result<void> extend(pickle_kind kind, std::size_t count) {
         if (count >= size()) {
             return nothing_there();
         }
@@ -260,7 +260,7 @@ private:
         return append(target, kind, count);
     }
     /// Items of a dictionary, or of a list, may be those of an object whose class is not known.
-    [[nodiscard]] result<void> append(const pickle_value& target, pickle_kind kind, std::size_t count) {
+    result<void> append(const pickle_value& target, pickle_kind kind, std::size_t count) {
         const auto items = uppermost(count);
         const bool has_keys = kind == pickle_kind::dictionary;
         if (has_keys && count % 2 != 0) {
@@ -280,7 +280,7 @@ private:
 
     // -- lines of text
 
-    [[nodiscard]] result<void> push_line_integer(std::string_view line) {
+    result<void> push_line_integer(std::string_view line) {
         if (line == "00" || line == "01") {
             return push(value_of(pickle_kind::boolean, line == "01"));
         }
@@ -290,7 +290,7 @@ private:
                         ? made_.make_integer(static_cast<std::uint64_t>(value))
                         : made_.add_decoded(pickle_kind::text, as_bytes(line))); // of many digits
     }
-    [[nodiscard]] result<void> push_line_number(std::string_view line) {
+    result<void> push_line_number(std::string_view line) {
         double value = 0;
         if (!parse_number_line(line, value)) {
             return malformed("a line is no number");
@@ -301,7 +301,7 @@ private:
         store_big(bits, content, sizeof content);
         return push(made_.add_eight(pickle_kind::number, content));
     }
-    [[nodiscard]] result<void> push_line_text(std::string_view line) {
+    result<void> push_line_text(std::string_view line) {
         std::string text;
         if (!(next_.code == 'S' ? decode_quoted_line(line, text) : decode_unicode_line(line, text))) {
             return malformed("a text's quotes or escapes are not whole");
@@ -312,7 +312,7 @@ private:
     // -- what is remembered
 
     /// Picklers number what they remember, but need not use every number.
-    [[nodiscard]] result<void> remember(std::uint64_t place) {
+    result<void> remember(std::uint64_t place) {
         if (size() == 0) {
             return nothing_there();
         }
@@ -326,13 +326,13 @@ private:
         memo_[static_cast<std::size_t>(place)] = stack_.back();
         return {};
     }
-    [[nodiscard]] result<void> recall(std::uint64_t place) {
+    result<void> recall(std::uint64_t place) {
         const pickle_value found =
             place < memo_.size() ? memo_[static_cast<std::size_t>(place)] : value_of(pickle_kind::unset);
         return found.kind != pickle_kind::unset ? push(found)
                                                 : malformed("it recalls a value that it has not remembered");
     }
-    [[nodiscard]] result<void> use_line_of_memo(std::string_view line) {
+    result<void> use_line_of_memo(std::string_view line) {
         std::int64_t place = 0;
         if (!parse_integer_line(line, place) || place < 0) {
             return malformed("it remembers or recalls a value by no number");
@@ -348,7 +348,7 @@ private:
                value.kind == pickle_kind::object;
     }
 
-    [[nodiscard]] result<void> push_global() {
+    result<void> push_global() {
         if (size() < 2) {
             return nothing_there();
         }
@@ -361,7 +361,7 @@ private:
     }
 
     /// An object that is not made, which holds the arguments that are no empty tuples.
-    [[nodiscard]] result<void> push_object_of(const pickle_value& type, std::initializer_list<pickle_value> arguments) {
+    result<void> push_object_of(const pickle_value& type, std::initializer_list<pickle_value> arguments) {
         const pickle_value object = made_.make_object(type);
         for (const pickle_value& each : arguments) {
             if (!made_.is_tuple_of(each, 0)) {
@@ -370,7 +370,7 @@ private:
         }
         return push(object);
     }
-    [[nodiscard]] result<void> push_instance() {
+    result<void> push_instance() {
         const pickle_value type = made_.find_global(next_.lines[0], next_.lines[1]);
         if (!pop_mark()) {
             return nothing_there();
@@ -379,7 +379,7 @@ private:
         return push_object_of(type, {pop()});
     }
     /// A class and the arguments for it, above a mark.
-    [[nodiscard]] result<void> push_object() {
+    result<void> push_object() {
         if (!pop_mark()) {
             return nothing_there();
         }
@@ -388,7 +388,7 @@ private:
         return is_name(type) ? push_object_of(type, {all}) : malformed("an object has no class");
     }
     /// Of a class, its arguments, and perhaps such with names.
-    [[nodiscard]] result<void> push_new_object(bool has_named) {
+    result<void> push_new_object(bool has_named) {
         if (size() < (has_named ? 3 : 2)) {
             return nothing_there();
         }
@@ -404,7 +404,7 @@ private:
         return push_object_of(type, {listed, named});
     }
 
-    [[nodiscard]] result<void> reduce() {
+    result<void> reduce() {
         if (size() < 2) {
             return nothing_there();
         }
@@ -425,7 +425,7 @@ private:
     /// The state of an object that is not made is part of it; of classes with slots it is a pair of a dictionary or
     /// None, and another one. What dictionaries and tensors have besides their content, such as the versions of
     /// modules, is no content of the checkpoint.
-    [[nodiscard]] result<void> build() {
+    result<void> build() {
         if (size() < 2) {
             return nothing_there();
         }
@@ -450,7 +450,7 @@ private:
 
     /// What an id stands for: a storage, or in files from before archives the class of a module, with its source; in
     /// the oldest files a tensor, by a number.
-    [[nodiscard]] result<void> load(const pickle_value& id) {
+    result<void> load(const pickle_value& id) {
         if (made_.is_tuple_of(id, 4) && made_.text_or_none(made_.item_of(id, 0)) == "module" &&
             is_name(made_.item_of(id, 1))) {
             return push(made_.item_of(id, 1));

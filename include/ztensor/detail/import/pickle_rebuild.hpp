@@ -56,8 +56,7 @@ namespace detail {
 /// A tensor as _rebuild_tensor (storage, offset, size, stride), _v2 (besides requires_grad, hooks, perhaps metadata),
 /// _v3 (with a dtype before the metadata) and _rebuild_qtensor (with a quantizer before requires_grad) are told, in a
 /// tuple. What is in `metadata` changes what the numbers mean.
-[[nodiscard]] inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& global,
-                                                         const pickle_value& arguments) {
+inline result<pickle_value> rebuild_tensor(pickled& made, const pickle_global& global, const pickle_value& arguments) {
     const bool has_dtype = global.role == pickle_role::tensor_of_dtype;
     const bool is_quantized = global.role == pickle_role::quantized_tensor;
     const bool is_oldest = global.name == "_rebuild_tensor";
@@ -103,8 +102,7 @@ namespace detail {
 
 /// Of _rebuild_sparse_tensor: the layout, and a tuple of indices, values, size and is_coalesced; or of the two kinds of
 /// indices, values and size.
-[[nodiscard]] inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& global,
-                                                         const pickle_value& arguments) {
+inline result<pickle_value> rebuild_sparse(pickled& made, const pickle_global& global, const pickle_value& arguments) {
     const pickle_value layout = made.item_or_none(arguments, 0), parts = made.item_or_none(arguments, 1);
     if (made.count_of(arguments) != 2 || layout.kind != pickle_kind::text) {
         return wrong_arguments(global);
@@ -125,8 +123,8 @@ namespace detail {
 }
 
 /// A dictionary of nothing, of another one, or of a list of pairs, as Python 2 wrote those that keep their order.
-[[nodiscard]] inline result<pickle_value> rebuild_dictionary(pickled& made, const pickle_global& global,
-                                                             const pickle_value& arguments) {
+inline result<pickle_value> rebuild_dictionary(pickled& made, const pickle_global& global,
+                                               const pickle_value& arguments) {
     const std::size_t count = made.count_of(arguments);
     const std::size_t factories = global.name == "defaultdict" && count != 0 ? 1 : 0;
     const pickle_value content = made.item_or_none(arguments, factories);
@@ -158,8 +156,7 @@ namespace detail {
 }
 
 /// Bytes of nothing, of bytes, or of a text of which each character is one: what pickles of protocols before 3 write.
-[[nodiscard]] inline result<pickle_value> rebuild_bytes(pickled& made, const pickle_global& global,
-                                                        const pickle_value& arguments) {
+inline result<pickle_value> rebuild_bytes(pickled& made, const pickle_global& global, const pickle_value& arguments) {
     if (made.count_of(arguments) == 0) {
         return made.add_decoded(pickle_kind::byte_string, {});
     }
@@ -189,8 +186,7 @@ namespace detail {
 }
 
 /// What `global` makes of a tuple of arguments. Errors: pickle_malformed, pickle_refused, limit_exceeded.
-[[nodiscard]] inline result<pickle_value> rebuild(pickled& made, const pickle_global& global,
-                                                  const pickle_value& arguments) {
+inline result<pickle_value> rebuild(pickled& made, const pickle_global& global, const pickle_value& arguments) {
     const std::size_t count = made.count_of(arguments);
     const pickle_value first = made.item_or_none(arguments, 0);
     bool is_first = false; // which is what is made
@@ -241,7 +237,7 @@ namespace detail {
 
 /// The storage of a persistent id: ("storage", class, key, device, number of elements), in files from before archives
 /// perhaps with a view of it: its own key, the first element, and their number.
-[[nodiscard]] inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& id) {
+inline result<pickle_value> rebuild_storage(pickled& made, const pickle_value& id) {
     const auto wrong = [] {
         return fail(errc::pickle_malformed, "a persistent id is not that of a storage, as PyTorch writes them");
     };

@@ -308,7 +308,7 @@ public:
 
     /// The next pickle. It is looked for in ever more bytes, twice as many each time, so that reading it takes time in
     /// proportion to it. Errors: truncated; limit_exceeded; what the source says.
-    [[nodiscard]] result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
+    result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
         const std::uint64_t there = end_ - position_;
         for (std::uint64_t size = first_bytes;; size *= 2) {
             const std::uint64_t window = (std::min)({size, there, most_bytes_});
@@ -332,7 +332,7 @@ public:
     }
 
     /// A number between pickles. Errors: truncated; what the source says.
-    [[nodiscard]] result<std::uint64_t> next_number(std::size_t size) {
+    result<std::uint64_t> next_number(std::size_t size) {
         std::byte bytes[8];
         if (end_ - position_ < size) {
             return fail(errc::truncated, "the file ends at byte {}, where a number should be", {end_});
@@ -343,7 +343,7 @@ public:
     }
 
     /// Goes over so many bytes. Errors: truncated.
-    [[nodiscard]] result<void> skip(std::uint64_t size) {
+    result<void> skip(std::uint64_t size) {
         if (size > end_ - position_) {
             return fail(errc::truncated, "{} bytes from byte {} on are not all there", {size, position_});
         }

@@ -420,7 +420,7 @@ public:
     // -- what is added to them
 
     /// Errors: limit_exceeded. What torch.save needs is far below.
-    [[nodiscard]] result<void> check_limits(std::size_t more_values = 0) const {
+    result<void> check_limits(std::size_t more_values = 0) const {
         constexpr std::size_t most_containers = std::size_t{1} << 22, most_values = std::size_t{1} << 24;
         if (budget.is_exceeded()) {
             return pickle_takes_too_much();

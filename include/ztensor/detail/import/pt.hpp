@@ -89,7 +89,7 @@ public:
     }
 
     /// Where an entry's content lies in the assembled source. Errors: out_of_bounds.
-    [[nodiscard]] result<std::uint64_t> place(pt_entry& of) {
+    result<std::uint64_t> place(pt_entry& of) {
         if (!of.offset) {
             ZTENSOR_TRY_ASSIGN(of.offset, place_content(all_, of.entry));
         }
@@ -98,7 +98,7 @@ public:
 
     /// All content of a pickle or a text, checked. What is inflated is not bounded by the file, so that both limits
     /// hold for it. Errors: those of read_content().
-    [[nodiscard]] result<byte_buffer> read(const pt_entry& of, const read_options& options) const {
+    result<byte_buffer> read(const pt_entry& of, const read_options& options) const {
         const std::uint64_t allowed = most_pickle_bytes(options);
         return read_content(all_.file(), of.entry,
                             of.entry.is_deflated ? (std::min)(allowed, options.max_decoded_bytes_) : allowed);
@@ -106,7 +106,7 @@ public:
 
     /// Whether the machine that wrote the archive was big-endian. Archives from before the entry are of a little-endian
     /// machine, as nearly all are. Errors: header_malformed; those of read_content().
-    [[nodiscard]] result<bool> is_big_endian() {
+    result<bool> is_big_endian() {
         const pt_entry* const stated = find("byteorder");
         if (stated == nullptr) {
             return false;
@@ -132,7 +132,7 @@ public:
     pt_entry_storages(pt_entries& entries, std::string_view folder, pt_entry* pickle) noexcept
         : entries_(entries), folder_(folder), pickle_(pickle) {}
 
-    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
         pt_entry* const found = entries_.find(std::string(folder_) + std::string(key));
         if (found == nullptr) {
             return fail(errc::schema_missing, "the archive has no entry for storage {}", {in_quotes(key)});
@@ -146,7 +146,7 @@ public:
                               found->entry.is_unchecked ? std::string() : digest_text_of(found->entry)};
     }
 
-    [[nodiscard]] result<std::uint64_t> place_pickle() override { return entries_.place(*pickle_); }
+    result<std::uint64_t> place_pickle() override { return entries_.place(*pickle_); }
 
 private:
     pt_entries& entries_;
@@ -170,8 +170,8 @@ private:
 }
 
 /// One pickle of a checkpoint's folder, and the folder of its storages.
-[[nodiscard]] inline result<void> add_pt_pickle(pt_import& to, pt_entries& entries, std::string_view pickle_name,
-                                                std::string_view folder, bool is_big_endian, const pt_names& names) {
+inline result<void> add_pt_pickle(pt_import& to, pt_entries& entries, std::string_view pickle_name,
+                                  std::string_view folder, bool is_big_endian, const pt_names& names) {
     pt_entry* const entry = entries.find(pickle_name);
     ZTENSOR_TRY_ASSIGN(const byte_buffer pickle, entries.read(*entry, to.file.options));
     ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
@@ -181,7 +181,7 @@ private:
 
 /// What is in a checkpoint's folder becomes objects: the state; and what the code of TorchScript computes with besides,
 /// which in a frozen module are its weights.
-[[nodiscard]] inline result<void> add_pt_archive(pt_import& to, pt_entries& entries, const pt_names& names) {
+inline result<void> add_pt_archive(pt_import& to, pt_entries& entries, const pt_names& names) {
     ZTENSOR_TRY_ASSIGN(const bool is_big_endian, entries.is_big_endian());
     ZTENSOR_TRY(add_pt_pickle(to, entries, "data.pkl", "data/", is_big_endian, names));
     return entries.find("constants.pkl") == nullptr
@@ -189,8 +189,8 @@ private:
                : add_pt_pickle(to, entries, "constants.pkl", "constants/", is_big_endian, {"CONSTANTS", "CONSTANTS"});
 }
 
-[[nodiscard]] inline result<imported> import_pt(const foreign_file& file, const zip_directory& archive,
-                                                std::string_view folder, const std::string& stem) {
+inline result<imported> import_pt(const foreign_file& file, const zip_directory& archive, std::string_view folder,
+                                  const std::string& stem) {
     pt_import to(file);
     pt_entries entries(*to.all, archive, folder);
     ZTENSOR_TRY(add_pt_archive(to, entries, {stem, std::string()}));
@@ -209,7 +209,7 @@ struct carried_out_pickle {
 };
 
 /// Errors: those of pickle_stream::next_pickle() and of pickle_machine::run().
-[[nodiscard]] inline result<carried_out_pickle> carry_out_next(pickle_stream& from, std::uint64_t first_bytes = 512) {
+inline result<carried_out_pickle> carry_out_next(pickle_stream& from, std::uint64_t first_bytes = 512) {
     ZTENSOR_TRY_ASSIGN(byte_buffer pickle, from.next_pickle(first_bytes));
     ZTENSOR_TRY_ASSIGN(pickled content, pickle_machine(pickle.bytes()).run());
     return carried_out_pickle{std::move(pickle), std::move(content)};
@@ -226,12 +226,12 @@ protected:
         return pickle_stream(*file_.source, begin, end, most_pickle_bytes(file_.options));
     }
     /// `stem` names a tensor that stands alone.
-    [[nodiscard]] result<imported> finish(pickled content, const std::string& stem) {
+    result<imported> finish(pickled content, const std::string& stem) {
         pt_import to(file_);
         ZTENSOR_TRY(to.add(std::move(content), *this, false, {stem, std::string()}));
         return to.objects.finish(std::move(to.all));
     }
-    [[nodiscard]] result<std::uint64_t> place_pickle() override { return pickle_at_; }
+    result<std::uint64_t> place_pickle() override { return pickle_at_; }
 
     const foreign_file& file_;
     std::uint64_t pickle_at_ = 0;
@@ -241,7 +241,7 @@ class pt_legacy_importer final : pt_single_pickle {
 public:
     explicit pt_legacy_importer(const foreign_file& file) : pt_single_pickle(file) {}
 
-    [[nodiscard]] result<imported> import(const std::string& stem) {
+    result<imported> import(const std::string& stem) {
         pickle_stream from = stream(0, file_.source->size());
         ZTENSOR_TRY(check_version(from));
         ZTENSOR_TRY_ASSIGN(carried_out_pickle object, carry_out_next(from, first_bytes_of_large));
@@ -260,7 +260,7 @@ private:
 
     /// A magic number, the version, and what is said of the machine that wrote, which changes nothing: all numbers are
     /// little-endian.
-    [[nodiscard]] static result<void> check_version(pickle_stream& from) {
+    static result<void> check_version(pickle_stream& from) {
         constexpr std::int64_t known_version = 1001;
         ZTENSOR_TRY(from.next_pickle());
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle version, carry_out_next(from));
@@ -274,7 +274,7 @@ private:
     }
 
     /// The storages lie in the order of a list of their keys.
-    [[nodiscard]] result<void> place_storages(const pickled& content, pickle_stream& from) {
+    result<void> place_storages(const pickled& content, pickle_stream& from) {
         for (std::size_t i = 0; i < content.storages.size(); ++i) {
             const pickle_storage& each = content.storages[i];
             storages_.push_back({content.text_of(each.key), each.bytes, pickle_globals[each.element].element_bytes, 0});
@@ -307,7 +307,7 @@ private:
     [[nodiscard]] known_storage* find_known(std::string_view key) noexcept {
         return find_sorted(storages_, &known_storage::key, key);
     }
-    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
         const known_storage* const found = find_known(key);
         if (found == nullptr || found->offset == 0) {
             return fail(errc::schema_missing, "the file has no storage {}", {in_quotes(key)});
@@ -343,7 +343,7 @@ class pt_tar_importer final : pt_single_pickle {
 public:
     explicit pt_tar_importer(const foreign_file& file) : pt_single_pickle(file) {}
 
-    [[nodiscard]] result<imported> import(const std::string& stem) {
+    result<imported> import(const std::string& stem) {
         ZTENSOR_TRY(find_members());
         ZTENSOR_TRY(read_storages());
         ZTENSOR_TRY(read_tensors());
@@ -380,7 +380,7 @@ private:
         std::size_t rank = 0;
     };
 
-    [[nodiscard]] result<void> find_members() {
+    result<void> find_members() {
         constexpr std::uint64_t block = 512;
         constexpr std::size_t name_bytes = 100, size_at = 124, size_bytes = 12, most_members = 1024;
         const std::uint64_t end = file_.source->size();
@@ -410,7 +410,7 @@ private:
     }
 
     /// A pickle that is an int. Errors: pickle_malformed; those of the stream.
-    [[nodiscard]] static result<std::uint64_t> next_count(pickle_stream& from) {
+    static result<std::uint64_t> next_count(pickle_stream& from) {
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
         const pickled& count = pickle.content;
         return count.is_size(count.root) ? result<std::uint64_t>(count.size_of(count.root))
@@ -423,7 +423,7 @@ private:
     }
 
     /// How many there are; then each: a number, a device and a class, the number of elements, and these; then views.
-    [[nodiscard]] result<void> read_storages() {
+    result<void> read_storages() {
         pickle_stream from = stream(storages_member_.begin, storages_member_.end);
         ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
         for (std::uint64_t i = 0; i < count; ++i) {
@@ -432,7 +432,7 @@ private:
         sort_by(storages_, &known_storage::number);
         return read_views(from);
     }
-    [[nodiscard]] result<void> read_storage(pickle_stream& from) {
+    result<void> read_storage(pickle_stream& from) {
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
         const pickle_value number = item_of_three(pickle.content, 0);
         const pickle_value element = item_of_three(pickle.content, 2);
@@ -454,7 +454,7 @@ private:
         return from.skip(*bytes);
     }
     /// Of each its own number, that of a storage, the first element, and how many.
-    [[nodiscard]] result<void> read_views(pickle_stream& from) {
+    result<void> read_views(pickle_stream& from) {
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
         const pickled& views = pickle.content;
         if (views.root.kind != pickle_kind::list) {
@@ -481,7 +481,7 @@ private:
     }
 
     /// How many there are; then each: its number, that of a storage, and a class; the rank, sizes, strides and offset.
-    [[nodiscard]] result<void> read_tensors() {
+    result<void> read_tensors() {
         pickle_stream from = stream(tensors_member_.begin, tensors_member_.end);
         ZTENSOR_TRY_ASSIGN(const std::uint64_t count, next_count(from));
         for (std::uint64_t i = 0; i < count; ++i) {
@@ -490,7 +490,7 @@ private:
         sort_by(tensors_, &known_tensor::number);
         return {};
     }
-    [[nodiscard]] result<void> read_tensor(pickle_stream& from) {
+    result<void> read_tensor(pickle_stream& from) {
         ZTENSOR_TRY_ASSIGN(const carried_out_pickle pickle, carry_out_next(from));
         const pickled& told = pickle.content;
         const pickle_value number = item_of_three(told, 0), storage = item_of_three(told, 1);
@@ -517,7 +517,7 @@ private:
     }
 
     /// As the pickle's values have it.
-    [[nodiscard]] result<pickle_value> make_tensor(std::int64_t number, pickled& made) {
+    result<pickle_value> make_tensor(std::int64_t number, pickled& made) {
         const known_tensor* const known = find_sorted(tensors_, &known_tensor::number, number);
         if (known == nullptr) {
             return fail(errc::pickle_malformed, "the pickle names tensor {}, which is not there", {number});
@@ -533,7 +533,7 @@ private:
                                 shape.subspan(known->rank, known->rank));
     }
 
-    [[nodiscard]] result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
+    result<placed_storage> find(const pickle_storage& storage, std::string_view key) override {
         return placed_storage{load_little(as_bytes(key).data(), key.size()), storage.bytes, {}};
     }
 

@@ -78,7 +78,7 @@ public:
           of_runs_(content.values.size()), of_containers_(content.containers.size()) {}
 
     /// Errors: name_invalid, pickle_malformed, limit_exceeded; those of the visitor.
-    [[nodiscard]] result<void> run(const pt_names& names) {
+    result<void> run(const pt_names& names) {
         if (is_leaf(content_.root)) {
             name_ = names.of_root;
             if (is_attribute(content_.root)) {
@@ -158,7 +158,7 @@ private:
         }
     }
 
-    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside) {
+    result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside) {
         if (is_of_script(object)) {
             return {};
         }
@@ -175,7 +175,7 @@ private:
                                        ", which is not run: the tensors in it are read, and nothing else");
     }
 
-    [[nodiscard]] result<void> step() {
+    result<void> step() {
         const pickle_value* const first = levels_.back().items.next();
         if (first == nullptr) {
             leave();
@@ -195,7 +195,7 @@ private:
         return is_leaf(value) ? visit(value, innermost.inside) : step_into(value);
     }
 
-    [[nodiscard]] result<void> step_into(const pickle_value& value) {
+    result<void> step_into(const pickle_value& value) {
         const level& innermost = levels_.back();
         const visited before = state_of(value);
         if (value.kind == pickle_kind::tuple && value.place == 0) { // an empty one
@@ -216,7 +216,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> visit(const pickle_value& value, company inside) {
+    result<void> visit(const pickle_value& value, company inside) {
         const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage ||
                                value.kind == pickle_kind::object; // of NumPy
         if (!is_tensor && (inside == company::object || (inside == company::script && is_flag_of_modules(name_)))) {

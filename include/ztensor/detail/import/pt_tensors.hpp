@@ -55,9 +55,9 @@ class storage_finder {
 public:
     virtual ~storage_finder() = default;
     /// `key` is the storage's. Errors: schema_missing, size_mismatch; what the container says.
-    [[nodiscard]] virtual result<placed_storage> find(const pickle_storage& storage, std::string_view key) = 0;
+    virtual result<placed_storage> find(const pickle_storage& storage, std::string_view key) = 0;
     /// Where the pickle itself lies. Errors: what the container says.
-    [[nodiscard]] virtual result<std::uint64_t> place_pickle() = 0;
+    virtual result<std::uint64_t> place_pickle() = 0;
 };
 
 /// Bytes that a pickle spells otherwise than they are, and that stand in no file: they are here once all is read.
@@ -67,7 +67,7 @@ public:
     void keep(std::vector<std::byte> bytes) noexcept { bytes_ = std::move(bytes); }
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), bytes_.size()));
         std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
         return {};
@@ -92,7 +92,7 @@ public:
         : all_(all), content_(content), storages_(storages), is_big_endian_(is_big_endian) {}
 
     /// Where a dense tensor's elements lie. Errors: shape_overflow, out_of_bounds; those of the storages.
-    [[nodiscard]] result<placed_tensor> place(std::uint32_t number) {
+    result<placed_tensor> place(std::uint32_t number) {
         const pickle_tensor& tensor = content_.tensors[number];
         const pickle_global& element = pickle_globals[tensor.element];
         strided_shape shape;
@@ -123,7 +123,7 @@ public:
     }
 
     /// A storage that stands alone. Errors: those of the storages.
-    [[nodiscard]] result<placed_tensor> place_storage(const pickle_storage& of) {
+    result<placed_tensor> place_storage(const pickle_storage& of) {
         ZTENSOR_TRY_ASSIGN(const shown_storage storage, find(of));
         const pickle_global& element = pickle_globals[of.element];
         return placed_tensor{
@@ -131,7 +131,7 @@ public:
     }
 
     /// An array of NumPy, which lies in the pickle. Errors: size_mismatch; what the container says.
-    [[nodiscard]] result<placed_tensor> place_array(const pickled_array& array) {
+    result<placed_tensor> place_array(const pickled_array& array) {
         const npy_type& type = *array.element.type;
         strided_shape shape;
         if (array.shape.kind == pickle_kind::tuple) {
@@ -172,7 +172,7 @@ private:
     struct shown_storage : placed_storage {
         std::uint64_t shown = 0;
     };
-    [[nodiscard]] result<shown_storage> find(const pickle_storage& of) {
+    result<shown_storage> find(const pickle_storage& of) {
         shown_storage found;
         ZTENSOR_TRY_ASSIGN(static_cast<placed_storage&>(found), storages_.find(of, content_.text_of(of.key)));
         found.shown = of.bytes;
@@ -195,7 +195,7 @@ private:
         return data;
     }
     /// Where the bytes of a value lie in all_.
-    [[nodiscard]] result<std::uint64_t> place_bytes(const pickle_value& value) {
+    result<std::uint64_t> place_bytes(const pickle_value& value) {
         std::optional<std::uint64_t>& begin = value.is_decoded ? decoded_at_ : pickle_at_;
         if (!begin && value.is_decoded) {
             decoded_ = std::make_shared<decoded_bytes>(content_.decoded.size());
@@ -205,15 +205,14 @@ private:
         }
         return *begin + value.place + value.width;
     }
-    [[nodiscard]] result<std::uint64_t> gather(const foreign_component& from, strided_shape shape,
-                                               std::size_t element_bytes) {
+    result<std::uint64_t> gather(const foreign_component& from, strided_shape shape, std::size_t element_bytes) {
         return all_.add(std::make_unique<strided_elements>(all_, from.offset, std::move(shape), element_bytes, true),
                         from.length);
     }
 
     /// A tensor that stands in several places is gathered to one.
-    [[nodiscard]] result<std::uint64_t> gather_once(std::uint32_t number, const foreign_component& from,
-                                                    strided_shape shape, bool is_changed) {
+    result<std::uint64_t> gather_once(std::uint32_t number, const foreign_component& from, strided_shape shape,
+                                      bool is_changed) {
         gathered_.resize(content_.tensors.size());
         if (gathered_[number]) {
             return *gathered_[number];
@@ -262,9 +261,8 @@ public:
     void expect_pickle(std::size_t bytes) noexcept { skips_.allow(bytes); }
 
     /// Errors: manifest_too_large.
-    [[nodiscard]] result<void> add(const std::string& name, span<const std::uint64_t> dimensions,
-                                   std::string_view format, span<const foreign_component> components,
-                                   const attributes* of_object) {
+    result<void> add(const std::string& name, span<const std::uint64_t> dimensions, std::string_view format,
+                     span<const foreign_component> components, const attributes* of_object) {
         ++objects_;
         index_.add(name, dimensions, format, components, of_object);
         return check_size();
@@ -283,10 +281,10 @@ public:
     }
 
     /// Values may stand in many places, each under a name of its own. Errors: manifest_too_large.
-    [[nodiscard]] result<void> check_size() const { return check_index_size(index_, options_, "checkpoint"); }
+    result<void> check_size() const { return check_index_size(index_, options_, "checkpoint"); }
 
     /// All of it. Errors: pickle_refused where no tensor can be read; those of the index.
-    [[nodiscard]] result<imported> finish(std::shared_ptr<const byte_source> source) {
+    result<imported> finish(std::shared_ptr<const byte_source> source) {
         if (!first_skipped_.empty() && objects_ == 0) {
             return fail(errc::pickle_refused, "no tensor of the checkpoint can be read: {}", {first_skipped_});
         }
@@ -324,7 +322,7 @@ public:
     }
 
     /// All of this part of the checkpoint, once. Errors: see pt_walk::run(); those of the storages.
-    [[nodiscard]] result<void> add_to_objects(const pt_names& names) {
+    result<void> add_to_objects(const pt_names& names) {
         result<void> walked = pt_walk<pt_tensors>(content_, *this).run(names);
         places_.keep(std::move(content_.decoded));
         return walked;
@@ -332,7 +330,7 @@ public:
 
     // -- what pt_walk calls
 
-    [[nodiscard]] result<void> tensor(const std::string& name, const pickle_value& value) {
+    result<void> tensor(const std::string& name, const pickle_value& value) {
         if (value.kind == pickle_kind::storage) {
             const pickle_storage& storage = content_.storages[value.place];
             return storage.is_meta ? skip(name, "it is a storage on the device meta, which has no elements")
@@ -353,7 +351,7 @@ public:
             return add_dense(name, places_.place(value.place));
         }
     }
-    [[nodiscard]] result<void> attribute(const std::string& name, const pickle_value& value) {
+    result<void> attribute(const std::string& name, const pickle_value& value) {
         cbor_encoder* const encoded = to_.attribute(name);
         if (encoded == nullptr) {
             return skip(name, "another value has the same name");
@@ -361,18 +359,17 @@ public:
         encode_pickled(content_, value, *encoded);
         return to_.check_size();
     }
-    [[nodiscard]] result<void> skip(const std::string& name, std::string why) {
+    result<void> skip(const std::string& name, std::string why) {
         to_.skip(name, std::move(why));
         return {};
     }
 
 private:
-    [[nodiscard]] result<void> add_dense(const std::string& name, const result<placed_tensor>& placed,
-                                         const attributes* of_object = nullptr) {
+    result<void> add_dense(const std::string& name, const result<placed_tensor>& placed,
+                           const attributes* of_object = nullptr) {
         return placed ? add_dense(name, *placed, of_object) : placed.error();
     }
-    [[nodiscard]] result<void> add_dense(const std::string& name, const placed_tensor& placed,
-                                         const attributes* of_object) {
+    result<void> add_dense(const std::string& name, const placed_tensor& placed, const attributes* of_object) {
         foreign_component data = placed.data;
         data.digest = placed.digest;
         return to_.add(name, placed.sizes, "dense", {&data, 1}, of_object);
@@ -380,7 +377,7 @@ private:
 
     /// The numbers as they are stored, with what they count as attributes; what there is one of for each channel as
     /// tensors beside them.
-    [[nodiscard]] result<void> add_quantized(const std::string& name, std::uint32_t number) {
+    result<void> add_quantized(const std::string& name, std::uint32_t number) {
         const pickle_value quantizer = content_.argument_of(content_.tensors[number], 4);
         const pickle_value scheme = content_.item_of(quantizer, 0), scale = content_.item_of(quantizer, 1);
         const pickle_value zero_point = content_.item_of(quantizer, 2), axis = content_.item_or_none(quantizer, 3);
@@ -403,7 +400,7 @@ private:
         return tensor(name + ".zero_point", zero_point);
     }
 
-    [[nodiscard]] result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
+    result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
         const std::string_view layout = content_.text_of(content_.argument_of(tensor, 0));
         const bool is_coo = layout == "torch.sparse_coo";
         const pickle_value made_of = content_.argument_of(tensor, 1);
@@ -434,8 +431,8 @@ private:
     }
 
     /// Each part as a tensor of its own, where there is no format for them together.
-    [[nodiscard]] result<void> add_parts(const std::string& name, std::string_view layout,
-                                         const std::vector<std::uint64_t>& sizes, span<const placed_tensor> parts) {
+    result<void> add_parts(const std::string& name, std::string_view layout, const std::vector<std::uint64_t>& sizes,
+                           span<const placed_tensor> parts) {
         const bool is_by_rows = layout == "torch.sparse_csr" || layout == "torch.sparse_bsr";
         attributes of_object;
         of_object.set("layout", layout).set("size", sizes);
@@ -465,8 +462,7 @@ struct pt_import {
     pt_objects objects;
 
     /// What a pickle holds. Errors: those of pt_tensors.
-    [[nodiscard]] result<void> add(pickled content, storage_finder& storages, bool is_big_endian,
-                                   const pt_names& names) {
+    result<void> add(pickled content, storage_finder& storages, bool is_big_endian, const pt_names& names) {
         return pt_tensors(*all, std::move(content), storages, is_big_endian, objects).add_to_objects(names);
     }
 };

@@ -123,14 +123,13 @@ ZTENSOR_COLD inline void take_shard(result<reader> shard, opened_set& set, set_p
     }
 }
 
-[[nodiscard]] ZTENSOR_COLD inline opened_result finish_set(std::shared_ptr<opened_set> set,
-                                                           const set_problems& problems) {
+ZTENSOR_COLD inline opened_result finish_set(std::shared_ptr<opened_set> set, const set_problems& problems) {
     return problems.empty() ? opened_result(std::move(set)) : problems.all();
 }
 
 /// A file that an index names, or that lies in a folder.
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_member(const beneath_folder& folder, const native_path& name,
-                                                             const read_options& options) {
+ZTENSOR_COLD inline result<reader> open_member(const beneath_folder& folder, const native_path& name,
+                                               const read_options& options) {
     const native_path path = joined_path(folder.path(), name);
     result<std::shared_ptr<const byte_source>> source = open_sibling(folder, name, options);
     return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
@@ -162,8 +161,8 @@ ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set&
 }
 
 /// The files that an index in the folder names.
-[[nodiscard]] ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const beneath_folder& folder,
-                                                             const read_options& options) {
+ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const beneath_folder& folder,
+                                               const read_options& options) {
     ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
     auto set = std::make_shared<opened_set>();
     set_problems problems;
@@ -178,7 +177,7 @@ ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set&
 }
 
 /// An index that the caller named.
-[[nodiscard]] ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read_options& options) {
+ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read_options& options) {
     ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_source> source,
                        open_source(file_path(path), read_options().mode(io_mode::positional)));
     const result<beneath_folder> folder = folder_beside(*source, path, options);
@@ -200,16 +199,14 @@ ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set&
     });
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_one_of_many(const native_path& path,
-                                                                  const read_options& options) {
+ZTENSOR_COLD inline result<reader> open_one_of_many(const native_path& path, const read_options& options) {
     result<file> opened = file::open(path);
     auto source = opened ? source_of_sibling(*std::move(opened), options, path) : std::move(opened).error();
     return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
 }
 
 /// Files that the caller named.
-[[nodiscard]] ZTENSOR_COLD inline opened_result open_named(const std::vector<native_path>& paths,
-                                                           const read_options& options) {
+ZTENSOR_COLD inline opened_result open_named(const std::vector<native_path>& paths, const read_options& options) {
     auto set = std::make_shared<opened_set>();
     set_problems problems;
     for (const native_path& path : paths) {
@@ -237,7 +234,7 @@ inline constexpr std::string_view tensor_endings[] = {".zt",  ".safetensors", ".
 /// A folder of another format's files often has the same weights in HDF5, too: these count where there is nothing else.
 inline constexpr std::string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
 
-[[nodiscard]] ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
+ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
     const result<directory> opened = directory::open(path, false);
     if (!opened) {
         const bool is_something_else = opened.error().os_error() == std::errc::not_a_directory; // such as a device
@@ -294,7 +291,7 @@ inline constexpr std::string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
     return has_twins ? several_models(files, joined.error()) : std::move(joined);
 }
 
-[[nodiscard]] ZTENSOR_COLD inline opened_result open_set(const native_path& path, const read_options& options) {
+ZTENSOR_COLD inline opened_result open_set(const native_path& path, const read_options& options) {
     const auto [found, unknown] = operating_system_for_reading().status(path);
     const bool is_directory = !unknown && found.kind == file_kind::other;
     if (!is_directory && !ends_with_ignoring_case(path_text(path), ".json")) {

@@ -88,7 +88,7 @@ public:
     [[nodiscard]] error why() const override { return why_; }
 
     /// After the header: every byte belongs to one tensor. Errors: blob_overlap, unclaimed_bytes.
-    [[nodiscard]] result<void> check_ranges(bool may_have_holes) {
+    result<void> check_ranges(bool may_have_holes) {
         const auto is_before = [](const safetensors_range& a, const safetensors_range& b) {
             return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
         };
@@ -318,8 +318,8 @@ private:
     error why_{errc::json_malformed, {}};
 };
 
-[[nodiscard]] ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,
-                                                                      safetensors_header& found) {
+ZTENSOR_COLD inline result<imported> finish_safetensors(const foreign_file& file, result<void> valid,
+                                                        safetensors_header& found) {
     ZTENSOR_TRY(std::move(valid));
     ZTENSOR_TRY(found.check_ranges(file.options.allow_unclaimed_bytes_));
     return finish_import(container_kind::safetensors, found.index(), file.source, file.options);

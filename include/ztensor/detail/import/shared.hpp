@@ -293,7 +293,7 @@ private:
 // -- handing over
 
 /// Memory for something of that size. Errors: out_of_memory.
-[[nodiscard]] inline result<byte_buffer> allocate_bytes(std::uint64_t size, const char* what) {
+inline result<byte_buffer> allocate_bytes(std::uint64_t size, const char* what) {
     byte_buffer bytes;
     if (!fits_address_space(size) || !bytes.allocate(static_cast<std::size_t>(size))) {
         return fail(errc::out_of_memory, "no memory for {} of {} bytes", {what, size});
@@ -302,8 +302,7 @@ private:
 }
 
 /// An index may not become larger while it grows than it may be in the end. `what` is what it is of.
-[[nodiscard]] inline result<void> check_index_size(const foreign_index& index, const read_options& options,
-                                                   const char* what) {
+inline result<void> check_index_size(const foreign_index& index, const read_options& options, const char* what) {
     return index.bytes() <= options.max_manifest_bytes_
                ? result<void>()
                : fail(errc::manifest_too_large, "the index of the {} takes more than the {} bytes allowed",
@@ -340,9 +339,9 @@ private:
 };
 
 /// Errors: those of foreign_index::finish().
-[[nodiscard]] ZTENSOR_COLD inline result<imported> finish_import(container_kind kind, foreign_index& index,
-                                                                 std::shared_ptr<const byte_source> source,
-                                                                 const read_options& options) {
+ZTENSOR_COLD inline result<imported> finish_import(container_kind kind, foreign_index& index,
+                                                   std::shared_ptr<const byte_source> source,
+                                                   const read_options& options) {
     imported made;
     made.kind = kind;
     made.source = std::move(source);
@@ -366,7 +365,7 @@ public:
 
     /// The file of that relative path, opened once. Errors: name_invalid for a path that leads elsewhere, be it through
     /// a symbolic link; those of opening, such as not_regular_file.
-    [[nodiscard]] result<sibling> find(const std::string& location) {
+    result<sibling> find(const std::string& location) {
         if (const auto known = known_.find(location); known != known_.end()) {
             return known->second;
         }
@@ -385,7 +384,7 @@ public:
     }
 
 private:
-    [[nodiscard]] result<std::shared_ptr<const byte_source>> open(std::string_view location) {
+    result<std::shared_ptr<const byte_source>> open(std::string_view location) {
         if (file_.path.empty()) {
             return fail(errc::name_invalid, "what was opened lies in no folder");
         }
@@ -416,7 +415,7 @@ inline constexpr std::string_view hdf5_signature = "\x89HDF\r\n\x1a\n";
 
 /// The signature stands at 0, or behind a block of the user's, such as that of MATLAB, of 512 bytes or a power of two
 /// times that. Errors: what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
+ZTENSOR_COLD inline result<bool> has_hdf5_signature(const byte_source& source) {
     constexpr std::uint64_t least_user_block = 512;
     std::byte found[hdf5_signature.size()];
     const std::uint64_t size = source.size();

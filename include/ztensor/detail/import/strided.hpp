@@ -79,7 +79,7 @@ public:
         : source_(source), offset_(offset), shape_(std::move(shape)), element_bytes_(element_bytes),
           has_other_views_(has_other_views) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         const std::uint64_t reach = *shape_.reach() * element_bytes_, most_bytes = source_.max_made_bytes();
         if (destination.size() > most_bytes) {
             return too_much(destination.size());
@@ -122,7 +122,7 @@ private:
         });
     }
 
-    [[nodiscard]] result<void> gather_by_windows(span<std::byte> destination, std::uint64_t reach) const {
+    result<void> gather_by_windows(span<std::byte> destination, std::uint64_t reach) const {
         std::array<std::byte, 4096> window;
         std::uint64_t begin = 0, end = 0;
         result<void> read;
@@ -254,7 +254,7 @@ public:
     other_signs(const assembled_source& source, std::uint64_t offset, sign_rule rule)
         : source_(source), offset_(offset), rule_(rule) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         ZTENSOR_TRY(source_.read_at(offset_, destination));
         const std::size_t highest = rule_.is_big_endian ? 0 : rule_.number_bytes - 1;
         bool is_first = true;

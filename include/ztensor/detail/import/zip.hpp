@@ -127,8 +127,7 @@ public:
     /// Errors: zip_malformed, name_invalid, duplicate_key, unsupported_encoding (encrypted, or of a method that is none
     /// of stored and deflated), unsupported_container (of several disks), decode_limit, limit_exceeded,
     /// manifest_too_large; what the source says.
-    [[nodiscard]] ZTENSOR_COLD static result<zip_directory> read(const byte_source& source,
-                                                                 const read_options& options) {
+    ZTENSOR_COLD static result<zip_directory> read(const byte_source& source, const read_options& options) {
         zip_directory found;
         ZTENSOR_TRY_ASSIGN(const span_of_directory place, find_directory(source));
         if (place.count > options.max_objects_) {
@@ -166,7 +165,7 @@ private:
 
     // -- the end of the archive
 
-    [[nodiscard]] static result<span_of_directory> find_directory(const byte_source& source) {
+    static result<span_of_directory> find_directory(const byte_source& source) {
         constexpr std::uint64_t most_comment_bytes = 0xffff;
         const std::uint64_t size = source.size();
         const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
@@ -182,8 +181,8 @@ private:
     }
 
     /// `end` stands at `end_offset`.
-    [[nodiscard]] static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
-                                                            std::uint64_t end_offset) {
+    static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
+                                              std::uint64_t end_offset) {
         span_of_directory found;
         found.count = end.u16(10);
         found.size = end.u32(12);
@@ -229,7 +228,7 @@ private:
 
     // -- the directory
 
-    [[nodiscard]] result<void> read_entries(std::uint64_t count) {
+    result<void> read_entries(std::uint64_t count) {
         bytes_view rest = bytes_.bytes();
         if (count > rest.size() / central_bytes) {
             return malformed("the archive's directory is too small for its entries");
@@ -241,7 +240,7 @@ private:
         return rest.empty() ? result<void>() : malformed("bytes follow the last entry of the archive's directory");
     }
 
-    [[nodiscard]] result<void> read_entry(bytes_view& rest) {
+    result<void> read_entry(bytes_view& rest) {
         const zip_record record(rest);
         if (rest.size() < central_bytes || !record.starts_with("PK\x01\x02")) {
             return malformed("an entry of the archive's directory is damaged or cut off");
@@ -274,7 +273,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] static result<void> take_method(zip_entry& entry, std::uint16_t method) {
+    static result<void> take_method(zip_entry& entry, std::uint16_t method) {
         constexpr std::uint16_t encrypted = 0x0001, patched = 0x0020, strongly_encrypted = 0x0040, masked = 0x2000;
         constexpr std::uint16_t stored = 0, deflated = 8;
         if ((entry.flags & (encrypted | strongly_encrypted | masked)) != 0) {
@@ -298,7 +297,7 @@ private:
 
     // -- the entries' own headers
 
-    [[nodiscard]] result<void> check_local_headers(const byte_source& source) {
+    result<void> check_local_headers(const byte_source& source) {
         std::vector<zip_entry*> in_order;
         in_order.reserve(entries_.size());
         for (zip_entry& each : entries_) {
@@ -318,8 +317,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> check_local_header(const byte_source& source, zip_entry& entry,
-                                                  std::vector<std::byte>& memory) const {
+    result<void> check_local_header(const byte_source& source, zip_entry& entry, std::vector<std::byte>& memory) const {
         constexpr std::uint16_t has_descriptor = 0x0008;
         const std::uint64_t fixed_bytes = local_bytes + entry.name.size();
         if (!fits(entry.header_offset, fixed_bytes, begin_)) {
@@ -360,7 +358,7 @@ private:
     }
 
     /// What stands behind the entry's bytes: its CRC-32 and its two sizes of 4 or 8 bytes each, perhaps after a magic.
-    [[nodiscard]] result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
+    result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
         constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
         const std::uint64_t at = entry.offset + entry.stored_bytes;
         std::array<std::byte, most_bytes> content{};
@@ -404,8 +402,7 @@ private:
 }
 
 /// Errors: digest_mismatch.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_crc32(const zip_entry& entry, bytes_view front,
-                                                           bytes_view content) {
+ZTENSOR_COLD inline result<void> check_crc32(const zip_entry& entry, bytes_view front, bytes_view content) {
     if (entry.is_unchecked || ~crc32_update(crc32_update(crc32_start, front), content) == entry.crc32) {
         return {};
     }
@@ -415,8 +412,8 @@ private:
 }
 
 /// All of an entry's content, checked: first what fills `front`, then `destination`, which together have its size.
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry,
-                                                            span<std::byte> front, span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry, span<std::byte> front,
+                                              span<std::byte> destination) {
     if (entry.is_deflated) {
         ZTENSOR_TRY(inflate_range(archive, entry.offset, entry.stored_bytes, front, destination, inflate_extent::all));
     } else {
@@ -427,8 +424,8 @@ private:
 }
 
 /// The first bytes of an entry's content, which has so many.
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zip_entry& entry,
-                                                          span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zip_entry& entry,
+                                            span<std::byte> destination) {
     return entry.is_deflated
                ? inflate_range(archive, entry.offset, entry.stored_bytes, {}, destination, inflate_extent::start)
                : archive.read_at(entry.offset, destination);
@@ -436,8 +433,8 @@ private:
 
 /// All of an entry's content, checked, in memory. Errors: limit_exceeded, out_of_memory, decode_failed, decode_size,
 /// digest_mismatch, not_built_in; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive, const zip_entry& entry,
-                                                                   std::uint64_t max_bytes) {
+ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive, const zip_entry& entry,
+                                                     std::uint64_t max_bytes) {
     if (entry.size > max_bytes) {
         return fail(errc::limit_exceeded, "entry {} of the archive takes {} bytes, more than the {} allowed",
                     {in_quotes(entry.name), entry.size, max_bytes});
@@ -456,7 +453,7 @@ public:
         entry_.name = {}; // which the directory takes along
     }
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         std::vector<std::byte> front(front_bytes_);
         return read_content(archive_, entry_, front, destination);
     }
@@ -468,15 +465,15 @@ private:
 };
 
 /// Where an entry's content from byte `front_bytes` on is made.
-[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
-                                                                     std::size_t front_bytes) {
+ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
+                                                       std::size_t front_bytes) {
     return all.add(std::make_unique<checked_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
 }
 
 /// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
 /// with the archive: in the file itself, or where it is made.
-[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
-                                                                      std::size_t front_bytes = 0) {
+ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
+                                                        std::size_t front_bytes = 0) {
     return entry.is_deflated ? make_content(all, entry, front_bytes)
                              : result<std::uint64_t>(entry.offset + front_bytes);
 }
