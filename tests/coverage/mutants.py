@@ -30,8 +30,8 @@ LATER = [ # which tests of their own reach, and hardly any others
     "index/parse_2", "read/convert", "read/siblings", "codec/digests",
     # files of other formats
     "import/zip", "import/pickle_machine", "import/pickle_values", "import/pickle_stream", "import/pt_content",
-    "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors", "import/protobuf",
-    "import/onnx_tensor", "import/model_folders",
+    "import/gguf", "import/gguf_header", "import/npy_header", "import/safetensors_definitions",
+    "import/shared", "import/strided", "import/onnx_tensor", "import/model_folders",
 ]
 HEADERS = EARLIER + LATER
 # Topics of tests that run first, by header; then those that take no time, and then the others that are about reading.
@@ -61,8 +61,9 @@ FIRST = {
     "import/gguf": "gguf gguf_parts foreign_corpus",
     "import/gguf_header": "gguf gguf_parts foreign_corpus",
     "import/npy_header": "numpy foreign_corpus",
-    "import/safetensors": "safetensors gguf onnx foreign_corpus",
-    "import/protobuf": "safetensors gguf onnx foreign_corpus",
+    "import/safetensors_definitions": "safetensors foreign_corpus",
+    "import/shared": "safetensors gguf onnx foreign_corpus",
+    "import/strided": "numpy pt foreign_corpus",
     "import/onnx_tensor": "onnx foreign_corpus",
     "import/model_folders": "reader_set",
 }

@@ -26,7 +26,7 @@ std::vector<std::int64_t> integers_in(const bytes& pickle) {
     REQUIRE(support::outcome(read) == "ok");
     std::vector<std::int64_t> found;
     ztensor::detail::pickle_items items(*read, read->root);
-    while (const ztensor::detail::pickle_value* const each = items.next(*read)) {
+    while (const ztensor::detail::pickle_value* const each = items.next()) {
         found.push_back(read->integer_of(*each));
     }
     return found;
@@ -62,20 +62,18 @@ TEST_CASE("values are remembered and recalled under numbers of one and of four b
 }
 
 TEST_CASE("values of a checkpoint may stand in several places, but tensors not in very many") {
-    class counter final : public ztensor::detail::pt_visitor {
-    public:
+    struct counter {
         std::size_t found = 0;
         std::size_t skipped = 0;
-        [[nodiscard]] ztensor::result<void> tensor(const std::string&, const ztensor::detail::pickle_value&) override {
+        [[nodiscard]] ztensor::result<void> tensor(const std::string&, const ztensor::detail::pickle_value&) {
             ++found;
             return {};
         }
-        [[nodiscard]] ztensor::result<void> attribute(const std::string&,
-                                                      const ztensor::detail::pickle_value&) override {
+        [[nodiscard]] ztensor::result<void> attribute(const std::string&, const ztensor::detail::pickle_value&) {
             ++found;
             return {};
         }
-        [[nodiscard]] ztensor::result<void> skip(const std::string&, std::string) override {
+        [[nodiscard]] ztensor::result<void> skip(const std::string&, std::string) {
             ++skipped;
             return {};
         }
@@ -97,7 +95,7 @@ TEST_CASE("values of a checkpoint may stand in several places, but tensors not i
         const auto content = pickle_machine(support::bytes_of(pickle)).run();
         REQUIRE(support::outcome(content) == "ok");
         counter visitor;
-        const std::string outcome = support::outcome(ztensor::detail::pt_walk(*content).run({}, visitor));
+        const std::string outcome = support::outcome(ztensor::detail::pt_walk<counter>(*content, visitor).run({}));
         return outcome + " " + std::to_string(visitor.found) + " " + std::to_string(visitor.skipped);
     };
     // 4 steps for each of 1043 items, 8 keys and values and 5 parts of the storage's id, and 4096 more: as many as 8

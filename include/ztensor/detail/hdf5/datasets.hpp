@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// HDF5: datasets, and the types of their elements.
+// HDF5: datasets whose elements do not lie in their file as they are.
 #ifndef ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 #define ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 
@@ -27,247 +27,6 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- elements
-//
-// libhdf5's types of elements -> ours, or the reason why there is none.
-
-/// What the elements of a dataset are, as they are read.
-struct hdf5_elements {
-    std::string_view dtype;  ///< in the words of 1.2
-    std::string_view type;   ///< a logical type; "" for none
-    std::uint64_t bytes = 0; ///< of one, inner dimensions included
-    std::vector<std::uint64_t> inner_dimensions;
-    bool is_big_endian = false;
-    /// Integers of odd widths, which libhdf5 turns into little-endian ones of `dtype`. Others are as the file has them.
-    bool is_converted = false;
-};
-
-/// Fills `found`; the reason where that can't be, else nullptr. `word` is the attribute "dtype" of the dataset, by
-/// which Keras says what opaque elements are.
-class hdf5_classifier {
-public:
-    hdf5_classifier(hdf5_elements& found, std::string_view word) noexcept : found_(found), word_(word) {}
-
-    [[nodiscard]] const char* classify(hid_t type) {
-        constexpr int most_nested = 8;
-        hdf5_id inner;
-        hid_t element = type;
-        std::uint64_t repeated = 1;
-        for (int depth = 0; ::H5Tget_class(element) == H5T_ARRAY; ++depth) {
-            if (depth == most_nested || !take_dimensions(element, repeated)) {
-                return "its elements are arrays of too many dimensions or elements";
-            }
-            inner = hdf5_id(::H5Tget_super(element), &H5Tclose);
-            element = inner.get();
-        }
-        const std::size_t size = ::H5Tget_size(element);
-        const char* const refused = size == 0 ? "the size of its elements is unknown" : classify_one(element, size);
-        if (refused != nullptr) {
-            return refused;
-        }
-        if (found_.is_converted && repeated != 1) {
-            return "its elements are arrays of integers of an odd width";
-        }
-        found_.bytes *= repeated;
-        return nullptr;
-    }
-
-private:
-    [[nodiscard]] bool take_dimensions(hid_t type, std::uint64_t& repeated) {
-        hsize_t dimensions[H5S_MAX_RANK] = {};
-        const int rank = ::H5Tget_array_ndims(type);
-        if (rank < 0 || rank > H5S_MAX_RANK || ::H5Tget_array_dims2(type, dimensions) < 0) {
-            return false;
-        }
-        for (int i = 0; i < rank; ++i) {
-            constexpr std::uint64_t most_elements = std::uint64_t{1} << 32; // a type has less than 4 GiB
-            if (dimensions[i] > most_elements || repeated * dimensions[i] > most_elements) {
-                return false;
-            }
-            repeated *= dimensions[i];
-            found_.inner_dimensions.push_back(dimensions[i]);
-        }
-        return repeated != 0;
-    }
-
-    [[nodiscard]] const char* classify_one(hid_t type, std::size_t size) {
-        found_.bytes = size;
-        switch (::H5Tget_class(type)) {
-        case H5T_INTEGER:
-        case H5T_BITFIELD:
-            return classify_integer(type, size);
-        case H5T_FLOAT:
-            return classify_float(type, size);
-        case H5T_ENUM:
-            return classify_enumeration(type, size);
-        case H5T_COMPOUND:
-            return classify_compound(type, size);
-        case H5T_OPAQUE:
-            return classify_opaque(type, size);
-        case H5T_STRING:
-            return "its elements are text";
-        case H5T_VLEN:
-            return "its elements are lists of varying length";
-        case H5T_REFERENCE:
-            return "its elements are references";
-        case H5T_TIME:
-            return "its elements are times";
-        default:
-#if H5_VERSION_GE(2, 0, 0)
-            if (::H5Tget_class(type) == H5T_COMPLEX) {
-                const hdf5_id part(::H5Tget_super(type), &H5Tclose);
-                return classify_complex(part.get(), size);
-            }
-#endif
-            return "its elements are of a type that this library does not know";
-        }
-    }
-
-    /// False for the order of a VAX, and for none.
-    [[nodiscard]] bool take_order(hid_t type, std::size_t size) noexcept {
-        const H5T_order_t order = ::H5Tget_order(type);
-        found_.is_big_endian = order == H5T_ORDER_BE && size > 1;
-        return order == H5T_ORDER_LE || order == H5T_ORDER_BE || size == 1;
-    }
-
-    [[nodiscard]] const char* classify_integer(hid_t type, std::size_t size) noexcept {
-        constexpr std::string_view of_sign[] = {"i8", "i16", "i32", "i64"}, of_none[] = {"u8", "u16", "u32", "u64"};
-        const bool is_bits = ::H5Tget_class(type) == H5T_BITFIELD;
-        const bool has_sign = !is_bits && ::H5Tget_sign(type) == H5T_SGN_2;
-        if (size > 8 || !take_order(type, size)) {
-            return "its elements are integers of more than 64 bits or of an odd order of bytes";
-        }
-        const std::size_t width_log2 = size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3;
-        found_.dtype = has_sign ? of_sign[width_log2] : of_none[width_log2];
-        if (size != std::size_t{1} << width_log2 || ::H5Tget_precision(type) != 8 * size) {
-            if (is_bits) {
-                return "its elements are bits of an odd number";
-            }
-            found_.is_converted = true;
-            found_.is_big_endian = false;
-            found_.bytes = std::size_t{1} << width_log2;
-        }
-        return nullptr;
-    }
-
-    struct float_form {
-        std::size_t size, sign_at, exponent_at, exponent_bits, mantissa_at, mantissa_bits, bias;
-        std::string_view dtype, type;
-    };
-
-    [[nodiscard]] const char* classify_float(hid_t type, std::size_t size) noexcept {
-        static constexpr float_form forms[] = {
-            {8, 63, 52, 11, 0, 52, 1023, "f64", ""},  {4, 31, 23, 8, 0, 23, 127, "f32", ""},
-            {2, 15, 10, 5, 0, 10, 15, "f16", ""},     {2, 15, 7, 8, 0, 7, 127, "bf16", ""},
-            {1, 7, 3, 4, 0, 3, 7, "u8", "f8_e4m3fn"}, {1, 7, 2, 5, 0, 2, 15, "u8", "f8_e5m2"},
-        };
-        std::size_t sign_at = 0, exponent_at = 0, exponent_bits = 0, mantissa_at = 0, mantissa_bits = 0;
-        if (::H5Tget_fields(type, &sign_at, &exponent_at, &exponent_bits, &mantissa_at, &mantissa_bits) < 0 ||
-            !take_order(type, size) || ::H5Tget_precision(type) != 8 * size ||
-            ::H5Tget_norm(type) != H5T_NORM_IMPLIED) {
-            return "its elements are floating-point numbers of a form that has no type here";
-        }
-        for (const float_form& each : forms) {
-            if (each.size == size && each.sign_at == sign_at && each.exponent_at == exponent_at &&
-                each.exponent_bits == exponent_bits && each.mantissa_at == mantissa_at &&
-                each.mantissa_bits == mantissa_bits && each.bias == ::H5Tget_ebias(type)) {
-                found_.dtype = each.dtype;
-                found_.type = each.type;
-                return nullptr;
-            }
-        }
-        return "its elements are floating-point numbers of a form that has no type here";
-    }
-
-    /// h5py's bools are bytes called FALSE and TRUE; other enumerations are the numbers that they are made of.
-    [[nodiscard]] const char* classify_enumeration(hid_t type, std::size_t size) noexcept {
-        const hdf5_id base(::H5Tget_super(type), &H5Tclose);
-        if (const char* const refused = classify_integer(base.get(), size)) {
-            return refused;
-        }
-        if (found_.is_converted) {
-            return "its elements are an enumeration of integers of an odd width";
-        }
-        if (size == 1 && ::H5Tget_nmembers(type) == 2 && has_member(type, "FALSE", 0) && has_member(type, "TRUE", 1)) {
-            found_.dtype = "bool";
-        }
-        return nullptr;
-    }
-    /// `type` is an enumeration of two bytes.
-    [[nodiscard]] static bool has_member(hid_t type, std::string_view name, unsigned char value) noexcept {
-        for (unsigned i = 0; i < 2; ++i) {
-            unsigned char found = 0;
-            const hdf5_text called(::H5Tget_member_name(type, i));
-            if (called.view() == name && ::H5Tget_member_value(type, i, &found) >= 0 && found == value) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    [[nodiscard]] const char* classify_compound(hid_t type, std::size_t size) {
-        constexpr const char* records = "its elements are records of several fields";
-        if (::H5Tget_nmembers(type) != 2 || ::H5Tget_member_offset(type, 0) != 0 ||
-            ::H5Tget_member_offset(type, 1) != size / 2) {
-            return records;
-        }
-        const hdf5_text first(::H5Tget_member_name(type, 0)), second(::H5Tget_member_name(type, 1));
-        const bool is_complex =
-            (first.view() == "r" && second.view() == "i") || (first.view() == "real" && second.view() == "imag");
-        const hdf5_id real(::H5Tget_member_type(type, 0), &H5Tclose),
-            imaginary(::H5Tget_member_type(type, 1), &H5Tclose);
-        if (!is_complex || ::H5Tequal(real.get(), imaginary.get()) <= 0) {
-            return records;
-        }
-        return classify_complex(real.get(), size);
-    }
-    /// `size` is that of both parts.
-    [[nodiscard]] const char* classify_complex(hid_t part, std::size_t size) noexcept {
-        constexpr const char* odd = "its elements are complex numbers of parts that are neither f32 nor f64";
-        if (::H5Tget_class(part) != H5T_FLOAT || 2 * ::H5Tget_size(part) != size ||
-            classify_float(part, size / 2) != nullptr || (found_.dtype != "f32" && found_.dtype != "f64")) {
-            return odd;
-        }
-        found_.type = found_.dtype == "f32" ? "complex64" : "complex128";
-        return nullptr;
-    }
-
-    struct named_form {
-        std::string_view word;
-        std::size_t size;
-        std::string_view dtype, type;
-    };
-
-    /// What NumPy has no type of its own for, h5py writes as bytes without a meaning: a tag, or the attribute "dtype",
-    /// may say what they are. Bytes of which nothing says anything are kept as bytes.
-    [[nodiscard]] const char* classify_opaque(hid_t type, std::size_t size) {
-        static constexpr named_form forms[] = {
-            {"bfloat16", 2, "bf16", ""},
-            {"float8_e4m3fn", 1, "u8", "f8_e4m3fn"},
-            {"float8_e5m2", 1, "u8", "f8_e5m2"},
-            {"float8_e4m3fnuz", 1, "u8", "f8_e4m3fnuz"},
-            {"float8_e5m2fnuz", 1, "u8", "f8_e5m2fnuz"},
-        };
-        const hdf5_text tag(::H5Tget_tag(type));
-        for (const named_form& each : forms) {
-            if (each.size == size && (each.word == tag.view() || each.word == word_)) {
-                found_.dtype = each.dtype;
-                found_.type = each.type;
-                return nullptr;
-            }
-        }
-        if (!tag.view().empty()) {
-            return "its elements are opaque, with a tag that this library does not know";
-        }
-        found_.dtype = "u8";
-        found_.inner_dimensions.push_back(size);
-        return nullptr;
-    }
-
-    hdf5_elements& found_;
-    std::string_view word_;
-};
 
 // -- datasets
 //
@@ -335,7 +94,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         return guard_memory([&] { return read(offset, destination); });
     }
@@ -348,7 +107,7 @@ private:
     };
     static constexpr std::size_t most_open = 4;
 
-    [[nodiscard]] result<void> read(std::uint64_t offset, span<std::byte> destination) const {
+    result<void> read(std::uint64_t offset, span<std::byte> destination) const {
         const auto behind = std::upper_bound(begins_.begin(), begins_.end(), offset);
         for (auto i = static_cast<std::size_t>(behind - begins_.begin()) - 1; !destination.empty(); ++i) {
             const hdf5_dataset& from = datasets_[i];
@@ -364,7 +123,7 @@ private:
     }
 
     /// Any bytes of a dataset: whole elements straight into their place, parts of one by way of a copy.
-    [[nodiscard]] result<void> read_bytes(std::size_t number, std::uint64_t at, span<std::byte> destination) const {
+    result<void> read_bytes(std::size_t number, std::uint64_t at, span<std::byte> destination) const {
         const hdf5_dataset& from = datasets_[number];
         if (from.bytes > max_decoded_bytes_) {
             return fail(errc::limit_exceeded,
@@ -395,8 +154,8 @@ private:
     }
 
     /// Whole elements from one on, as few boxes as there are in that range.
-    [[nodiscard]] result<void> read_elements(const opened& dataset, const hdf5_dataset& from, std::uint64_t first,
-                                             span<std::byte> destination) const {
+    result<void> read_elements(const opened& dataset, const hdf5_dataset& from, std::uint64_t first,
+                               span<std::byte> destination) const {
         while (!destination.empty()) {
             const std::uint64_t wanted = destination.size() / from.element_bytes;
             const std::uint64_t count = select_box(dataset, from, first, wanted);
@@ -446,7 +205,7 @@ private:
         return done >= 0 ? selected : 0;
     }
 
-    [[nodiscard]] result<const opened*> find_open(std::size_t number) const {
+    result<const opened*> find_open(std::size_t number) const {
         const auto known = std::find_if(open_.begin(), open_.end(),
                                         [&](const std::unique_ptr<opened>& each) { return each->number == number; });
         if (known != open_.end()) {
@@ -469,7 +228,7 @@ private:
         return open_.front().get();
     }
 
-    [[nodiscard]] result<void> open(std::size_t number, opened& added) const {
+    result<void> open(std::size_t number, opened& added) const {
         constexpr std::size_t slots = 12421; // a prime, some times as many as there are chunks at once
         const hdf5_dataset& from = datasets_[number];
         const hdf5_id access(::H5Pcreate(H5P_DATASET_ACCESS), &H5Pclose);

@@ -13,25 +13,24 @@
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/hdf5/datasets.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
-#include <ztensor/detail/hdf5/walk.hpp>
+#include <ztensor/detail/hdf5/values.hpp>
 #include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
-#include <ztensor/detail/import/sibling_files.hpp>
-#include <ztensor/detail/import/sniff.hpp>
+#include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/import/zip_content.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -50,29 +49,18 @@ struct hdf5_place {
 };
 
 /// Content that was inflated.
-class inflated_source final : public byte_source {
-public:
-    explicit inflated_source(byte_buffer content) noexcept : content_(std::move(content)) {}
+struct inflated_content {
+    byte_buffer bytes;
+    memory_source source;
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return content_.size(); }
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> inside = check_range(offset, destination.size(), content_.size());
-        if (inside && !destination.empty()) {
-            std::memcpy(destination.data(), content_.data() + offset, destination.size());
-        }
-        return inside;
-    }
-    [[nodiscard]] bytes_view mapped() const noexcept override { return content_.bytes(); }
-
-private:
-    byte_buffer content_;
+    explicit inflated_content(byte_buffer content) noexcept : bytes(std::move(content)), source(bytes.bytes()) {}
 };
 
 /// The weights in an archive. Its other entries, besides what Keras says of the model, are skipped.
-[[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& file,
-                                                                          assembled_source& all, foreign_index& index) {
+ZTENSOR_COLD inline result<hdf5_place> find_hdf5_in_archive(const foreign_file& file, assembled_source& all,
+                                                            foreign_index& index) {
     ZTENSOR_TRY_ASSIGN(const zip_directory directory, zip_directory::read(*file.source, file.options));
-    const zip_entry* const weights = find_keras_weights(directory);
+    const zip_entry* const weights = directory.find(keras_weights);
     if (weights == nullptr) {
         return fail(errc::foreign_file, "the file is a ZIP archive without an entry model.weights.h5");
     }
@@ -89,15 +77,15 @@ private:
         return place;
     }
     ZTENSOR_TRY_ASSIGN(byte_buffer content, read_content(*file.source, *weights, file.options.max_decoded_bytes_));
-    place.source = std::make_shared<inflated_source>(std::move(content));
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t begin, all.add(place.source, 0, place.source->size()));
-    place.begin = begin;
+    const auto inflated = std::make_shared<inflated_content>(std::move(content));
+    place.source = std::shared_ptr<const byte_source>(inflated, &inflated->source);
+    ZTENSOR_TRY_ASSIGN(place.begin, all.add(place.source, 0, place.source->size()));
     return place;
 }
 
 /// Errors: foreign_file for what is neither; those of the archive.
-[[nodiscard]] ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assembled_source& all,
-                                                               foreign_index& index) {
+ZTENSOR_COLD inline result<hdf5_place> find_hdf5(const foreign_file& file, assembled_source& all,
+                                                 foreign_index& index) {
     ZTENSOR_TRY_ASSIGN(const bool is_hdf5, has_hdf5_signature(*file.source));
     if (is_hdf5) {
         return hdf5_place{file.source, 0};
@@ -118,7 +106,6 @@ private:
 //
 // An HDF5 file, or the one in a Keras archive -> our index.
 
-/// The visitor of hdf5_walk. Used within a session.
 class hdf5_importer_run {
 public:
     /// `begin` is where the HDF5 file stands in `all`.
@@ -127,15 +114,165 @@ public:
         : file_(file), content_(std::move(content)), index_(index), all_(all), begin_(begin), siblings_(file, all),
           made_(std::make_shared<hdf5_datasets>(content_, file.options.max_decoded_bytes_)) {}
 
-    [[nodiscard]] result<void> walk() {
+    /// Every object of the file under every name that it has, each looked at once: without recursion, and without
+    /// following links out of the file. Paths start with no slash; that of the root is "".
+    result<void> walk() {
         const hdf5_session session;
-        result<void> walked = hdf5_walk<hdf5_importer_run>(*content_, file_.options.max_objects_, *this).run();
-        return walked ? content_->check_source() : walked;
+        const hdf5_id refuse_external(::H5Pcreate(H5P_LINK_ACCESS), &H5Pclose);
+        if (!refuse_external || ::H5Pset_elink_cb(refuse_external.get(), &refuse, nullptr) < 0) {
+            return content_->failure("prepare to follow links");
+        }
+        const hdf5_id root(::H5Oopen(content_->id(), "/", H5P_DEFAULT), &H5Oclose);
+        hdf5_address address;
+        if (!root || !find_hdf5_address(root.get(), address)) {
+            return content_->failure("open the root group");
+        }
+        result<void> done = visit_object(root.get(), address, {});
+        while (done && !pending_.empty()) {
+            const named_link next = std::move(pending_.back());
+            pending_.pop_back();
+            done = visit_hard(next);
+        }
+        for (std::size_t i = 0; done && i < soft_.size(); ++i) { // by now all groups are known by their own names
+            done = visit_soft(soft_[i], refuse_external.get());
+        }
+        return done ? content_->check_source() : done;
     }
 
-    // -- what hdf5_walk calls
+private:
+    struct named_link {
+        std::string path;
+        hdf5_address address;    ///< of a hard link
+        std::int64_t number = 0; ///< in the order in which links were made, where the group keeps that
+        H5L_type_t type = H5L_TYPE_HARD;
+    };
+    /// What the visitor of one group's links fills.
+    struct listing {
+        hdf5_importer_run* walk;
+        const std::string* group;
+        std::vector<named_link> links;
+        result<void> done;
+    };
+    static constexpr std::size_t is_no_dataset = ~std::size_t{0};
 
-    [[nodiscard]] result<void> group(hid_t group, const std::string& path) {
+    static herr_t refuse(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) noexcept {
+        return -1;
+    }
+
+    static herr_t take_link(hid_t /*group*/, const char* name, const hdf5_link_info* link, void* into) noexcept {
+        auto& taken = *static_cast<listing*>(into);
+        if (++taken.walk->link_count_ > taken.walk->file_.options.max_objects_) {
+            taken.done =
+                fail(errc::limit_exceeded, "the file has more than the {} links that read_options::max_objects allows",
+                     {taken.walk->file_.options.max_objects_});
+            return -1;
+        }
+        taken.done = guard_memory([&] { // C lies between here and who could catch what is thrown
+            taken.links.push_back(taken.walk->named(*taken.group, name, *link));
+            return result<void>();
+        });
+        return taken.done ? 0 : -1;
+    }
+    [[nodiscard]] static named_link named(const std::string& group, const char* name, const hdf5_link_info& link) {
+        named_link made;
+        made.path = group.empty() ? std::string(name) : group + '/' + name;
+        made.type = link.type;
+        made.number = link.corder_valid ? link.corder : 0;
+        if (link.type == H5L_TYPE_HARD) {
+            made.address = address_of_link(link);
+        }
+        return made;
+    }
+
+    /// The links of a group, in the order in which they were made where the group keeps that, else of their names.
+    result<void> list(hid_t group, const std::string& path) {
+        listing all{this, &path, {}, {}};
+        const herr_t done = visit_hdf5_links(group, &take_link, &all);
+        ZTENSOR_TRY(std::move(all.done));
+        if (done < 0) {
+            return content_->failure("list a group");
+        }
+        std::sort(all.links.begin(), all.links.end(), [](const named_link& a, const named_link& b) {
+            return a.number != b.number ? a.number < b.number : a.path < b.path;
+        });
+        take(std::move(all.links));
+        return {};
+    }
+
+    /// The first link is to be visited first.
+    void take(std::vector<named_link> links) {
+        for (std::size_t i = links.size(); i-- != 0;) {
+            if (links[i].type == H5L_TYPE_HARD) {
+                pending_.push_back(std::move(links[i]));
+            }
+        }
+        for (named_link& each : links) {
+            if (each.path.empty()) {
+                continue; // it was taken
+            }
+            if (each.type == H5L_TYPE_SOFT) {
+                soft_.push_back(std::move(each));
+            } else if (each.type == H5L_TYPE_EXTERNAL) {
+                skip(each.path, "it is a link into another file, which is not followed");
+            } else if (each.type != H5L_TYPE_HARD) {
+                skip(each.path, "it is a link of a kind that programs define, which is not followed");
+            }
+        }
+    }
+
+    result<void> visit_hard(const named_link& link) {
+        if (const auto known = known_.find(link.address); known != known_.end()) {
+            return visit_again(known->second, link.path);
+        }
+        const hdf5_id object = open_hdf5_object(content_->id(), link.address);
+        if (!object) {
+            return content_->failure("open an object").in_object(link.path);
+        }
+        return visit_object(object.get(), link.address, link.path);
+    }
+
+    result<void> visit_soft(const named_link& link, hid_t refuse_external) {
+        const hdf5_id object(::H5Oopen(content_->id(), link.path.c_str(), refuse_external), &H5Oclose);
+        hdf5_address address;
+        if (!object || !find_hdf5_address(object.get(), address)) {
+            skip(link.path, "it is a link that leads to nothing in this file");
+            return {};
+        }
+        const auto known = known_.find(address);
+        return known != known_.end() ? visit_again(known->second, link.path)
+                                     : visit_object(object.get(), address, link.path);
+    }
+
+    result<void> visit_again(std::size_t number, const std::string& path) {
+        return number != is_no_dataset ? again(number, path) : result<void>();
+    }
+
+    result<void> visit_object(hid_t object, const hdf5_address& address, const std::string& path) {
+        switch (::H5Iget_type(object)) {
+        case H5I_GROUP: {
+            known_.emplace(address, is_no_dataset);
+            if (path.size() > max_name_bytes) { // which ends a deep nesting, too
+                skip(path.substr(0, max_name_bytes), "it is a group whose path is longer than 4096 bytes");
+                return {};
+            }
+            result<void> visited = group(object, path);
+            return visited ? list(object, path) : visited;
+        }
+        case H5I_DATASET: {
+            ZTENSOR_TRY_ASSIGN(std::size_t number, dataset(object, path));
+            known_.emplace(address, number);
+            return {};
+        }
+        default:
+            known_.emplace(address, is_no_dataset);
+            skip(path, "it is neither a group nor a dataset");
+            return {};
+        }
+    }
+
+    // -- groups and datasets
+
+    result<void> group(hid_t group, const std::string& path) {
         std::vector<std::string> names;
         if (!list_hdf5_attributes(group, names)) {
             return located(content_->failure("list the attributes of a group"), path);
@@ -154,10 +291,10 @@ public:
             index_.attribute(key).encoded(value_.bytes());
             is_of_keras_ = is_of_keras_ || key == "keras_version";
         }
-        return check_size();
+        return check_index_size(index_, file_.options, "file");
     }
 
-    [[nodiscard]] result<std::size_t> dataset(hid_t dataset, const std::string& path) {
+    result<std::size_t> dataset(hid_t dataset, const std::string& path) {
         entry made;
         attributes of_object;
         ZTENSOR_TRY(read_attributes(dataset, path, of_object));
@@ -170,15 +307,12 @@ public:
         if (made.refused == nullptr && ::H5Pget_layout(properties.get()) == H5D_VIRTUAL) {
             made.refused = "it is virtual: its elements lie in other files, which are not followed";
         }
-        if (made.refused == nullptr) {
-            if (result<void> found = find_shape(dataset, made); !found) {
-                return located(std::move(found).error(), path);
-            }
+        result<void> found = made.refused == nullptr ? find_shape(dataset, made) : result<void>();
+        if (found && made.refused == nullptr) {
+            found = place(dataset, properties.get(), path, made);
         }
-        if (made.refused == nullptr) {
-            if (result<void> placed = place(dataset, properties.get(), path, made); !placed) {
-                return located(std::move(placed).error(), path);
-            }
+        if (!found) {
+            return located(std::move(found).error(), path);
         }
         made.of_object = std::move(of_object);
         entries_.push_back(std::move(made));
@@ -186,7 +320,7 @@ public:
         return entries_.size() - 1;
     }
 
-    [[nodiscard]] result<void> again(std::size_t number, const std::string& path) {
+    result<void> again(std::size_t number, const std::string& path) {
         const entry& known = entries_[number];
         if (known.refused != nullptr || !is_name(path)) {
             skip(path, known.refused != nullptr ? known.refused : not_a_name);
@@ -199,12 +333,11 @@ public:
         data.length = known.bytes;
         data.is_big_endian = known.elements.is_big_endian;
         index_.add(path, known.shape, "dense", {&data, 1}, known.of_object.empty() ? nullptr : &known.of_object);
-        return check_size();
+        return check_index_size(index_, file_.options, "file");
     }
 
     void skip(const std::string& path, const char* why) { index_.skip(path.empty() ? "/" : path, "", why); }
 
-private:
     struct entry {
         const char* refused = nullptr; ///< why it is no object; null if it is one
         hdf5_elements elements;
@@ -230,16 +363,8 @@ private:
     [[nodiscard]] const char* encode(hid_t object, const std::string& name) {
         return hdf5_attribute_reader(object, name.c_str(), file_.options.max_manifest_bytes_).encode(value_);
     }
-    /// The index may not become larger than it may be in the end.
-    [[nodiscard]] result<void> check_size() const {
-        if (index_.bytes() <= file_.options.max_manifest_bytes_) {
-            return {};
-        }
-        return fail(errc::manifest_too_large, "the index of the file takes more than the {} bytes allowed",
-                    {file_.options.max_manifest_bytes_});
-    }
 
-    [[nodiscard]] result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
+    result<void> read_attributes(hid_t dataset, const std::string& path, attributes& of_object) {
         dtype_word_ = is_of_keras_ ? "bfloat16" : "";
         names_.clear();
         if (!list_hdf5_attributes(dataset, names_)) {
@@ -261,7 +386,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> find_shape(hid_t dataset, entry& made) {
+    result<void> find_shape(hid_t dataset, entry& made) {
         const hdf5_id space(::H5Dget_space(dataset), &H5Sclose);
         if (!space) {
             return content_->failure("read the shape of a dataset");
@@ -279,22 +404,18 @@ private:
         made.shape = made.dimensions;
         const std::vector<std::uint64_t>& inner = made.elements.inner_dimensions;
         made.shape.insert(made.shape.end(), inner.begin(), inner.end());
-        element_counter counter;
-        bool is_countable = counter.multiply(made.elements.bytes);
-        for (const std::uint64_t each : made.dimensions) {
-            is_countable = is_countable && counter.multiply(each);
-        }
-        if (!is_countable || made.shape.size() > max_rank) {
+        const std::optional<std::uint64_t> bytes = count_elements(made.dimensions, made.elements.bytes);
+        if (!bytes || made.shape.size() > max_rank) {
             return fail(errc::shape_overflow,
                         "a dataset has more elements or bytes than 64 bits can count, or more than {} dimensions",
                         {max_rank});
         }
-        made.bytes = counter.count();
+        made.bytes = *bytes;
         return {};
     }
 
     /// Where its elements are: in the file itself, in another beside it, or where libhdf5 makes them.
-    [[nodiscard]] result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
+    result<void> place(hid_t dataset, hid_t properties, const std::string& path, entry& made) {
         if (made.bytes == 0) {
             made.offset = begin_ + content_->size();
             return {};
@@ -325,13 +446,12 @@ private:
         if (!begin) {
             return fail(errc::out_of_bounds, "the datasets are together more than 64 bits can count");
         }
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t placed, all_.add(made_, *begin, made.bytes));
-        made.offset = placed;
+        ZTENSOR_TRY_ASSIGN(made.offset, all_.add(made_, *begin, made.bytes));
         return {};
     }
 
     /// In one range of a file below the folder of this one; nothing else is opened.
-    [[nodiscard]] result<void> place_external(hid_t properties, entry& made) {
+    result<void> place_external(hid_t properties, entry& made) {
         hdf5_external_file there;
         if (made.elements.is_converted || ::H5Pget_external_count(properties) != 1 ||
             !find_hdf5_external(&H5Pget_external, properties, 0, there) || there.length < made.bytes) {
@@ -361,6 +481,16 @@ private:
     std::uint64_t begin_;
     sibling_files siblings_;
     std::shared_ptr<hdf5_datasets> made_;
+
+    // -- of the walk
+
+    std::vector<named_link> pending_; ///< hard links; the last is next
+    std::vector<named_link> soft_;
+    std::unordered_map<hdf5_address, std::size_t, hdf5_address::hash> known_;
+    std::uint64_t link_count_ = 0;
+
+    // -- of the objects
+
     std::vector<entry> entries_;
     std::unordered_set<std::string> file_keys_;
     std::string dtype_word_; ///< of the dataset at hand; the .h5 files of Keras have nothing else that is opaque
@@ -371,20 +501,14 @@ private:
 
 /// Errors: header_malformed for what libhdf5 refuses; those of the archive; limit_exceeded, manifest_too_large,
 /// shape_overflow, truncated; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_hdf5(const foreign_file& file) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
     ZTENSOR_TRY_ASSIGN(hdf5_place place, find_hdf5(file, *all, index));
     ZTENSOR_TRY_ASSIGN(std::shared_ptr<hdf5_file> content, hdf5_file::open(place.source));
     hdf5_importer_run run(file, std::move(content), index, *all, place.begin);
     ZTENSOR_TRY(run.walk());
-    ZTENSOR_TRY_ASSIGN(byte_buffer encoded, index.finish(file.options.max_manifest_bytes_));
-    imported made;
-    made.kind = container_kind::hdf5;
-    made.source = std::move(all);
-    made.index = std::move(encoded);
-    made.skipped = index.take_skipped();
-    return made;
+    return finish_import(container_kind::hdf5, index, std::move(all), file.options);
 }
 
 } // namespace detail

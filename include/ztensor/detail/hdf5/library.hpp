@@ -18,11 +18,9 @@
 #include <cstdint>
 #include <cstring>
 #include <hdf5.h>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -345,7 +343,7 @@ struct hdf5_driver {
     }
 
     /// Opens the content, which must outlive what this gives.
-    [[nodiscard]] static result<hdf5_id> open_file(hdf5_content& content) noexcept {
+    static result<hdf5_id> open_file(hdf5_content& content) noexcept {
         H5FD_class_t functions = {};
 #if H5_VERSION_GE(1, 14, 0)
         functions.version = H5FD_CLASS_VERSION;
@@ -375,8 +373,8 @@ struct hdf5_driver {
     }
 
 private:
-    [[nodiscard]] static result<void> read_guarded(const byte_source& source, std::uint64_t offset,
-                                                   span<std::byte> destination) noexcept {
+    static result<void> read_guarded(const byte_source& source, std::uint64_t offset,
+                                     span<std::byte> destination) noexcept {
 #if ZTENSOR_HAS_EXCEPTIONS
         try {
             return source.read_at(offset, destination);
@@ -392,7 +390,7 @@ private:
 /// An open HDF5 file. Its members are called within a session; it opens one itself to be destroyed.
 class hdf5_file {
 public:
-    [[nodiscard]] static result<std::shared_ptr<hdf5_file>> open(std::shared_ptr<const byte_source> source) {
+    static result<std::shared_ptr<hdf5_file>> open(std::shared_ptr<const byte_source> source) {
         auto file = std::make_shared<hdf5_file>();
         const hdf5_session session;
         file->content_.source = std::move(source);
@@ -427,9 +425,7 @@ public:
     }
 
     /// What the source said at any time, even where libhdf5 went on, or where something was taken for absent.
-    [[nodiscard]] result<void> check_source() const {
-        return content_.failure ? result<void>(*content_.failure) : result<void>();
-    }
+    result<void> check_source() const { return content_.failure ? result<void>(*content_.failure) : result<void>(); }
 
 private:
     hdf5_content content_;

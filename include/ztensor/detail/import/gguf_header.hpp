@@ -11,7 +11,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/import/foreign_index.hpp>
-#include <ztensor/detail/import/protobuf.hpp>
+#include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ztensor {
@@ -35,63 +36,76 @@ namespace detail {
 
 enum class gguf_kind : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 
+/// The least that a value of that kind takes.
+[[nodiscard]] constexpr std::size_t width_of(gguf_kind kind) noexcept {
+    constexpr std::uint8_t widths[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+    return widths[static_cast<std::size_t>(kind)];
+}
+[[nodiscard]] constexpr bool is_signed(gguf_kind kind) noexcept {
+    return kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
+}
+
 class gguf_values {
 public:
-    gguf_values(header_stream& header, bool is_big_endian, cbor_encoder& out) noexcept
-        : header_(header), out_(out), is_big_endian_(is_big_endian) {}
+    explicit gguf_values(header_stream& header) noexcept : header_(header) {}
 
-    /// The kind of a value and the value.
-    [[nodiscard]] result<void> read() {
+    void set_big_endian() noexcept { is_big_endian_ = true; }
+
+    result<void> take(std::size_t size, std::uint64_t& value) {
+        return header_.take_unsigned(size, is_big_endian_, value) ? result<void>() : header_.failure();
+    }
+    /// Bytes that stay until the next take.
+    result<void> take_bytes(std::uint64_t size, bytes_view& bytes) {
+        return header_.take(size, bytes) ? result<void>() : header_.failure();
+    }
+
+    /// The kind of a value and the value, which is appended to `out`.
+    result<void> read(cbor_encoder& out) {
+        open_array arrays[most_depth];
+        std::size_t depth = 0;
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
         while (true) {
-            ZTENSOR_TRY(kind == gguf_kind::array ? begin_array() : read_single(kind));
-            while (depth_ != 0 && arrays_[depth_ - 1].left == 0) {
-                --depth_;
+            if (kind != gguf_kind::array) {
+                ZTENSOR_TRY(read_single(kind, out));
+            } else if (depth == most_depth) {
+                return fail(errc::header_malformed, "arrays are nested more than {} deep", {most_depth})
+                    .at(header_.position());
+            } else {
+                ZTENSOR_TRY(begin_array(arrays[depth], out));
+                ++depth;
             }
-            if (depth_ == 0) {
+            while (depth != 0 && arrays[depth - 1].left == 0) {
+                --depth;
+            }
+            if (depth == 0) {
                 return {};
             }
-            --arrays_[depth_ - 1].left;
-            kind = arrays_[depth_ - 1].kind;
+            --arrays[depth - 1].left;
+            kind = arrays[depth - 1].kind;
         }
     }
 
-    /// A value that must be a u32, which is also given to the caller.
-    [[nodiscard]] result<void> read_u32(std::uint64_t& value) {
+    /// A value that must be an integer of 0 or more, of that kind or, for an array, of any width, which is also given
+    /// to the caller.
+    result<void> read_count(std::string_view key, gguf_kind expected, std::uint64_t& value, cbor_encoder& out) {
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
-        if (kind != gguf_kind::u32) {
-            return fail(errc::header_malformed, "general.alignment is of kind {}, expected a u32 ({})",
-                        {static_cast<unsigned>(kind), static_cast<unsigned>(gguf_kind::u32)});
-        }
-        if (!take(4, value)) {
-            return header_.failure();
-        }
-        out_.unsigned_integer(value);
-        return {};
-    }
-
-    /// A value that must be an integer of 0 or more, of any width, which is also given to the caller.
-    [[nodiscard]] result<void> read_count(std::string_view key, std::uint64_t& value) {
-        gguf_kind kind = gguf_kind::u8;
-        ZTENSOR_TRY(take_kind(kind));
-        const bool is_signed =
-            kind == gguf_kind::i8 || kind == gguf_kind::i16 || kind == gguf_kind::i32 || kind == gguf_kind::i64;
         const bool is_unsigned =
             kind == gguf_kind::u8 || kind == gguf_kind::u16 || kind == gguf_kind::u32 || kind == gguf_kind::u64;
-        if (!is_signed && !is_unsigned) {
+        if (expected != gguf_kind::array && kind != expected) {
+            return fail(errc::header_malformed, "{} is of kind {}, expected a u32 ({})",
+                        {in_quotes(key), static_cast<unsigned>(kind), static_cast<unsigned>(expected)});
+        }
+        if (!is_signed(kind) && !is_unsigned) {
             return fail(errc::header_malformed, "{} is of kind {}, no integer",
                         {in_quotes(key), static_cast<unsigned>(kind)});
         }
-        const std::size_t width = width_of(kind);
-        if (!take(width, value)) {
-            return header_.failure();
-        }
-        if (is_signed && extend_sign(value, width) >> 63 != 0) {
+        ZTENSOR_TRY(take(width_of(kind), value));
+        if (is_signed(kind) && extend_sign(value, width_of(kind)) >> 63 != 0) {
             return fail(errc::header_malformed, "{} is negative", {in_quotes(key)});
         }
-        out_.unsigned_integer(value);
+        out.unsigned_integer(value);
         return {};
     }
 
@@ -101,24 +115,12 @@ private:
     /// An array that has begun, and how many of its items are to come.
     struct open_array {
         gguf_kind kind = gguf_kind::u8;
-        std::uint64_t left;
+        std::uint64_t left = 0;
     };
 
-    /// The least that a value of that kind takes.
-    [[nodiscard]] static constexpr std::size_t width_of(gguf_kind kind) noexcept {
-        constexpr std::uint8_t widths[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
-        return widths[static_cast<std::size_t>(kind)];
-    }
-
-    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
-        return header_.take_unsigned(size, is_big_endian_, value);
-    }
-
-    [[nodiscard]] result<void> take_kind(gguf_kind& kind) {
+    result<void> take_kind(gguf_kind& kind) {
         std::uint64_t number = 0;
-        if (!take(4, number)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(take(4, number));
         if (number > static_cast<std::uint64_t>(gguf_kind::f64)) {
             return fail(errc::header_malformed, "a value is of kind {}, which GGUF does not have", {number})
                 .at(header_.position() - 4);
@@ -127,76 +129,45 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> begin_array() {
-        gguf_kind kind = gguf_kind::u8;
-        std::uint64_t count = 0;
-        ZTENSOR_TRY(take_kind(kind));
-        if (!take(8, count)) {
-            return header_.failure();
-        }
-        if (count > header_.left() / width_of(kind)) {
-            return fail(errc::truncated, "an array states {} values, more than the file has room for", {count})
+    result<void> begin_array(open_array& array, cbor_encoder& out) {
+        ZTENSOR_TRY(take_kind(array.kind));
+        ZTENSOR_TRY(take(8, array.left));
+        if (array.left > header_.left() / width_of(array.kind)) {
+            return fail(errc::truncated, "an array states {} values, more than the file has room for", {array.left})
                 .at(header_.position() - 8);
         }
-        if (depth_ == most_depth) {
-            return fail(errc::header_malformed, "arrays are nested more than {} deep", {most_depth})
-                .at(header_.position());
-        }
-        out_.begin_array(count);
-        arrays_[depth_++] = {kind, count};
+        out.begin_array(array.left);
         return {};
     }
 
-    [[nodiscard]] result<void> read_single(gguf_kind kind) {
+    result<void> read_single(gguf_kind kind, cbor_encoder& out) {
         std::uint64_t bits = 0;
-        const std::size_t width = width_of(kind);
-        if (!take(width, bits)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(take(width_of(kind), bits));
         switch (kind) {
-        case gguf_kind::text:
-            return read_text(bits);
+        case gguf_kind::text: { // what is no UTF-8, as some tokens of vocabularies are, is kept as bytes
+            bytes_view text;
+            ZTENSOR_TRY(take_bytes(bits, text));
+            is_utf8(as_text(text)) ? out.text(as_text(text)) : out.byte_string(text);
+            return {};
+        }
         case gguf_kind::boolean:
-            return read_bool(bits);
+            if (bits > 1) {
+                return fail(errc::header_malformed, "a bool is stored as {}, neither 0 nor 1", {bits})
+                    .at(header_.position() - 1);
+            }
+            out.boolean(bits == 1);
+            return {};
         case gguf_kind::f32:
-            out_.number(static_cast<double>(from_bits<float>(static_cast<std::uint32_t>(bits))));
+            out.number(static_cast<double>(from_bits<float>(static_cast<std::uint32_t>(bits))));
             return {};
         case gguf_kind::f64:
-            out_.number(from_bits<double>(bits));
-            return {};
-        case gguf_kind::i8:
-        case gguf_kind::i16:
-        case gguf_kind::i32:
-        case gguf_kind::i64:
-            out_.integer(from_bits<std::int64_t>(extend_sign(bits, width)));
+            out.number(from_bits<double>(bits));
             return {};
         default:
-            out_.unsigned_integer(bits);
+            is_signed(kind) ? out.integer(from_bits<std::int64_t>(extend_sign(bits, width_of(kind))))
+                            : out.unsigned_integer(bits);
             return {};
         }
-    }
-
-    /// What is no UTF-8, as some tokens of vocabularies are, is kept as bytes.
-    [[nodiscard]] result<void> read_text(std::uint64_t size) {
-        bytes_view text;
-        if (!header_.take(size, text)) {
-            return header_.failure();
-        }
-        if (is_utf8(as_text(text))) {
-            out_.text(as_text(text));
-        } else {
-            out_.byte_string(text);
-        }
-        return {};
-    }
-
-    [[nodiscard]] result<void> read_bool(std::uint64_t byte) {
-        if (byte > 1) {
-            return fail(errc::header_malformed, "a bool is stored as {}, neither 0 nor 1", {byte})
-                .at(header_.position() - 1);
-        }
-        out_.boolean(byte == 1);
-        return {};
     }
 
     template <class Number, class Bits>
@@ -208,10 +179,7 @@ private:
     }
 
     header_stream& header_;
-    cbor_encoder& out_;
-    open_array arrays_[most_depth];
-    std::size_t depth_ = 0;
-    bool is_big_endian_;
+    bool is_big_endian_ = false;
 };
 
 // -- gguf header
@@ -262,13 +230,12 @@ public:
                        foreign_index* index)
         : header_(source, begin + magic_bytes, end, most_bytes), index_(index), begin_(begin), size_(end - begin) {}
 
-    [[nodiscard]] result<gguf_header> read() {
+    result<gguf_header> read() {
         std::uint64_t tensors = 0;
         std::uint64_t key_values = 0;
         ZTENSOR_TRY(read_version());
-        if (!take(8, tensors) || !take(8, key_values)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(8, tensors));
+        ZTENSOR_TRY(values_.take(8, key_values));
         if (key_values > header_.left() / least_key_value_bytes || tensors > header_.left() / least_tensor_bytes) {
             return fail(errc::truncated,
                         "the header states {} tensors and {} key-values, more than the file has room for",
@@ -294,13 +261,12 @@ private:
     static constexpr std::size_t most_in_index = std::size_t{1} << 30; ///< bytes of names, or dimensions
 
     /// A version has 16 bits at most: one whose lower half is 0 is one of the other byte order.
-    [[nodiscard]] result<void> read_version() {
+    result<void> read_version() {
         std::uint64_t version = 0;
-        if (!take(4, version)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(4, version));
         if ((version & 0xffff) == 0) {
             found_.is_big_endian = true;
+            values_.set_big_endian();
             version = reverse_bytes(version) >> 32;
         }
         if (version != 2 && version != 3) {
@@ -309,52 +275,39 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> read_key_value() {
+    result<void> read_key_value() {
         std::uint64_t key_bytes = 0;
         bytes_view key_view;
-        if (!take(8, key_bytes)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(8, key_bytes));
         if (key_bytes == 0 || key_bytes > max_name_bytes) {
             return fail(errc::name_invalid, "a key has {} bytes, expected from 1 to {}", {key_bytes, max_name_bytes})
                 .at(header_.position());
         }
-        if (!header_.take(key_bytes, key_view)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take_bytes(key_bytes, key_view));
         const std::string key(as_text(key_view)); // the view ends with the next take
         cbor_encoder dropped;
-        gguf_values values(header_, found_.is_big_endian, index_ != nullptr ? index_->attribute(key) : dropped);
+        cbor_encoder& out = index_ != nullptr ? index_->attribute(key) : dropped;
         if (key == "general.alignment") {
-            return values.read_u32(alignment_);
+            return values_.read_count(key, gguf_kind::u32, alignment_, out);
         }
-        if (key == "split.no") {
-            return values.read_count(key, found_.part.number);
-        }
-        if (key == "split.count") {
-            return values.read_count(key, found_.part.count);
-        }
-        if (key == "split.tensors.count") {
-            return values.read_count(key, found_.part.tensors.emplace());
-        }
-        return values.read();
+        std::uint64_t* const count = key == "split.no"              ? &found_.part.number
+                                     : key == "split.count"         ? &found_.part.count
+                                     : key == "split.tensors.count" ? &found_.part.tensors.emplace()
+                                                                    : nullptr;
+        return count != nullptr ? values_.read_count(key, gguf_kind::array, *count, out) : values_.read(out);
     }
 
-    [[nodiscard]] result<void> read_tensor() {
+    result<void> read_tensor() {
         gguf_tensors& tensors = found_.tensors;
         std::uint64_t name_bytes = 0, rank = 0, type = 0;
         bytes_view name;
-        if (!take(8, name_bytes)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(8, name_bytes));
         if (name_bytes > most_name_bytes) {
             return fail(errc::name_invalid, "the name of a tensor has {} bytes, more than {}",
                         {name_bytes, most_name_bytes})
                 .at(header_.position());
         }
-        if (!header_.take(name_bytes, name)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take_bytes(name_bytes, name));
         if (tensors.names.size() > most_in_index || tensors.dimensions.size() > most_in_index) {
             return fail(errc::manifest_too_large, "the names and shapes of all tensors are more than an index holds");
         }
@@ -362,9 +315,7 @@ private:
         read.name = static_cast<std::uint32_t>(tensors.names.size());
         read.name_bytes = static_cast<std::uint8_t>(name_bytes);
         tensors.names += as_text(name);
-        if (!take(4, rank)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(4, rank));
         if (rank > most_dimensions) {
             return fail(errc::header_malformed, "the tensor has {} dimensions, more than {}", {rank, most_dimensions})
                 .in_object(tensors.name_of(read))
@@ -374,20 +325,17 @@ private:
         read.dimension = static_cast<std::uint32_t>(tensors.dimensions.size());
         tensors.dimensions.resize(read.dimension + read.rank);
         for (std::size_t i = read.rank; i-- != 0;) { // they are stored fastest first
-            if (!take(8, tensors.dimensions[read.dimension + i])) {
-                return header_.failure();
-            }
+            ZTENSOR_TRY(values_.take(8, tensors.dimensions[read.dimension + i]));
         }
-        if (!take(4, type) || !take(8, read.offset)) {
-            return header_.failure();
-        }
+        ZTENSOR_TRY(values_.take(4, type));
+        ZTENSOR_TRY(values_.take(8, read.offset));
         read.type = static_cast<std::uint32_t>(type);
         tensors.records.push_back(read);
         return {};
     }
 
     /// The data starts at the first multiple of the alignment behind the header, and offsets count from there.
-    [[nodiscard]] result<void> place_tensors() {
+    result<void> place_tensors() {
         if (!is_power_of_two(alignment_)) {
             return fail(errc::header_malformed, "general.alignment is {}, no power of two", {alignment_});
         }
@@ -412,11 +360,8 @@ private:
         return {};
     }
 
-    [[nodiscard]] bool take(std::size_t size, std::uint64_t& value) {
-        return header_.take_unsigned(size, found_.is_big_endian, value);
-    }
-
     header_stream header_;
+    gguf_values values_{header_};
     foreign_index* index_;
     std::uint64_t begin_;
     std::uint64_t size_;

@@ -4,16 +4,21 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_IMPORT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_IMPORT_DEFINITIONS_HPP
 
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/gguf.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/npy.hpp>
 #include <ztensor/detail/import/onnx.hpp>
-#include <ztensor/detail/import/sniff.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/foreign.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,37 +28,126 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_as(const foreign_file& file, result<imported> made) {
-    if (!made) {
-        return std::move(made).error().in_file(path_text(file.path));
+// -- sniff
+//
+// Which importer a file is for, judged by its first bytes, and by its name where these say nothing.
+
+enum class foreign_kind_id : std::uint8_t {
+    none, ///< a .zt file, or nothing that is imported
+    safetensors,
+    gguf,
+    npy,
+    zip,       ///< npz or PyTorch: the entries tell
+    pt_legacy, ///< of PyTorch, from before archives
+    pt_tar,    ///< likewise, from before version 0.2
+    onnx,
+    hdf5,
+};
+
+/// A ModelProto as every writer starts it: the version of its format in one byte, then the next field that has a
+/// number of one digit.
+[[nodiscard]] inline bool may_be_onnx(bytes_view head) noexcept {
+    constexpr std::byte ir_version_field{0x08};
+    constexpr unsigned newest_ir_version = 63;
+    if (head.size() < 4 || head[0] != ir_version_field) {
+        return false;
     }
-    return reader_maker::open(file, *std::move(made));
+    const auto version = std::to_integer<unsigned>(head[1]);
+    const auto next = std::to_integer<unsigned>(head[2]);
+    const bool has_model_field = next == 0x12 || next == 0x1a || next == 0x22 || next == 0x28 || next == 0x32 ||
+                                 next == 0x3a || next == 0x42 || next == 0x72;
+    return version != 0 && version <= newest_ir_version && has_model_field;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_sniffed(const foreign_file& file, foreign_kind_id kind) {
+/// Such as a Git LFS pointer or an HTML page in place of the file. Signatures that damage may look like don't count.
+[[nodiscard]] inline bool is_something_else(std::string_view text) noexcept {
+    constexpr std::size_t certain_bytes = 4;
+    for (const signature& each : foreign_signatures) {
+        if (each.start.size() >= certain_bytes && starts_with_ignoring_case(text, each.start)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Of any generation that this library reads.
+[[nodiscard]] inline bool is_zt(bytes_view head) noexcept {
+    const std::string_view magic = as_text(head).substr(0, magic_bytes);
+    return magic == magic_1 || magic == magic_0_1 || magic == magic_2;
+}
+
+/// A pickle of PyTorch's magic number, of any protocol.
+[[nodiscard]] inline bool is_pt_legacy(std::string_view text) noexcept {
+    constexpr std::string_view magic = "l\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+    constexpr std::string_view in_digits = "L119547037146038801333356L\n.";
+    constexpr std::size_t most_bytes_in_front = 13; // of the opcodes for a protocol, a frame and a long number
+    const std::size_t at = text.find(magic);
+    return text.substr(0, in_digits.size()) == in_digits ||
+           (at != std::string_view::npos && at >= 2 && at <= most_bytes_in_front && text[at - 1] == '\x0a' &&
+            text[at - 2] == '\x8a');
+}
+
+/// `head` is the first head_bytes of a file of `file_bytes` bytes, or all of it.
+[[nodiscard]] ZTENSOR_COLD inline foreign_kind_id sniff(bytes_view head, std::uint64_t file_bytes,
+                                                        std::string_view path) noexcept {
+    const std::string_view text = as_text(head);
+    const auto starts_with = [&](std::string_view magic) { return text.substr(0, magic.size()) == magic; };
+    if (is_zt(head)) {
+        return foreign_kind_id::none;
+    }
+    if (starts_with("GGUF")) {
+        return foreign_kind_id::gguf;
+    }
+    if (starts_with("\x93NUMPY")) {
+        return foreign_kind_id::npy;
+    }
+    if (starts_with("PK\x03\x04") || starts_with("PK\x05\x06")) {
+        return foreign_kind_id::zip;
+    }
+    if (is_pt_legacy(text)) {
+        return foreign_kind_id::pt_legacy;
+    }
+    constexpr std::string_view first_of_tar("sys_info\0", 9);
+    if (starts_with(first_of_tar)) {
+        return foreign_kind_id::pt_tar;
+    }
+    if (head.size() > size_field_bytes && text[size_field_bytes] == '{' &&
+        load_little(head.data(), size_field_bytes) <= file_bytes) {
+        return foreign_kind_id::safetensors;
+    }
+    if (is_something_else(text)) { // which the ordinary reader names
+        return foreign_kind_id::none;
+    }
+    if (ends_with_ignoring_case(path, ".safetensors")) { // damaged, and its importer says how
+        return foreign_kind_id::safetensors;
+    }
+    return ends_with_ignoring_case(path, ".onnx") || may_be_onnx(head) ? foreign_kind_id::onnx : foreign_kind_id::none;
+}
+
+// -- open any
+
+ZTENSOR_COLD inline result<imported> import_as(foreign_kind_id kind, const foreign_file& file) {
     switch (kind) {
     case foreign_kind_id::gguf:
-        return open_as(file, import_gguf(file));
+        return import_gguf(file);
     case foreign_kind_id::safetensors:
-        return open_as(file, import_safetensors(file));
+        return import_safetensors(file);
     case foreign_kind_id::npy:
-        return open_as(file, import_npy(file));
+        return import_npy(file);
     case foreign_kind_id::zip:
-        return open_as(file, import_zip(file));
+        return import_zip(file);
     case foreign_kind_id::pt_legacy:
-        return open_as(file, import_pt_legacy(file));
+        return import_pt_legacy(file);
     case foreign_kind_id::pt_tar:
-        return open_as(file, import_pt_tar(file));
+        return import_pt_tar(file);
     case foreign_kind_id::onnx:
-        return open_as(file, import_onnx(file));
-    case foreign_kind_id::hdf5:
-        return open_as(file, file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false));
+        return import_onnx(file);
     default:
-        return reader_maker::open(file); // which names what can't be imported
+        return file.options.hdf5_ != nullptr ? file.options.hdf5_(file) : refuse_hdf5(false);
     }
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
+ZTENSOR_COLD inline result<foreign_kind_id> sniff(const foreign_file& file) {
     std::byte head[head_bytes];
     const std::uint64_t size = file.source->size();
     const span<std::byte> start(head, static_cast<std::size_t>((std::min<std::uint64_t>)(size, head_bytes)));
@@ -66,9 +160,13 @@ namespace detail {
     return is_hdf5 ? foreign_kind_id::hdf5 : kind;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
-    const result<foreign_kind_id> kind = sniff(file);
-    return kind ? open_sniffed(file, *kind) : kind.error();
+ZTENSOR_COLD inline result<reader> open_any(const foreign_file& file) {
+    ZTENSOR_TRY_ASSIGN(const foreign_kind_id kind, sniff(file));
+    if (kind == foreign_kind_id::none) {
+        return reader_maker::open(file); // which names what can't be imported
+    }
+    result<imported> made = import_as(kind, file);
+    return made ? reader_maker::open(file, *std::move(made)) : std::move(made).error().in_file(path_text(file.path));
 }
 
 } // namespace detail

@@ -104,7 +104,7 @@ private:
 
 /// Tells `to` what `text` says, which is one value and nothing behind it. Errors: json_malformed, and what the listener
 /// says. Throws std::bad_alloc.
-[[nodiscard]] ZTENSOR_COLD inline result<void> parse_json(std::string_view text, json_listener& to) {
+ZTENSOR_COLD inline result<void> parse_json(std::string_view text, json_listener& to) {
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) { // which nlohmann takes for the end
         return fail(errc::json_malformed, "no well-formed JSON stands at character {}", {nul + 1});
     }
@@ -120,7 +120,7 @@ private:
 
 #else
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> parse_json(std::string_view, json_listener&) {
+ZTENSOR_COLD inline result<void> parse_json(std::string_view, json_listener&) {
     return fail(errc::not_built_in,
                 "this file has a header of JSON, and the library was built without nlohmann/json, which reads that");
 }

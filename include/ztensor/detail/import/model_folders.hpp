@@ -8,13 +8,13 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/json.hpp>
-#include <ztensor/detail/import/zip.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,137 +37,69 @@ namespace detail {
 // Files that say by their names that they are parts of one model, such as "model-00002-of-00003.safetensors": which
 // parts there are, and which are missing. Opens nothing.
 
-/// "model-00002-of-00003.safetensors"
-struct numbered_name {
-    std::string_view before; ///< "model-"
-    std::string_view number; ///< "00002"
-    std::string_view of;     ///< "-of-"
-    std::string_view count;  ///< "00003"
-    std::string_view after;  ///< ".safetensors"
+/// The parts of a model among the files of a folder.
+struct numbered_model {
+    std::set<std::uint64_t> numbers;
+    std::uint64_t count = 0;
+    std::size_t before_bytes = 0; ///< of the name, up to the number
+    std::size_t digits = 0;       ///< of the longest number
 };
 
-[[nodiscard]] inline bool is_digit(char letter) noexcept {
-    return letter >= '0' && letter <= '9';
-}
-
-/// Nothing if the name is none of a part.
-[[nodiscard]] ZTENSOR_COLD inline std::optional<numbered_name> read_numbered_name(std::string_view name) noexcept {
-    constexpr std::size_t most_digits = 9;
-    for (const std::string_view of : {"-of-", "_of_"}) {
-        const std::size_t at = name.rfind(of);
-        if (at == std::string_view::npos) {
-            continue;
-        }
-        std::size_t begin = at, end = at + of.size();
-        while (begin != 0 && is_digit(name[begin - 1])) {
-            --begin;
-        }
-        while (end != name.size() && is_digit(name[end])) {
-            ++end;
-        }
-        const bool stands_alone = begin == 0 || std::string_view("-_.").find(name[begin - 1]) != std::string_view::npos;
-        const numbered_name found = {name.substr(0, begin), name.substr(begin, at - begin), of,
-                                     name.substr(at + of.size(), end - at - of.size()), name.substr(end)};
-        const bool has_numbers = !found.number.empty() && !found.count.empty() && found.number.size() <= most_digits &&
-                                 found.count.size() <= most_digits;
-        if (stands_alone && has_numbers) {
-            return found;
-        }
+/// `pattern` is the name of each part with a "*" in place of the number. Parts are counted from 1 on, and by some from
+/// 0 on.
+ZTENSOR_COLD inline result<void> check_numbered_model(const std::string& pattern, const numbered_model& parts) {
+    const auto name_of = [&](std::uint64_t number) {
+        return std::string(pattern).replace(parts.before_bytes, 1, padded(number, parts.digits));
+    };
+    const std::uint64_t count = parts.count;
+    const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
+    if (*parts.numbers.rbegin() >= end) {
+        return fail(errc::invalid_argument, "the file {} says that it is one of {}",
+                    {in_quotes(name_of(*parts.numbers.rbegin())), count});
     }
-    return std::nullopt;
-}
-
-/// Of at most nine digits.
-[[nodiscard]] inline std::uint64_t number_of(std::string_view digits) noexcept {
-    std::uint64_t number = 0;
-    for (const char digit : digits) {
-        number = number * 10 + static_cast<std::uint64_t>(digit - '0');
-    }
-    return number;
-}
-
-/// The parts of each model among the files of a folder.
-class numbered_files {
-public:
-    /// Takes in the name of a file; other names than those of parts are passed over.
-    void add(std::string_view file) {
-        const std::optional<numbered_name> name = read_numbered_name(file);
-        if (name) {
-            model& of = models_[{std::string(name->before), std::string(name->count), std::string(name->of),
-                                 std::string(name->after)}];
-            of.digits = (std::max)(of.digits, name->number.size());
-            of.numbers.insert(number_of(name->number));
-        }
-    }
-
-    /// How the parts of each model are called, such as "model-*-of-00003.safetensors", in quotes and after commas.
-    [[nodiscard]] std::string names() const {
-        std::string all;
-        for (const auto& each : models_) {
-            all += (all.empty() ? "" : ", ") + quote(name_of(each.first, "*"));
-        }
-        return all;
-    }
-    [[nodiscard]] std::size_t models() const noexcept { return models_.size(); }
-
-    /// Errors: shard_missing for parts that are missing, each by its number; invalid_argument if there are several
-    /// models.
-    [[nodiscard]] ZTENSOR_COLD result<void> check() const {
-        if (models_.size() > 1) {
-            return fail(errc::invalid_argument,
-                        "the files in the folder are parts of {} models, {}: give the files of one of them",
-                        {models_.size(), names()});
-        }
-        for (const auto& each : models_) {
-            ZTENSOR_TRY(check_model(each.first, each.second));
-        }
+    if (parts.numbers.size() == count) {
         return {};
     }
-
-private:
-    using key = std::tuple<std::string, std::string, std::string, std::string>; ///< before, count, of, after
-    struct model {
-        std::set<std::uint64_t> numbers;
-        std::size_t digits = 0; ///< of the longest number
-    };
-
-    [[nodiscard]] static std::string name_of(const key& of, const std::string& number) {
-        return std::get<0>(of) + number + std::get<2>(of) + std::get<1>(of) + std::get<3>(of);
-    }
-    [[nodiscard]] static std::string name_of(const key& of, const model& parts, std::uint64_t number) {
-        const std::string digits = std::to_string(number);
-        const std::string zeros(parts.digits - (std::min)(parts.digits, digits.size()), '0');
-        return name_of(of, zeros + digits);
-    }
-
-    /// Parts are counted from 1 on, and by some from 0 on.
-    [[nodiscard]] static result<void> check_model(const key& of, const model& parts) {
-        const std::uint64_t count = number_of(std::get<1>(of));
-        const std::uint64_t first = *parts.numbers.begin() == 0 ? 0 : 1, end = first + count;
-        if (*parts.numbers.rbegin() >= end) {
-            return fail(errc::invalid_argument, "the file {} says that it is one of {}",
-                        {in_quotes(name_of(of, parts, *parts.numbers.rbegin())), count});
+    constexpr std::size_t most_told = 20;
+    const std::uint64_t absent = count - parts.numbers.size();
+    std::string missing;
+    std::size_t told = 0;
+    for (std::uint64_t number = first; number != end && told != most_told; ++number) {
+        if (parts.numbers.count(number) == 0) {
+            missing += sentence("{}part {} of {}, {}: it is missing",
+                                {told == 0 ? "" : "; ", number, count, in_quotes(name_of(number))});
+            ++told;
         }
-        if (parts.numbers.size() == count) {
-            return {};
-        }
-        constexpr std::size_t most_told = 20;
-        const std::uint64_t absent = count - parts.numbers.size();
-        std::string missing;
-        std::size_t told = 0;
-        for (std::uint64_t number = first; number != end && told != most_told; ++number) {
-            if (parts.numbers.count(number) == 0) {
-                missing += sentence("{}part {} of {}, {}: it is missing",
-                                    {told == 0 ? "" : "; ", number, count, in_quotes(name_of(of, parts, number))});
-                ++told;
-            }
-        }
-        const std::uint64_t untold = absent - told;
-        return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
     }
+    const std::uint64_t untold = absent - told;
+    return fail(errc::shard_missing, "{}{}", {missing, untold == 0 ? "" : sentence("; and {} more", {untold})});
+}
 
-    std::map<key, model> models_;
-};
+/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: shard_missing for
+/// parts that are missing, each by its number; invalid_argument if there are several models.
+ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
+    std::map<std::string, numbered_model> models; // by their patterns, such as "model-*-of-00003.safetensors"
+    std::string patterns;                         // in quotes and after commas
+    for (const native_path& each : files) {
+        const std::string file = path_text(each);
+        if (const std::optional<numbered_name> name = numbered_name::parse(file)) {
+            numbered_model& of = models[name->name_of("*")];
+            of.before_bytes = name->before.size();
+            of.count = parse_decimal(name->count).value_or(0);
+            of.digits = (std::max)(of.digits, name->number.size());
+            of.numbers.insert(parse_decimal(name->number).value_or(0));
+        }
+    }
+    for (const auto& each : models) {
+        patterns += (patterns.empty() ? "" : ", ") + quote(each.first);
+    }
+    if (models.size() > 1) {
+        return fail(errc::invalid_argument,
+                    "the files in the folder are parts of {} models, {}: give the files of one of them",
+                    {models.size(), patterns});
+    }
+    return models.empty() ? result<void>() : check_numbered_model(models.begin()->first, models.begin()->second);
+}
 
 // -- folder models
 //
@@ -195,16 +126,6 @@ private:
     return fail(why.code(), "the folder holds several models, or one in several files, {}: open one of them. {}",
                 {told_names(files), why.sentence()})
         .in_file(why.path());
-}
-
-/// Whether the files of a folder without an index are one model, as far as their names tell. Errors: those of
-/// numbered_files::check().
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_parts(const std::vector<native_path>& files) {
-    numbered_files parts;
-    for (const native_path& each : files) {
-        parts.add(path_text(each));
-    }
-    return parts.check();
 }
 
 /// A folder, at `path`, without files of a model; perhaps they are in folders below it. `names` is what is in it, in
@@ -265,7 +186,7 @@ public:
     explicit shard_index_listener(std::uint64_t max_objects) noexcept : max_objects_(max_objects) {}
 
     /// What was read, checked. Errors: schema_missing, duplicate_key.
-    [[nodiscard]] result<shard_index> finish() {
+    result<shard_index> finish() {
         if (!has_map_) {
             return fail(errc::schema_missing, "the index lacks \"weight_map\"");
         }
@@ -279,7 +200,10 @@ public:
             each.file = places[each.file];
         }
         found.entries = std::move(entries_);
-        return check_names(found) ? result<shard_index>(std::move(found)) : why_;
+        if (const std::optional<std::string_view> twin = find_same_name(found.entries)) {
+            return fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
+        }
+        return found;
     }
 
     [[nodiscard]] error why() const override { return why_; }
@@ -348,22 +272,6 @@ private:
         return false;
     }
 
-    /// Each object is named once; else why_ says which is not.
-    [[nodiscard]] bool check_names(const shard_index& found) {
-        std::vector<std::string_view> names;
-        names.reserve(found.entries.size());
-        for (const shard_entry& each : found.entries) {
-            names.push_back(each.name);
-        }
-        std::sort(names.begin(), names.end());
-        const auto twin = std::adjacent_find(names.begin(), names.end());
-        if (twin != names.end()) {
-            why_ = fail(errc::duplicate_key, "the index names the object {} twice", {in_quotes(*twin)});
-            return false;
-        }
-        return true;
-    }
-
     std::uint64_t max_objects_;
     std::vector<shard_entry> entries_;
     std::map<std::string, std::size_t, std::less<>> files_; ///< each with how many were met before it
@@ -377,8 +285,7 @@ private:
 
 /// Errors: manifest_too_large, limit_exceeded (max_objects), json_malformed, not_built_in, schema_type, schema_missing,
 /// duplicate_key, name_invalid; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source,
-                                                                       const read_options& options) {
+ZTENSOR_COLD inline result<shard_index> read_shard_index(const byte_source& source, const read_options& options) {
     const std::uint64_t size = source.size();
     const std::uint64_t most_bytes = (std::min)(options.max_manifest_bytes_, max_shard_index_bytes);
     if (size > most_bytes) {

@@ -11,9 +11,9 @@
 #include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
-#include <ztensor/detail/import/sniff.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/import/zip.hpp>
-#include <ztensor/detail/import/zip_content.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
@@ -23,117 +23,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
-
-// -- transposed
-//
-// Elements that lie first dimension fastest, as Fortran has them, put in the order of everything else: made when they
-// are read.
-
-class transposed_elements final : public made_bytes {
-public:
-    /// They are at `offset` of `source`; their number was found to fit 64 bits, and none of the dimensions, of which
-    /// there are at least two, is 0.
-    transposed_elements(const byte_source& source, std::uint64_t offset, const shape& dimensions,
-                        std::size_t element_bytes, std::uint64_t max_bytes)
-        : source_(source), offset_(offset), dimensions_(dimensions), element_bytes_(element_bytes),
-          max_bytes_(max_bytes) {}
-
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
-        byte_buffer stored;
-        if (destination.size() > max_bytes_ / 2) { // once as they lie, once as they are wanted
-            return fail(
-                errc::limit_exceeded,
-                "to transpose {} bytes takes twice as many, more than the {} of read_options::max_decoded_bytes",
-                {destination.size(), max_bytes_});
-        }
-        if (!stored.allocate(destination.size())) {
-            return fail(errc::out_of_memory, "no memory to transpose {} bytes", {destination.size()});
-        }
-        ZTENSOR_TRY(source_.read_at(offset_, stored.writable_bytes()));
-        switch (element_bytes_) { // the common widths are known when this is compiled
-        case 1:
-            transpose(width_of<1>(), stored.data(), destination.data());
-            break;
-        case 2:
-            transpose(width_of<2>(), stored.data(), destination.data());
-            break;
-        case 4:
-            transpose(width_of<4>(), stored.data(), destination.data());
-            break;
-        case 8:
-            transpose(width_of<8>(), stored.data(), destination.data());
-            break;
-        case 16:
-            transpose(width_of<16>(), stored.data(), destination.data());
-            break;
-        default:
-            transpose(element_bytes_, stored.data(), destination.data());
-        }
-        return {};
-    }
-
-private:
-    template <std::size_t Bytes>
-    using width_of = std::integral_constant<std::size_t, Bytes>;
-
-    /// For each index of the dimensions in between, one matrix of the first and the last.
-    template <class Width>
-    void transpose(Width width, const std::byte* from, std::byte* to) const noexcept {
-        const std::size_t rank = dimensions_.rank();
-        const auto rows = static_cast<std::size_t>(dimensions_[0]);
-        const auto columns = static_cast<std::size_t>(dimensions_[rank - 1]);
-        std::size_t between = 1; // elements of all dimensions but the first and the last
-        for (std::size_t i = 1; i + 1 < rank; ++i) {
-            between *= static_cast<std::size_t>(dimensions_[i]);
-        }
-        for (std::size_t at = 0; at < between; ++at) { // in the order of what is made
-            std::size_t there = 0, stride = 1, left = at, size = between;
-            for (std::size_t i = 1; i + 1 < rank; ++i) {
-                size /= static_cast<std::size_t>(dimensions_[i]);
-                there += left / size * stride;
-                left %= size;
-                stride *= static_cast<std::size_t>(dimensions_[i]);
-            }
-            transpose_matrix(width, from + there * rows * width, to + at * columns * width, rows, columns,
-                             rows * between, between * columns);
-        }
-    }
-
-    /// In squares that fit the first-level cache. Strides are in elements.
-    template <class Width>
-    static void transpose_matrix(Width width, const std::byte* from, std::byte* to, std::size_t rows,
-                                 std::size_t columns, std::size_t stride_from, std::size_t stride_to) noexcept {
-        constexpr std::size_t side = 32;
-        for (std::size_t row = 0; row < rows; row += side) {
-            const std::size_t last_row = (std::min)(rows, row + side);
-            for (std::size_t column = 0; column < columns; column += side) {
-                const std::size_t last_column = (std::min)(columns, column + side);
-                for (std::size_t i = row; i < last_row; ++i) {
-                    for (std::size_t j = column; j < last_column; ++j) {
-                        std::memcpy(to + (i * stride_to + j) * width, from + (i + j * stride_from) * width, width);
-                    }
-                }
-            }
-        }
-    }
-
-    const byte_source& source_;
-    std::uint64_t offset_;
-    shape dimensions_;
-    std::size_t element_bytes_;
-    std::uint64_t max_bytes_;
-};
 
 // -- npy
 //
@@ -142,8 +40,8 @@ private:
 /// The header of the .npy file of `size` bytes of which `read(destination)` gives the first. Of an array of no numbers
 /// the rest is not looked at. Errors: as its parts; truncated; unclaimed_bytes.
 template <class ReadStart>
-[[nodiscard]] result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
-                                                 const ReadStart& read) {
+result<npy_header> read_npy_header(std::string_view array, std::uint64_t size, bool may_have_more,
+                                   const ReadStart& read) {
     std::array<std::byte, npy_preamble_bytes> start = {};
     const span<std::byte> there(start.data(), static_cast<std::size_t>((std::min<std::uint64_t>)(size, start.size())));
     ZTENSOR_TRY(read(there));
@@ -153,35 +51,27 @@ template <class ReadStart>
         return fail(errc::truncated, "the header of the .npy file ends at byte {}, but there are {}",
                     {data_begin, size});
     }
-    byte_buffer head;
-    if (!head.allocate(static_cast<std::size_t>(data_begin))) {
-        return fail(errc::out_of_memory, "no memory for a header of {} bytes", {data_begin});
-    }
+    ZTENSOR_TRY_ASSIGN(byte_buffer head, allocate_bytes(data_begin, "a header"));
     ZTENSOR_TRY(read(head.writable_bytes()));
     const std::string_view text = as_text(head.bytes()).substr(static_cast<std::size_t>(preamble.header_begin));
-    result<npy_header> header = npy_header_parser(text, array).parse();
-    if (!header) {
-        return header;
-    }
-    header->data_begin = data_begin;
-    if (!header->element.is_readable()) {
-        return header;
-    }
-    if (header->data_bytes > size - data_begin) {
+    ZTENSOR_TRY_ASSIGN(npy_header header, npy_header_parser(text, array).parse());
+    header.data_begin = data_begin;
+    const std::uint64_t there_bytes = size - data_begin;
+    if (header.element.is_readable() && header.data_bytes > there_bytes) {
         return fail(errc::truncated, "the array takes {} bytes, but {} follow its header",
-                    {header->data_bytes, size - data_begin});
+                    {header.data_bytes, there_bytes});
     }
-    if (header->data_bytes != size - data_begin && !may_have_more) {
-        return fail(errc::unclaimed_bytes, "{} bytes follow the array", {size - data_begin - header->data_bytes});
+    if (header.element.is_readable() && header.data_bytes != there_bytes && !may_have_more) {
+        return fail(errc::unclaimed_bytes, "{} bytes follow the array", {there_bytes - header.data_bytes});
     }
     return header;
 }
 
 /// Enters an array whose elements lie at `offset` of `all`. Where these are bytes without a meaning, there is one
 /// dimension more if each has several, and an attribute says how NumPy calls them.
-[[nodiscard]] ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
-                                                                      std::string_view name, const npy_header& header,
-                                                                      std::uint64_t offset, std::string_view digest) {
+ZTENSOR_COLD inline result<foreign_component> enter_npy(foreign_index& index, assembled_source& all,
+                                                        std::string_view name, const npy_header& header,
+                                                        std::uint64_t offset, std::string_view digest) {
     const npy_type* const type = header.element.type;
     foreign_component data;
     data.dtype = type != nullptr ? type->dtype : std::string_view("u8");
@@ -191,12 +81,13 @@ template <class ReadStart>
     data.digest = digest;
     data.is_big_endian = header.element.is_big_endian;
     if (header.is_transposed()) {
-        const auto width = static_cast<std::size_t>(header.element_bytes());
-        ZTENSOR_TRY_ASSIGN(
-            const std::uint64_t made,
-            all.add(std::make_unique<transposed_elements>(all, offset, header.dimensions, width, all.max_made_bytes()),
-                    data.length));
-        data.offset = made;
+        strided_shape lies;
+        lies.sizes.assign(header.dimensions.begin(), header.dimensions.end());
+        lies.use_fortran_order();
+        ZTENSOR_TRY_ASSIGN(data.offset, all.add(std::make_unique<strided_elements>(
+                                                    all, offset, std::move(lies),
+                                                    static_cast<std::size_t>(header.element_bytes()), false),
+                                                data.length));
     }
     if (type != nullptr) {
         index.add(name, header.dimensions, data);
@@ -215,17 +106,6 @@ template <class ReadStart>
     return data;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<imported> finish_npy(const foreign_file& file, container_kind kind,
-                                                              const foreign_index& index,
-                                                              std::shared_ptr<const byte_source> all) {
-    ZTENSOR_TRY_ASSIGN(byte_buffer encoded, index.finish(file.options.max_manifest_bytes_));
-    imported made;
-    made.kind = kind;
-    made.source = std::move(all);
-    made.index = std::move(encoded);
-    return made;
-}
-
 /// Of a path: its last part without the ending, as the one array is called.
 [[nodiscard]] ZTENSOR_COLD inline std::string stem_of(std::string_view path) {
     const std::size_t folder = path.find_last_of("/\\");
@@ -236,22 +116,19 @@ template <class ReadStart>
 }
 
 /// Errors: those of the header, unknown_dtype, truncated, unclaimed_bytes.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
+ZTENSOR_COLD inline result<imported> import_npy(const foreign_file& file) {
     const byte_source& source = *file.source;
     const std::string name = stem_of(path_text(file.path));
-    const result<npy_header> header =
-        read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes_,
-                        [&](span<std::byte> destination) { return source.read_at(0, destination); });
-    if (!header) {
-        return header.error();
-    }
-    if (!header->element.is_readable()) {
-        return header->why_not();
+    ZTENSOR_TRY_ASSIGN(const npy_header header,
+                       read_npy_header(name, source.size(), file.options.allow_unclaimed_bytes_,
+                                       [&](span<std::byte> destination) { return source.read_at(0, destination); }));
+    if (!header.element.is_readable()) {
+        return header.why_not();
     }
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
-    const result<foreign_component> data = enter_npy(index, *all, name, *header, header->data_begin, {});
-    return data ? finish_npy(file, container_kind::npy, index, std::move(all)) : data.error();
+    ZTENSOR_TRY(enter_npy(index, *all, name, header, header.data_begin, {}));
+    return finish_import(container_kind::npy, index, std::move(all), file.options);
 }
 
 /// What the array of an entry is called that has the name of one; else "".
@@ -271,8 +148,7 @@ template <class ReadStart>
 }
 
 /// Bytes that are no array.
-[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index,
-                                                                assembled_source& all) {
+ZTENSOR_COLD inline result<void> import_npz_bytes(const zip_entry& entry, foreign_index& index, assembled_source& all) {
     ZTENSOR_TRY_ASSIGN(const std::uint64_t content, place_content(all, entry));
     const std::string digest = digest_text_of(entry);
     const std::uint64_t dimensions[] = {entry.size};
@@ -286,9 +162,9 @@ template <class ReadStart>
 }
 
 /// An array, or that it was skipped.
-[[nodiscard]] ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
-                                                                foreign_index& index, assembled_source& all,
-                                                                std::vector<digest_cover>& covers) {
+ZTENSOR_COLD inline result<void> import_npz_array(const foreign_file& file, const zip_entry& entry,
+                                                  foreign_index& index, assembled_source& all,
+                                                  std::vector<digest_cover>& covers) {
     const std::string_view stem = npy_entry_name(entry);
     const std::string_view name = stem.empty() ? entry.name : stem;
     const result<npy_header> header = read_npy_header(
@@ -311,9 +187,75 @@ template <class ReadStart>
     return {};
 }
 
+// -- zip kinds
+//
+// ZIP archives that are neither NumPy's nor PyTorch's: what they are, told by the names of their entries.
+
+struct zip_kind {
+    std::string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
+    const char* what;
+};
+
+inline constexpr zip_kind zip_kinds[] = {
+    {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
+    {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
+    {"*/archive_format",
+     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
+    {"serialized_exported_program.json",
+     "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
+    {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},
+    {"[Content_Types].xml", "a document of Office Open XML (.docx, .xlsx, .pptx) or a package of NuGet"},
+    {"mimetype", "a document of OpenDocument or EPUB"},
+    {"AndroidManifest.xml", "an Android package (.apk)"},
+    {"META-INF/MANIFEST.MF", "a Java archive (.jar)"},
+    {"EGG-INFO/PKG-INFO", "a Python egg"},
+    {"*/WHEEL", "a Python wheel (.whl): unpack it, and open the files of tensors in it"},
+    {"*/saved_model.pb", "a SavedModel of TensorFlow"},
+    {"saved_model.pb", "a SavedModel of TensorFlow"},
+    {"*/.zarray", "a store of Zarr"},
+    {".zgroup", "a store of Zarr"},
+    {"*/zarr.json", "a store of Zarr"},
+    {"zarr.json", "a store of Zarr"},
+};
+
+[[nodiscard]] inline bool is_mark(std::string_view mark, std::string_view name) noexcept {
+    if (mark.substr(0, 1) != "*") {
+        return name == mark;
+    }
+    mark.remove_prefix(1);
+    return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
+}
+
+/// What the archive is; null if no entry says it.
+[[nodiscard]] ZTENSOR_COLD inline const char* zip_kind_of(const zip_directory& directory) noexcept {
+    for (const zip_entry& each : directory.entries()) {
+        for (const zip_kind& kind : zip_kinds) {
+            if (is_mark(kind.mark, each.name)) {
+                return kind.what;
+            }
+        }
+    }
+    return nullptr;
+}
+
+/// An archive without arrays, that has entries.
+[[nodiscard]] ZTENSOR_COLD inline error unknown_zip(const zip_directory& directory) {
+    constexpr std::size_t most_told = 3;
+    std::string names;
+    const std::size_t count = directory.entries().size();
+    for (std::size_t i = 0; i < (std::min)(count, most_told); ++i) {
+        names += i == 0 ? "" : ", ";
+        names += quote(directory.entries()[i].name);
+    }
+    return fail(
+        errc::foreign_file,
+        "a ZIP archive without any array (.npy) or checkpoint of PyTorch in it: it holds {}{}. Tensors in files "
+        "of it can be read when it is unpacked",
+        {names, count > most_told ? ", ..." : ""});
+}
+
 /// Errors: foreign_file if the archive is of another kind; those of the headers of its entries.
-[[nodiscard]] ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file,
-                                                              const zip_directory& directory) {
+ZTENSOR_COLD inline result<imported> import_npz(const foreign_file& file, const zip_directory& directory) {
     auto all = std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_);
     foreign_index index;
     std::vector<digest_cover> covers;
@@ -340,11 +282,8 @@ template <class ReadStart>
     if (has_bytes && !has_array) {
         return unknown_zip(directory);
     }
-    result<imported> made = finish_npy(file, container_kind::npz, index, std::move(all));
-    if (made) {
-        made->digest_covers = std::move(covers);
-        made->skipped = index.take_skipped();
-    }
+    ZTENSOR_TRY_ASSIGN(imported made, finish_import(container_kind::npz, index, std::move(all), file.options));
+    made.digest_covers = std::move(covers);
     return made;
 }
 

@@ -4,11 +4,9 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_NPY_HEADER_HPP
 #define ZTENSOR_DETAIL_IMPORT_NPY_HEADER_HPP
 
-#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/sniff.hpp>
+#include <ztensor/detail/import/shared.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
@@ -17,10 +15,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -61,106 +59,65 @@ inline constexpr npy_type npy_types[] = {
 };
 
 [[nodiscard]] inline const npy_type* find_npy_type(std::string_view name) noexcept {
-    for (const npy_type& row : npy_types) {
-        if (row.name == name) {
-            return &row;
-        }
-    }
-    return nullptr;
+    return find_row(npy_types, &npy_type::name, name);
 }
 
-struct npy_spelling {
-    std::string_view text;
-    std::string_view name; ///< what it stands for
+struct npy_spellings {
+    std::string_view texts; ///< with spaces between
+    std::string_view name;  ///< what each stands for
 };
 
-/// Every other spelling of a number that numpy.dtype() knows, for a machine where long and pointers have 64 bits.
-inline constexpr npy_spelling npy_letters[] = {
-    {"?", "b1"},  {"b", "i1"}, {"B", "u1"},           {"h", "i2"}, {"H", "u2"},  {"i", "i4"}, {"I", "u4"},
-    {"l", "i8"},  {"L", "u8"}, {"q", "i8"},           {"Q", "u8"}, {"n", "i8"},  {"N", "u8"}, {"p", "i8"},
-    {"P", "u8"},  {"e", "f2"}, {"f", "f4"},           {"d", "f8"}, {"g", "f16"}, {"F", "c8"}, {"D", "c16"},
-    {"G", "c32"}, {"c", "S1"}, {"f1", "float8_e5m2"}, // which is what ml_dtypes writes for that type alone
+/// Every other spelling of a number that numpy.dtype() knows, for a machine where long and pointers have 64 bits. "f1"
+/// is what ml_dtypes writes for that type alone.
+inline constexpr npy_spellings npy_letters[] = {
+    {"?", "b1"},  {"b", "i1"},       {"B", "u1"},       {"h", "i2"},  {"H", "u2"}, {"i", "i4"},
+    {"I", "u4"},  {"l q n p", "i8"}, {"L Q N P", "u8"}, {"e", "f2"},  {"f", "f4"}, {"d", "f8"},
+    {"g", "f16"}, {"F", "c8"},       {"D", "c16"},      {"G", "c32"}, {"c", "S1"}, {"f1", "float8_e5m2"},
 };
 
 /// Those that stand without a byte order, some of them in old versions of NumPy alone.
-inline constexpr npy_spelling npy_words[] = {
-    {"bool", "b1"},
-    {"bool_", "b1"},
-    {"bool8", "b1"},
-    {"int8", "i1"},
-    {"byte", "i1"},
-    {"uint8", "u1"},
-    {"ubyte", "u1"},
-    {"int16", "i2"},
-    {"short", "i2"},
-    {"uint16", "u2"},
-    {"ushort", "u2"},
-    {"int32", "i4"},
-    {"intc", "i4"},
-    {"uint32", "u4"},
-    {"uintc", "u4"},
-    {"int64", "i8"},
-    {"int", "i8"},
-    {"int_", "i8"},
-    {"int0", "i8"},
-    {"intp", "i8"},
-    {"long", "i8"},
-    {"longlong", "i8"},
-    {"uint64", "u8"},
-    {"uint", "u8"},
-    {"uint0", "u8"},
-    {"uintp", "u8"},
-    {"ulong", "u8"},
-    {"ulonglong", "u8"},
-    {"float16", "f2"},
-    {"half", "f2"},
-    {"float32", "f4"},
-    {"single", "f4"},
-    {"float64", "f8"},
-    {"float", "f8"},
-    {"float_", "f8"},
-    {"double", "f8"},
-    {"longdouble", "f16"},
-    {"longfloat", "f16"},
+inline constexpr npy_spellings npy_words[] = {
+    {"bool bool_ bool8", "b1"},
+    {"int8 byte", "i1"},
+    {"uint8 ubyte", "u1"},
+    {"int16 short", "i2"},
+    {"uint16 ushort", "u2"},
+    {"int32 intc", "i4"},
+    {"uint32 uintc", "u4"},
+    {"int64 int int_ int0 intp long longlong", "i8"},
+    {"uint64 uint uint0 uintp ulong ulonglong", "u8"},
+    {"float16 half", "f2"},
+    {"float32 single", "f4"},
+    {"float64 float float_ double", "f8"},
+    {"longdouble longfloat float128", "f16"},
     {"float96", "f12"},
-    {"float128", "f16"},
-    {"complex64", "c8"},
-    {"csingle", "c8"},
-    {"singlecomplex", "c8"},
-    {"complex128", "c16"},
-    {"complex", "c16"},
-    {"complex_", "c16"},
-    {"cdouble", "c16"},
-    {"cfloat", "c16"},
-    {"clongdouble", "c32"},
-    {"clongfloat", "c32"},
+    {"complex64 csingle singlecomplex", "c8"},
+    {"complex128 complex complex_ cdouble cfloat", "c16"},
+    {"clongdouble clongfloat complex256", "c32"},
     {"complex192", "c24"},
-    {"complex256", "c32"},
-    {"object", "O"},
-    {"object_", "O"},
-    {"str", "U"},
-    {"str_", "U"},
-    {"unicode", "U"},
-    {"unicode_", "U"},
-    {"bytes", "S"},
-    {"bytes_", "S"},
-    {"string_", "S"},
+    {"object object_", "O"},
+    {"str str_ unicode unicode_", "U"},
+    {"bytes bytes_ string_", "S"},
     {"datetime64", "M8"},
     {"timedelta64", "m8"},
 };
 
 /// Records of one field that the onnx package makes of the types that NumPy lacks: the name of the field.
-inline constexpr npy_spelling npy_fields[] = {
+inline constexpr npy_spellings npy_fields[] = {
     {"bfloat16", "bfloat16"}, {"e4m3fn", "float8_e4m3fn"},     {"e4m3fnuz", "float8_e4m3fnuz"},
     {"e5m2", "float8_e5m2"},  {"e5m2fnuz", "float8_e5m2fnuz"},
 };
 
 /// What `text` stands for in a table; "" if it is not there.
 template <std::size_t Count>
-[[nodiscard]] std::string_view meaning_in(const npy_spelling (&table)[Count], std::string_view text) noexcept {
-    for (const npy_spelling& row : table) {
-        if (row.text == text) {
-            return row.name;
+[[nodiscard]] std::string_view meaning_in(const npy_spellings (&table)[Count], std::string_view text) noexcept {
+    for (const npy_spellings& row : table) {
+        for (std::string_view rest = row.texts; !rest.empty();) {
+            const std::string_view each = rest.substr(0, rest.find(' '));
+            if (each == text) {
+                return row.name;
+            }
+            rest.remove_prefix((std::min)(each.size() + 1, rest.size()));
         }
     }
     return {};
@@ -206,14 +163,7 @@ struct npy_element {
 /// Of the digits behind "V": how many bytes an element has; 0 if that is no size that NumPy takes.
 [[nodiscard]] inline std::uint64_t void_bytes_of(std::string_view digits) noexcept {
     constexpr std::size_t most_digits = 9;
-    std::uint64_t bytes = 0;
-    if (digits.size() > most_digits || digits.find_first_not_of("0123456789") != std::string_view::npos) {
-        return 0;
-    }
-    for (const char digit : digits) {
-        bytes = bytes * 10 + static_cast<std::uint64_t>(digit - '0');
-    }
-    return bytes;
+    return digits.size() > most_digits ? 0 : parse_decimal(digits).value_or(0);
 }
 
 /// Whether what an array is called says that its elements of two bytes each are of that type.
@@ -305,7 +255,7 @@ inline constexpr std::uint64_t most_npy_header_bytes = 65536; ///< ours need a f
 
 /// `start` is the first npy_preamble_bytes of the file, or all of it. Errors: file_too_small, bad_magic,
 /// unsupported_version, limit_exceeded.
-[[nodiscard]] ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
+ZTENSOR_COLD inline result<npy_preamble> read_npy_preamble(bytes_view start) {
     constexpr std::size_t version_at = npy_magic.size(), length_at = version_at + 2;
     if (as_text(start).substr(0, npy_magic.size()) != npy_magic) {
         return fail(errc::bad_magic, "an .npy file starts with \"\\x93NUMPY\", and this one does not");
@@ -338,7 +288,7 @@ public:
     npy_header_parser(std::string_view text, std::string_view array) noexcept : rest_(text), array_(array) {}
 
     /// Errors: header_malformed, duplicate_key, schema_missing, shape_overflow, limit_exceeded.
-    [[nodiscard]] ZTENSOR_COLD result<npy_header> parse() {
+    ZTENSOR_COLD result<npy_header> parse() {
         if (!take('{')) {
             return malformed("a brace");
         }
@@ -397,7 +347,7 @@ private:
         return true;
     }
 
-    [[nodiscard]] result<void> parse_pair() {
+    result<void> parse_pair() {
         static constexpr std::string_view keys[] = {"descr", "fortran_order", "shape"};
         std::string_view key;
         if (!take_text(key)) {
@@ -417,7 +367,7 @@ private:
         return place == 0 ? parse_type() : place == 1 ? parse_order() : parse_shape();
     }
 
-    [[nodiscard]] result<void> parse_type() {
+    result<void> parse_type() {
         if (is_next('[') || is_next('(')) {
             return parse_record();
         }
@@ -431,7 +381,7 @@ private:
     }
 
     /// The type of records: [('name', '<f4'), ('other', '<i4', (3,))], or what that may hold.
-    [[nodiscard]] result<void> parse_record() {
+    result<void> parse_record() {
         const std::string_view all = rest_;
         std::string_view field, text;
         found_.element.why = "which is a record";
@@ -447,7 +397,7 @@ private:
     }
 
     /// A literal of Python: brackets of any kind around text, numbers and commas.
-    [[nodiscard]] result<void> skip_literal() {
+    result<void> skip_literal() {
         std::string open;
         do {
             skip_spaces();
@@ -481,12 +431,12 @@ private:
         return false;
     }
 
-    [[nodiscard]] result<void> parse_order() {
+    result<void> parse_order() {
         found_.is_fortran = take_word("True");
         return found_.is_fortran || take_word("False") ? result<void>() : malformed("True or False");
     }
 
-    [[nodiscard]] result<void> parse_shape() {
+    result<void> parse_shape() {
         if (!take('(')) {
             return malformed("a tuple");
         }
@@ -504,39 +454,29 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> parse_number(std::uint64_t& value) {
+    result<void> parse_number(std::uint64_t& value) {
         skip_spaces();
         const std::size_t digits = (std::min)(rest_.find_first_not_of("0123456789"), rest_.size());
         if (digits == 0 || (digits > 1 && rest_[0] == '0')) {
             return malformed("a dimension");
         }
-        for (const char digit : rest_.substr(0, digits)) {
-            const std::optional<std::uint64_t> ten = checked_multiply(value, 10);
-            const std::optional<std::uint64_t> next =
-                ten ? checked_add(*ten, static_cast<std::uint64_t>(digit - '0')) : std::nullopt;
-            if (!next) {
-                return fail(errc::shape_overflow, "a dimension needs more than 64 bits");
-            }
-            value = *next;
+        const std::optional<std::uint64_t> number = parse_decimal(rest_.substr(0, digits));
+        if (!number) {
+            return fail(errc::shape_overflow, "a dimension needs more than 64 bits");
         }
+        value = *number;
         rest_.remove_prefix(digits);
         static_cast<void>(take_word("L")); // as Python 2 wrote it
         return {};
     }
 
-    [[nodiscard]] result<npy_header> finish() {
+    result<npy_header> finish() {
         if (!found_.element.is_readable()) {
             return found_;
         }
-        element_counter counter;
-        for (const std::uint64_t dimension : found_.dimensions) {
-            if (!counter.multiply(dimension)) {
-                return fail(errc::shape_overflow, "the product of the dimensions needs more than 64 bits");
-            }
-        }
-        const std::optional<std::uint64_t> bytes = checked_multiply(counter.count(), found_.element_bytes());
+        const std::optional<std::uint64_t> bytes = count_elements(found_.dimensions, found_.element_bytes());
         if (!bytes) {
-            return fail(errc::shape_overflow, "the elements need more than 2^64 bytes");
+            return fail(errc::shape_overflow, "the elements or their bytes need more than 64 bits");
         }
         found_.data_bytes = *bytes;
         return found_;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX: messages of tensors and attributes.
+// Protocol buffers; and ONNX: messages of tensors, and elements that do not lie in them as they are.
 #ifndef ZTENSOR_DETAIL_IMPORT_ONNX_TENSOR_HPP
 #define ZTENSOR_DETAIL_IMPORT_ONNX_TENSOR_HPP
 
+#include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
+#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/protobuf.hpp>
+#include <ztensor/detail/import/foreign_index.hpp>
+#include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
@@ -23,6 +27,150 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- protobuf
+//
+// Protocol buffers as bytes: one field after another, of which the caller takes what it knows and passes over the rest.
+// Knows no message.
+
+enum class wire_type : std::uint8_t { varint = 0, fixed_64 = 1, bytes = 2, fixed_32 = 5 };
+
+struct proto_field {
+    std::uint64_t number = 0;
+    wire_type type = wire_type::varint;
+    std::uint64_t value = 0; ///< of bytes, how many there are: they come next
+};
+
+/// Reads fields from a stream. Errors, which all calls share: header_malformed; those of the stream.
+class proto_reader {
+public:
+    explicit proto_reader(header_stream& from) noexcept : from_(from) {}
+
+    [[nodiscard]] std::uint64_t position() const noexcept { return from_.position(); }
+
+    /// The next field of a message that ends at `end`; of bytes only their number is taken.
+    result<proto_field> next(std::uint64_t end) {
+        proto_field field;
+        std::uint64_t tag = 0;
+        ZTENSOR_TRY(take_varint(tag, end));
+        field.number = tag >> 3;
+        field.type = static_cast<wire_type>(tag & 7);
+        if (field.number == 0 || field.number > most_field_number) {
+            return malformed("a field has a number that no field can have");
+        }
+        switch (field.type) {
+        case wire_type::varint:
+            ZTENSOR_TRY(take_varint(field.value, end));
+            return field;
+        case wire_type::fixed_32:
+            ZTENSOR_TRY(take_fixed(4, field.value, end));
+            return field;
+        case wire_type::fixed_64:
+            ZTENSOR_TRY(take_fixed(8, field.value, end));
+            return field;
+        case wire_type::bytes:
+            ZTENSOR_TRY(take_varint(field.value, end));
+            return field.value <= end - from_.position() ? result<proto_field>(field)
+                                                         : malformed("a field reaches beyond what it is in");
+        default:
+            return malformed("a field is of a wire type that is none, or a group");
+        }
+    }
+
+    /// The field's bytes are passed over.
+    result<void> skip(const proto_field& field) {
+        return field.type != wire_type::bytes || from_.skip(field.value) ? result<void>() : from_.failure();
+    }
+
+    /// Goes on at that byte.
+    void seek(std::uint64_t position) noexcept { from_.seek(position); }
+
+    /// The field's bytes as text; it must be of bytes.
+    result<void> take_text(const proto_field& field, std::string& text) {
+        bytes_view bytes;
+        if (field.type != wire_type::bytes) {
+            return wrong_type();
+        }
+        if (!from_.take(field.value, bytes)) {
+            return from_.failure();
+        }
+        text = as_text(bytes);
+        return {};
+    }
+
+    /// Calls `take(field)` for each field of a message that ends at `end`; it takes the field's bytes or skips them.
+    template <class Take>
+    result<void> for_each_field(std::uint64_t end, Take&& take) {
+        while (position() < end) {
+            ZTENSOR_TRY_ASSIGN(const proto_field field, next(end));
+            ZTENSOR_TRY(take(field));
+        }
+        return {};
+    }
+    /// Calls `read(end)` for the message that the field is.
+    template <class Read>
+    result<void> in_message(const proto_field& field, Read&& read) {
+        return field.type == wire_type::bytes ? read(from_.position() + field.value) : wrong_type();
+    }
+
+    /// Calls `take(value)` for each number of a field that may be packed, as numbers of `width` bytes, or varints for
+    /// 0.
+    template <class Take>
+    result<void> for_each_number(const proto_field& field, std::size_t width, Take&& take) {
+        if (field.type != wire_type::bytes) {
+            return take(field.value);
+        }
+        const std::uint64_t end = position() + field.value;
+        while (position() < end) {
+            std::uint64_t value = 0;
+            ZTENSOR_TRY(width == 0 ? take_varint(value, end) : take_fixed(width, value, end));
+            ZTENSOR_TRY(take(value));
+        }
+        return {};
+    }
+
+    /// Seven bits a byte, the lowest first; at most ten bytes.
+    result<void> take_varint(std::uint64_t& value, std::uint64_t end) {
+        return from_.position() < end && from_.take_small(value) ? result<void>() : take_long_varint(value, end);
+    }
+    result<void> take_fixed(std::size_t size, std::uint64_t& value, std::uint64_t end) {
+        if (size > end - from_.position()) {
+            return malformed("a message breaks off within a field");
+        }
+        return from_.take_unsigned(size, false, value) ? result<void>() : from_.failure();
+    }
+
+private:
+    static constexpr std::uint64_t most_field_number = (std::uint64_t{1} << 29) - 1;
+
+    ZTENSOR_NOINLINE result<void> take_long_varint(std::uint64_t& value, std::uint64_t end) {
+        value = 0;
+        for (unsigned shift = 0;; shift += 7) {
+            std::uint64_t byte = 0;
+            if (from_.position() == end) {
+                return malformed("a message breaks off within a field");
+            }
+            if (!from_.take_byte(byte)) {
+                return from_.failure();
+            }
+            if (shift == 63 && byte > 1) {
+                return malformed("a number has more than 64 bits");
+            }
+            value |= (byte & 0x7f) << shift;
+            if (byte < 0x80) {
+                return {};
+            }
+        }
+    }
+    [[nodiscard]] error wrong_type() const {
+        return malformed("a field that is text or a message has another wire type");
+    }
+    [[nodiscard]] ZTENSOR_COLD error malformed(const char* what) const {
+        return fail(errc::header_malformed, what).at(from_.position());
+    }
+
+    header_stream& from_;
+};
 
 // -- onnx tensor
 //
@@ -71,13 +219,8 @@ inline constexpr onnx_type onnx_types[] = {
     {28, "u8", "f6_e3m2", 6, onnx_field::int32s, 0},
 };
 
-[[nodiscard]] constexpr const onnx_type* find_onnx_type(std::uint64_t number) noexcept {
-    for (const onnx_type& each : onnx_types) {
-        if (each.number == number) {
-            return &each;
-        }
-    }
-    return nullptr;
+[[nodiscard]] inline const onnx_type* find_onnx_type(std::uint64_t number) noexcept {
+    return find_row(onnx_types, &onnx_type::number, number);
 }
 
 struct file_range {
@@ -104,145 +247,130 @@ struct onnx_tensor {
 };
 
 /// One StringStringEntryProto that ends at `end`.
-[[nodiscard]] inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from,
-                                                                                 std::uint64_t end) {
+inline result<std::pair<std::string, std::string>> read_onnx_entry(proto_reader& from, std::uint64_t end) {
     std::pair<std::string, std::string> entry;
-    while (from.position() < end) {
-        ZTENSOR_TRY_ASSIGN(const proto_field field, from.next(end));
-        if (field.number != 1 && field.number != 2) {
-            ZTENSOR_TRY(from.skip(field));
-            continue;
-        }
-        ZTENSOR_TRY_ASSIGN(std::string text, from.text(field));
-        (field.number == 1 ? entry.first : entry.second) = std::move(text);
-    }
+    const auto take = [&](const proto_field& field) {
+        return field.number == 1   ? from.take_text(field, entry.first)
+               : field.number == 2 ? from.take_text(field, entry.second)
+                                   : from.skip(field);
+    };
+    ZTENSOR_TRY(from.for_each_field(end, take));
     return entry;
 }
 
-/// Calls `take(value)` for each number of a field that may be packed.
-template <class Take>
-[[nodiscard]] result<void> take_onnx_numbers(proto_reader& from, const proto_field& field, std::size_t width,
-                                             Take&& take) {
-    if (field.type != wire_type::bytes) {
-        return take(field.value);
-    }
-    const std::uint64_t end = from.position() + field.value;
-    while (from.position() < end) {
-        std::uint64_t value = 0;
-        result<void> read = width == 0 ? from.take_varint(value, end) : from.take_fixed(width, value, end);
-        read = read ? take(value) : std::move(read);
-        if (!read) {
-            return read;
+/// Numbers that are the dimensions of a tensor.
+inline result<void> take_onnx_dimensions(proto_reader& from, const proto_field& field,
+                                         std::vector<std::uint64_t>& dimensions) {
+    return from.for_each_number(field, 0, [&](std::uint64_t size) -> result<void> {
+        constexpr std::size_t most_dimensions = 64; // as everywhere
+        if (size >> 63 != 0 || dimensions.size() == most_dimensions) {
+            return fail(errc::header_malformed, "a tensor has a negative dimension, or more than {}", {most_dimensions})
+                .at(from.position());
         }
-    }
-    return {};
+        dimensions.push_back(size);
+        return {};
+    });
 }
 
-class onnx_tensor_reader {
-public:
-    onnx_tensor_reader(proto_reader& from, std::uint64_t end) : from_(from), end_(end) {
-        made_.message = {from.position(), end - from.position()};
+/// Notes where elements stand that are not raw.
+inline result<void> note_onnx_piece(proto_reader& from, const proto_field& field, onnx_tensor& made) {
+    const auto kind = static_cast<onnx_field>(field.number);
+    const bool is_packed = field.type == wire_type::bytes;
+    const wire_type single = kind == onnx_field::floats    ? wire_type::fixed_32
+                             : kind == onnx_field::doubles ? wire_type::fixed_64
+                                                           : wire_type::varint;
+    if (!is_packed && field.type != single) {
+        return fail(errc::header_malformed, "a number of a tensor has another wire type than its field")
+            .in_object(made.name)
+            .at(from.position());
     }
-
-    [[nodiscard]] result<onnx_tensor> read() {
-        while (from_.position() < end_) {
-            ZTENSOR_TRY_ASSIGN(const proto_field field, from_.next(end_));
-            ZTENSOR_TRY(take(field));
-        }
-        return std::move(made_);
+    if (is_packed && field.value == 0) {
+        return {};
     }
+    made.has_two_fields = made.has_two_fields || (made.field != onnx_field::none && made.field != kind);
+    made.field = kind;
+    made.only_piece = {from.position(), field.value};
+    const std::uint64_t single_bytes = single == wire_type::varint ? 1 : single == wire_type::fixed_32 ? 4 : 8;
+    made.pieces += is_packed ? 1 : 2; // one that is not packed is no range of elements
+    made.piece_bytes += is_packed ? field.value : single_bytes;
+    return from.skip(field);
+}
 
-private:
-    [[nodiscard]] result<void> take(const proto_field& field) {
+/// The TensorProto that ends at `end`.
+inline result<onnx_tensor> read_onnx_tensor(proto_reader& from, std::uint64_t tensor_end) {
+    onnx_tensor made;
+    made.message = {from.position(), tensor_end - from.position()};
+    const auto take = [&](const proto_field& field) -> result<void> {
         switch (field.number) {
-        case 1:
-            return take_onnx_numbers(from_, field, 0, [&](std::uint64_t size) { return add_dimension(size); });
+        case 1: {
+            result<void> taken = take_onnx_dimensions(from, field, made.dimensions);
+            return taken ? taken : std::move(taken).error().in_object(made.name);
+        }
         case 2:
-            made_.type = field.value;
-            return from_.skip(field);
+            made.type = field.value;
+            break;
         case 4:
         case 5:
         case 7:
         case 10:
         case 11:
-            return note_piece(field);
+            return note_onnx_piece(from, field, made);
         case 8:
-            return take_text(field, made_.name);
+            return from.take_text(field, made.name);
         case 9:
-            made_.raw = file_range{from_.position(), field.value};
-            return field.type == wire_type::bytes ? from_.skip(field) : not_bytes();
+            if (field.type != wire_type::bytes) {
+                return fail(errc::header_malformed, "raw_data is no bytes").in_object(made.name).at(from.position());
+            }
+            made.raw = file_range{from.position(), field.value};
+            break;
         case 13:
-            return take_entry(field);
+            return from.in_message(field, [&](std::uint64_t end) -> result<void> {
+                ZTENSOR_TRY_ASSIGN(auto entry, read_onnx_entry(from, end));
+                if (entry.first == "location") {
+                    made.location = std::move(entry.second);
+                } else if (entry.first == "offset") {
+                    made.external_offset = std::move(entry.second);
+                } else if (entry.first == "length") {
+                    made.external_length = std::move(entry.second);
+                } // else a checksum, perhaps
+                return {};
+            });
         case 14:
-            made_.is_external = field.value == 1;
-            return from_.skip(field);
+            made.is_external = field.value == 1;
+            break;
         default:
-            return from_.skip(field);
+            break;
         }
-    }
+        return from.skip(field);
+    };
+    ZTENSOR_TRY(from.for_each_field(tensor_end, take));
+    return made;
+}
 
-    [[nodiscard]] result<void> add_dimension(std::uint64_t size) {
-        constexpr std::size_t most_dimensions = 64; // as everywhere
-        if (size >> 63 != 0 || made_.dimensions.size() == most_dimensions) {
-            return fail(errc::header_malformed, "a tensor has a negative dimension, or more than {}", {most_dimensions})
-                .in_object(made_.name)
-                .at(from_.position());
-        }
-        made_.dimensions.push_back(size);
-        return {};
-    }
-
-    [[nodiscard]] result<void> note_piece(const proto_field& field) {
-        const auto kind = static_cast<onnx_field>(field.number);
-        const bool is_packed = field.type == wire_type::bytes;
-        const wire_type single = kind == onnx_field::floats    ? wire_type::fixed_32
-                                 : kind == onnx_field::doubles ? wire_type::fixed_64
-                                                               : wire_type::varint;
-        if (!is_packed && field.type != single) {
-            return fail(errc::header_malformed, "a number of a tensor has another wire type than its field")
-                .in_object(made_.name)
-                .at(from_.position());
-        }
-        if (is_packed && field.value == 0) {
-            return {};
-        }
-        made_.has_two_fields = made_.has_two_fields || (made_.field != onnx_field::none && made_.field != kind);
-        made_.field = kind;
-        made_.only_piece = {from_.position(), field.value};
-        const std::uint64_t single_bytes = single == wire_type::varint ? 1 : single == wire_type::fixed_32 ? 4 : 8;
-        made_.pieces += is_packed ? 1 : 2; // one that is not packed is no range of elements
-        made_.piece_bytes += is_packed ? field.value : single_bytes;
-        return from_.skip(field);
-    }
-
-    [[nodiscard]] result<void> take_text(const proto_field& field, std::string& text) {
-        ZTENSOR_TRY_ASSIGN(std::string read, from_.text(field));
-        text = std::move(read);
-        return {};
-    }
-
-    [[nodiscard]] result<void> take_entry(const proto_field& field) {
-        ZTENSOR_TRY_ASSIGN(const std::uint64_t end, from_.message(field));
-        ZTENSOR_TRY_ASSIGN(auto entry, read_onnx_entry(from_, end));
-        auto& [key, value] = entry;
-        if (key == "location") {
-            made_.location = std::move(value);
-        } else if (key == "offset") {
-            made_.external_offset = std::move(value);
-        } else if (key == "length") {
-            made_.external_length = std::move(value);
-        } // else a checksum, perhaps
-        return {};
-    }
-
-    [[nodiscard]] error not_bytes() const {
-        return fail(errc::header_malformed, "raw_data is no bytes").in_object(made_.name).at(from_.position());
-    }
-
-    proto_reader& from_;
-    std::uint64_t end_;
-    onnx_tensor made_;
+/// A SparseTensorProto.
+struct onnx_sparse_tensor {
+    onnx_tensor values;
+    onnx_tensor indices;
+    std::vector<std::uint64_t> dimensions;
 };
+
+/// The SparseTensorProto that ends at `end`.
+inline result<onnx_sparse_tensor> read_onnx_sparse(proto_reader& from, std::uint64_t sparse_end) {
+    onnx_sparse_tensor read;
+    const auto take = [&](const proto_field& field) -> result<void> {
+        if (field.number != 1 && field.number != 2) {
+            return field.number == 3 ? take_onnx_dimensions(from, field, read.dimensions) : from.skip(field);
+        }
+        return from.in_message(field, [&](std::uint64_t end) -> result<void> {
+            ZTENSOR_TRY_ASSIGN((field.number == 1 ? read.values : read.indices), read_onnx_tensor(from, end));
+            return {};
+        });
+    };
+    result<void> done = from.for_each_field(sparse_end, take);
+    return done ? result<onnx_sparse_tensor>(std::move(read)) : std::move(done).error().in_object(read.values.name);
+}
+
+// -- elements that are made
 
 /// Elements that stand in a message as numbers of their own.
 class onnx_numbers final : public made_bytes {
@@ -252,7 +380,7 @@ public:
                  std::uint64_t count)
         : source_(source), message_(message), field_(field), type_(type), count_(count) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         const std::uint64_t end = message_.offset + message_.length;
         header_stream stream(source_, message_.offset, end, message_.length);
         proto_reader from(stream);
@@ -265,15 +393,11 @@ public:
             store_number(value, done++, destination);
             return {};
         };
-        while (from.position() < end) {
-            ZTENSOR_TRY_ASSIGN(const proto_field field, from.next(end));
-            const bool is_wanted = field.number == field_;
-            result<void> taken =
-                is_wanted ? take_onnx_numbers(from, field, is_fixed ? type_.bytes : 0, store) : from.skip(field);
-            if (!taken) {
-                return taken;
-            }
-        }
+        const auto take = [&](const proto_field& field) {
+            return field.number == field_ ? from.for_each_number(field, is_fixed ? type_.bytes : 0, store)
+                                          : from.skip(field);
+        };
+        ZTENSOR_TRY(from.for_each_field(end, take));
         return done == count_ ? result<void>() : wrong_count();
     }
 
@@ -310,7 +434,7 @@ class onnx_scalar final : public made_bytes {
 public:
     explicit onnx_scalar(std::uint64_t bits) noexcept : bits_(bits) {}
 
-    [[nodiscard]] result<void> make(span<std::byte> destination) const override {
+    result<void> make(span<std::byte> destination) const override {
         store_little(bits_, destination.data(), destination.size());
         return {};
     }
@@ -319,144 +443,48 @@ private:
     std::uint64_t bits_;
 };
 
-// -- onnx attribute
-//
-// ONNX's NodeProto and AttributeProto: what they say, without the tensors and graphs in them.
+/// Indices are i64: one for each value, which counts through the dense tensor, or one for each value and dimension. A
+/// negative one becomes a coordinate beyond any shape, and a linear one beyond the tensor a first coordinate that is.
+class onnx_coordinates final : public made_bytes {
+public:
+    onnx_coordinates(const byte_source& source, const foreign_component& indices, std::vector<std::uint64_t> dimensions,
+                     bool is_linear, std::uint64_t max_bytes)
+        : source_(source), offset_(indices.offset), length_(indices.length), dimensions_(std::move(dimensions)),
+          is_linear_(is_linear), max_bytes_(max_bytes) {}
 
-/// Numbers of fields.
-struct onnx_node_field {
-    static constexpr std::uint64_t output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
-};
-struct onnx_attribute_field {
-    static constexpr std::uint64_t name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9,
-                                   tensors = 10, graphs = 11, type = 20, ref_attr_name = 21, sparse_tensor = 22,
-                                   sparse_tensors = 23;
-};
-/// Of AttributeProto.AttributeType.
-struct onnx_attribute_type {
-    static constexpr std::uint64_t number = 1, integer = 2, text = 3, numbers = 6, integers = 7, texts = 8;
-};
-
-/// What a NodeProto says of itself.
-struct onnx_node {
-    std::string name;
-    std::string output; ///< the first
-    std::string op_type;
-    std::string domain;
-    bool has_attributes = false;
-
-    /// What its attributes are called after.
-    [[nodiscard]] const std::string& label() const noexcept { return name.empty() ? output : name; }
-    [[nodiscard]] bool is_standard() const noexcept { return domain.empty() || domain == "ai.onnx"; }
-};
-
-/// What an AttributeProto says. Writers of proto3 leave out a number that is 0: then the type alone tells.
-struct onnx_attribute {
-    std::string name;
-    file_range message;
-    std::uint64_t type = 0;
-    std::uint64_t float_bits = 0;
-    std::uint64_t integer = 0;
-    std::uint64_t text_bytes = 0;
-    std::uint64_t floats = 0; ///< how many of each
-    std::uint64_t ints = 0;
-    std::uint64_t texts = 0;
-    std::uint64_t tensors = 0; ///< dense and sparse ones
-    bool has_float = false;
-    bool has_integer = false;
-    bool has_text = false;
-    bool has_graphs = false;
-    bool is_reference = false; ///< to an attribute of the function that the node is in
-};
-
-/// Reads text into `text`, if the field is that.
-[[nodiscard]] inline result<void> take_onnx_text(proto_reader& from, const proto_field& field, std::string& text) {
-    ZTENSOR_TRY_ASSIGN(std::string read, from.text(field));
-    text = std::move(read);
-    return {};
-}
-
-/// The NodeProto that ends at `end`.
-[[nodiscard]] inline result<onnx_node> read_onnx_node(proto_reader& from, std::uint64_t end) {
-    onnx_node node;
-    bool has_output = false;
-    const result<void> read = from.for_each_field(end, [&](const proto_field& field) {
-        switch (field.number) {
-        case onnx_node_field::output:
-            return std::exchange(has_output, true) ? from.skip(field) : take_onnx_text(from, field, node.output);
-        case onnx_node_field::name:
-            return take_onnx_text(from, field, node.name);
-        case onnx_node_field::op_type:
-            return take_onnx_text(from, field, node.op_type);
-        case onnx_node_field::domain:
-            return take_onnx_text(from, field, node.domain);
-        case onnx_node_field::attribute:
-            node.has_attributes = true;
-            return from.skip(field);
-        default:
-            return from.skip(field);
+    result<void> make(span<std::byte> destination) const override {
+        if (destination.size() > max_bytes_ || length_ > max_bytes_ - destination.size()) {
+            return fail(errc::limit_exceeded, "the indices take {} bytes, more than the {} allowed",
+                        {length_, max_bytes_});
         }
-    });
-    return read ? result<onnx_node>(std::move(node)) : read.error();
-}
-
-/// The AttributeProto that ends at `end`.
-[[nodiscard]] inline result<onnx_attribute> read_onnx_attribute(proto_reader& from, std::uint64_t end) {
-    using of = onnx_attribute_field;
-    onnx_attribute read;
-    read.message = {from.position(), end - from.position()};
-    const auto count = [&](std::uint64_t& numbers) {
-        return [&numbers](std::uint64_t) {
-            ++numbers;
-            return result<void>();
-        };
-    };
-    const result<void> done = from.for_each_field(end, [&](const proto_field& field) -> result<void> {
-        switch (field.number) {
-        case of::name:
-            return take_onnx_text(from, field, read.name);
-        case of::f:
-            read.float_bits = field.value;
-            read.has_float = true;
-            break;
-        case of::i:
-            read.integer = field.value;
-            read.has_integer = true;
-            break;
-        case of::s:
-            read.text_bytes = field.value;
-            read.has_text = true;
-            break;
-        case of::floats:
-            return take_onnx_numbers(from, field, 4, count(read.floats));
-        case of::ints:
-            return take_onnx_numbers(from, field, 0, count(read.ints));
-        case of::strings:
-            ++read.texts;
-            break;
-        case of::t:
-        case of::tensors:
-        case of::sparse_tensor:
-        case of::sparse_tensors:
-            ++read.tensors;
-            break;
-        case of::g:
-        case of::graphs:
-            read.has_graphs = true;
-            break;
-        case of::type:
-            read.type = field.value;
-            break;
-        case of::ref_attr_name:
-            read.is_reference = field.value != 0;
-            break;
-        default:
-            break;
+        ZTENSOR_TRY_ASSIGN(byte_buffer indices, allocate_bytes(length_, "indices"));
+        ZTENSOR_TRY(source_.read_at(offset_, indices.writable_bytes()));
+        const std::size_t rank = dimensions_.size();
+        const std::size_t count = rank == 0 ? 0 : destination.size() / 8 / rank;
+        for (std::size_t i = 0; i < count; ++i) {
+            std::uint64_t rest = is_linear_ ? load_little_64(indices.data() + i * 8) : 0;
+            for (std::size_t dimension = rank; dimension-- != 0;) {
+                std::uint64_t coordinate = rest;
+                if (!is_linear_) {
+                    coordinate = load_little_64(indices.data() + (i * rank + dimension) * 8);
+                } else if (dimension != 0 && dimensions_[dimension] != 0) {
+                    coordinate = rest % dimensions_[dimension];
+                    rest /= dimensions_[dimension];
+                }
+                store_little(coordinate, destination.data() + (dimension * count + i) * 8, 8);
+            }
         }
-        return from.skip(field);
-    });
-    return done ? result<onnx_attribute>(std::move(read)) : done.error();
-}
+        return {};
+    }
+
+private:
+    const byte_source& source_;
+    std::uint64_t offset_;
+    std::uint64_t length_;
+    std::vector<std::uint64_t> dimensions_;
+    bool is_linear_;
+    std::uint64_t max_bytes_;
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

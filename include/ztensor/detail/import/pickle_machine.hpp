@@ -6,17 +6,20 @@
 #ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_MACHINE_HPP
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_MACHINE_HPP
 
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/pickle_opcodes.hpp>
 #include <ztensor/detail/import/pickle_rebuild.hpp>
+#include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -24,263 +27,388 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-class pickle_machine : pickle_values {
+class pickle_machine {
 public:
     /// `pickle` must live as long as what is made of it, and takes the fourth part of the memory that there is for
     /// both, besides 32 MiB and `more_memory`.
-    explicit pickle_machine(bytes_view pickle, std::uint64_t more_memory = 0) : pickle_values(pickle, more_memory) {}
+    explicit pickle_machine(bytes_view pickle, std::uint64_t more_memory = 0)
+        : made_(pickle, pickle.size(), more_memory), from_(pickle) {}
 
     /// What ids of the oldest files stand for: a tensor, which is added to the values.
-    using by_number = std::function<result<pickle_value>(std::int64_t, pickled&, import_budget&)>;
+    using by_number = std::function<result<pickle_value>(std::int64_t, pickled&)>;
 
     /// `tensors` is null for all files but the oldest. Errors: pickle_malformed; pickle_refused for opcodes that are
     /// not known, and for what makes no sense to PyTorch; limit_exceeded.
-    [[nodiscard]] result<pickled> run(const by_number* tensors = nullptr) {
+    result<pickled> run(const by_number* tensors = nullptr) {
         by_number_ = tensors;
-        if (!made_.values.push_back({}, budget_)) { // a tuple of no items, which all such share
-            return pickle_takes_too_much();
-        }
-        while (!is_over_) {
-            std::uint64_t opcode = 0;
-            if (!from_.take_unsigned(1, opcode)) {
-                return cut_off();
+        while (next_.code != '.') {
+            if (!from_.take(next_)) {
+                return malformed("it is cut off");
             }
-            ZTENSOR_TRY(carry_out(static_cast<char>(opcode)));
+            ZTENSOR_TRY(carry_out());
+            ZTENSOR_TRY(made_.check_limits(memo_.size()));
+            if (stack_.size() > most_on_stack || marks_.size() > most_on_stack) {
+                return pickle_takes_too_much();
+            }
         }
         return std::move(made_);
     }
 
 private:
-    [[nodiscard]] result<void> carry_out(char opcode) {
-        switch (opcode) {
+    static constexpr std::size_t most_on_stack = std::size_t{1} << 20; ///< far more than torch.save needs
+
+    result<void> carry_out() {
+        switch (next_.code) {
         case '\x80':
-            return read_protocol();
+            return next_.value >= 2 && next_.value <= 5
+                       ? result<void>()
+                       : fail(errc::unsupported_version, "the pickle is of protocol {}; 2 to 5 can be read",
+                              {next_.value});
         case '\x95': // a frame's length, which says nothing that its content does not
-            return skip(8);
+            return {};
         case '.':
             return stop();
         case '(':
-            return mark();
+            marks_.push_back(static_cast<std::uint32_t>(stack_.size()), made_.budget);
+            return {};
         case 'N':
-            return push(pickle_kind::none, 0);
+            return push({});
         case '\x88':
-            return push(pickle_kind::boolean, 1);
         case '\x89':
-            return push(pickle_kind::boolean, 0);
+            return push(value_of(pickle_kind::boolean, next_.code == '\x88'));
         case 'K':
-            return push_integer(1, false);
         case 'M':
-            return push_integer(2, false);
         case 'J':
-            return push_integer(4, true);
-        case '\x8a':
-            return push_long(1);
+            return push(value_of(pickle_kind::integer, next_.place, next_.width, next_.code == 'J'));
+        case '\x8a': // two's complement of any length, least significant byte first
         case '\x8b':
-            return push_long(4);
+            return push(next_.value > 8 ? value_of(pickle_kind::long_integer, next_.place, next_.width)
+                                        : value_of(pickle_kind::integer, next_.place + next_.width,
+                                                   static_cast<std::size_t>(next_.value), true));
         case 'G':
-            return push_number();
+            return push(value_of(pickle_kind::number, next_.place));
         case '\x8c':
-            return push_bytes(1, pickle_kind::text);
         case 'X':
-            return push_bytes(4, pickle_kind::text);
         case '\x8d':
-            return push_bytes(8, pickle_kind::text);
+        case 'U':
+        case 'T':
+            return push(value_of(pickle_kind::text, next_.place, next_.width));
         case 'C':
-            return push_bytes(1, pickle_kind::byte_string);
         case 'B':
-            return push_bytes(4, pickle_kind::byte_string);
         case '\x8e':
-            return push_bytes(8, pickle_kind::byte_string);
+        case '\x96':
+            return push(value_of(pickle_kind::byte_string, next_.place, next_.width));
+        case 'I':
+        case 'L':
+            return push_line_integer(next_.lines[0]);
+        case 'F':
+            return push_line_number(next_.lines[0]);
+        case 'S':
+        case 'V':
+            return push_line_text(next_.lines[0]);
         case ')':
             return push_tuple(0);
         case '\x85':
-            return push_tuple(1);
         case '\x86':
-            return push_tuple(2);
         case '\x87':
-            return push_tuple(3);
+            return push_tuple(static_cast<std::size_t>(next_.code - '\x84'));
         case 't':
-            return push_marked_tuple();
+            return pop_mark() ? push_tuple(marked_) : nothing_there();
         case ']':
-            return push_container(pickle_kind::list);
+            return push(made_.make_container(pickle_kind::list));
         case '}':
+            return push(made_.make_container(pickle_kind::dictionary));
+        case '\x8f':
+            return push(made_.make_container(pickle_kind::set));
+        case 'l':
+            return push_container(pickle_kind::list);
+        case 'd':
             return push_container(pickle_kind::dictionary);
+        case '\x91':
+            return push_container(pickle_kind::set);
         case 'a':
             return extend(pickle_kind::list, 1);
-        case 'e':
-            return extend_by_marked(pickle_kind::list);
         case 's':
             return extend(pickle_kind::dictionary, 2);
+        case 'e':
+            return pop_mark() ? extend(pickle_kind::list, marked_) : nothing_there();
         case 'u':
-            return extend_by_marked(pickle_kind::dictionary);
+            return pop_mark() ? extend(pickle_kind::dictionary, marked_) : nothing_there();
+        case '\x90':
+            return pop_mark() ? extend(pickle_kind::set, marked_) : nothing_there();
         case 'c':
-            return push_global_of_lines();
+            return push(made_.find_global(next_.lines[0], next_.lines[1]));
         case '\x93':
-            return push_global_of_texts();
+            return push_global();
         case 'R':
             return reduce();
         case 'b':
             return build();
-        case 'Q':
-            return load_storage();
-        case 'q':
-            return put(1);
-        case 'r':
-            return put(4);
-        case '\x94':
-            return remember(memo_.size());
-        case 'h':
-            return get(1);
-        case 'j':
-            return get(4);
         case 'i':
             return push_instance();
         case 'o':
             return push_object();
         case '\x81':
-            return push_new_object(1);
+            return push_new_object(false);
         case '\x92':
-            return push_new_object(2);
-        case '0':
-            return pop();
-        case '1':
-            return pop_marked();
-        case '2':
-            return duplicate();
-        case 'I':
-        case 'L':
-            return push_line_integer();
-        case 'F':
-            return push_line_number();
-        case 'S':
-            return push_line_text(true);
-        case 'V':
-            return push_line_text(false);
-        case 'U':
-            return push_bytes(1, pickle_kind::text);
-        case 'T':
-            return push_bytes(4, pickle_kind::text);
-        case '\x96':
-            return push_bytes(8, pickle_kind::byte_string);
-        case 'p':
-            return put_by_line();
-        case 'g':
-            return get_by_line();
-        case 'l':
-            return push_marked_container(pickle_kind::list);
-        case 'd':
-            return push_marked_container(pickle_kind::dictionary);
-        case '\x8f':
-            return push_container(pickle_kind::set);
-        case '\x90':
-            return extend_by_marked(pickle_kind::set);
-        case '\x91':
-            return push_marked_container(pickle_kind::set);
+            return push_new_object(true);
+        case 'Q':
+            return size() != 0 ? load(pop()) : nothing_there();
         case 'P':
-            return load_by_line();
+            return load(made_.add_decoded(pickle_kind::text, as_bytes(next_.lines[0])));
+        case 'q':
+        case 'r':
+            return remember(next_.value);
+        case '\x94':
+            return remember(memo_.size());
+        case 'h':
+        case 'j':
+            return recall(next_.value);
+        case 'p':
+        case 'g':
+            return use_line_of_memo(next_.lines[0]);
+        case '0':
+            if (size() == 0) {
+                return pop_mark() ? result<void>() : nothing_there();
+            }
+            stack_.truncate(stack_.size() - 1);
+            return {};
+        case '1':
+            if (!pop_mark()) {
+                return nothing_there();
+            }
+            stack_.truncate(stack_.size() - marked_);
+            return {};
+        case '2':
+            return size() != 0 ? push(stack_.back()) : nothing_there();
         default:
             return fail(errc::pickle_refused, "the pickle has opcode {} at byte {}, which no checkpoint has",
-                        {static_cast<unsigned>(static_cast<unsigned char>(opcode)), from_.position() - 1});
+                        {static_cast<unsigned>(static_cast<unsigned char>(next_.code)), next_.place - 1});
         }
     }
 
-    [[nodiscard]] result<void> read_protocol() {
-        std::uint64_t version = 0;
-        if (!from_.take_unsigned(1, version)) {
-            return cut_off();
-        }
-        return version >= 2 && version <= 5
-                   ? result<void>()
-                   : fail(errc::unsupported_version, "the pickle is of protocol {}; 2 to 5 can be read", {version});
+    [[nodiscard]] error malformed(const char* what) const {
+        return fail(errc::pickle_malformed, "the pickle breaks a rule at byte {}: {}", {from_.position(), what});
     }
-    [[nodiscard]] result<void> skip(std::uint64_t size) {
-        bytes_view skipped;
-        return from_.take(size, skipped) ? result<void>() : cut_off();
-    }
-    [[nodiscard]] result<void> stop() {
-        is_over_ = true;
-        if (!stack_.holds_one_value()) {
+    [[nodiscard]] error nothing_there() const { return malformed("an opcode finds nothing to work on"); }
+
+    result<void> stop() {
+        if (marks_.size() != 0 || stack_.size() != 1) {
             return malformed("it ends with other than one value");
         }
         if (!from_.is_at_end()) {
             return malformed("bytes follow its end");
         }
-        made_.root = stack_.top();
+        made_.root = stack_.back();
         return {};
     }
-    // -- names
 
-    [[nodiscard]] result<void> push_global(std::string_view module, std::string_view name) {
-        const result<pickle_value> known = find_global(made_, module, name, budget_);
-        return known ? push(*known) : known.error();
+    // -- the stack, with marks in it: no opcode reaches below the last mark
+
+    /// How many values stand above the last mark, or in all where there is none.
+    [[nodiscard]] std::size_t size() const noexcept { return stack_.size() - (marks_.size() == 0 ? 0 : marks_.back()); }
+    result<void> push(const pickle_value& value) {
+        stack_.push_back(value, made_.budget);
+        return {};
     }
-    [[nodiscard]] result<void> push_global_of_lines() {
-        std::string_view module;
-        std::string_view name;
-        return from_.take_line(module) && from_.take_line(name) ? push_global(module, name) : cut_off();
+    /// Checked before: there is one.
+    [[nodiscard]] pickle_value pop() noexcept {
+        const pickle_value value = stack_.back();
+        stack_.truncate(stack_.size() - 1);
+        return value;
     }
-    [[nodiscard]] result<void> push_global_of_texts() {
-        pickle_value name;
-        pickle_value module;
-        if (!stack_.pop(name) || !stack_.pop(module)) {
-            return empty_stack();
+    /// Takes the last mark away; marked_ is how many values stood above it, which stay. False where there is none.
+    [[nodiscard]] bool pop_mark() noexcept {
+        marked_ = size();
+        const bool is_there = marks_.size() != 0;
+        marks_.truncate(marks_.size() - (is_there ? 1 : 0));
+        return is_there;
+    }
+    /// The i-th of the uppermost `count` values, from the lowest of these on.
+    [[nodiscard]] auto uppermost(std::size_t count) const noexcept {
+        return [this, first = stack_.size() - count](std::size_t i) { return stack_[first + i]; };
+    }
+
+    // -- tuples, lists, sets and dictionaries, of the uppermost values
+
+    result<void> push_tuple(std::size_t count) {
+        if (count > size()) {
+            return nothing_there();
         }
-        if (name.kind != pickle_kind::text || module.kind != pickle_kind::text || name.is_decoded ||
-            module.is_decoded) {
-            return malformed("a global is named by other than texts");
-        }
-        return push_global(made_.text_of(module), made_.text_of(name));
+        const std::size_t run = count == 0 ? 0 : made_.add_run(count, false, uppermost(count));
+        stack_.truncate(stack_.size() - count);
+        return push(value_of(pickle_kind::tuple, run));
     }
+    /// Of all above the mark.
+    result<void> push_container(pickle_kind kind) {
+        if (!pop_mark()) {
+            return nothing_there();
+        }
+        const pickle_value container = made_.make_container(kind);
+        ZTENSOR_TRY(append(container, kind, marked_));
+        return push(container);
+    }
+    /// Moves the uppermost values into the container below them.
+    result<void> extend(pickle_kind kind, std::size_t count) {
+        if (count >= size()) {
+            return nothing_there();
+        }
+        const pickle_value target = uppermost(count + 1)(0);
+        if (target.kind != pickle_kind::object && target.kind != kind) {
+            return malformed("items are added to what does not hold such");
+        }
+        return append(target, kind, count);
+    }
+    /// Items of a dictionary, or of a list, may be those of an object whose class is not known.
+    result<void> append(const pickle_value& target, pickle_kind kind, std::size_t count) {
+        const auto items = uppermost(count);
+        const bool has_keys = kind == pickle_kind::dictionary;
+        if (has_keys && count % 2 != 0) {
+            return nothing_there();
+        }
+        if (target.kind != pickle_kind::object && count != 0) {
+            made_.append(target, count, items);
+        }
+        const std::size_t step = has_keys ? 2 : 1;
+        for (std::size_t i = 0; target.kind == pickle_kind::object && i < count; i += step) {
+            made_.append_pair(target, has_keys ? items(i) : value_of(pickle_kind::unnamed), items(i + step - 1));
+            ZTENSOR_TRY(made_.check_limits());
+        }
+        stack_.truncate(stack_.size() - count);
+        return {};
+    }
+
+    // -- lines of text
+
+    result<void> push_line_integer(std::string_view line) {
+        if (line == "00" || line == "01") {
+            return push(value_of(pickle_kind::boolean, line == "01"));
+        }
+        line.remove_suffix(!line.empty() && line.back() == 'L' ? 1 : 0);
+        std::int64_t value = 0;
+        return push(parse_integer_line(line, value)
+                        ? made_.make_integer(static_cast<std::uint64_t>(value))
+                        : made_.add_decoded(pickle_kind::text, as_bytes(line))); // of many digits
+    }
+    result<void> push_line_number(std::string_view line) {
+        double value = 0;
+        if (!parse_number_line(line, value)) {
+            return malformed("a line is no number");
+        }
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof bits);
+        std::byte content[8];
+        store_big(bits, content, sizeof content);
+        return push(made_.add_eight(pickle_kind::number, content));
+    }
+    result<void> push_line_text(std::string_view line) {
+        std::string text;
+        if (!(next_.code == 'S' ? decode_quoted_line(line, text) : decode_unicode_line(line, text))) {
+            return malformed("a text's quotes or escapes are not whole");
+        }
+        return push(made_.add_decoded(pickle_kind::text, as_bytes(text)));
+    }
+
+    // -- what is remembered
+
+    /// Picklers number what they remember, but need not use every number.
+    result<void> remember(std::uint64_t place) {
+        if (size() == 0) {
+            return nothing_there();
+        }
+        if (place >= made_.source.size()) {
+            return malformed("it remembers more values than it has bytes");
+        }
+        while (memo_.size() <= place) {
+            memo_.push_back(value_of(pickle_kind::unset), made_.budget);
+            ZTENSOR_TRY(made_.check_limits(memo_.size()));
+        }
+        memo_[static_cast<std::size_t>(place)] = stack_.back();
+        return {};
+    }
+    result<void> recall(std::uint64_t place) {
+        const pickle_value found =
+            place < memo_.size() ? memo_[static_cast<std::size_t>(place)] : value_of(pickle_kind::unset);
+        return found.kind != pickle_kind::unset ? push(found)
+                                                : malformed("it recalls a value that it has not remembered");
+    }
+    result<void> use_line_of_memo(std::string_view line) {
+        std::int64_t place = 0;
+        if (!parse_integer_line(line, place) || place < 0) {
+            return malformed("it remembers or recalls a value by no number");
+        }
+        const auto number = static_cast<std::uint64_t>(place);
+        return next_.code == 'p' ? remember(number) : recall(number);
+    }
+
     // -- what names make
 
-    [[nodiscard]] result<void> push_instance() {
-        std::string_view module;
-        std::string_view name;
-        if (!from_.take_line(module) || !from_.take_line(name)) {
-            return cut_off();
-        }
-        ZTENSOR_TRY_ASSIGN(const pickle_value type, find_global(made_, module, name, budget_));
-        ZTENSOR_TRY(push_marked_tuple());
-        pickle_value arguments;
-        static_cast<void>(stack_.pop(arguments));
-        return push_object_of(type, {arguments});
-    }
-    /// A class and the arguments for it, above a mark.
-    [[nodiscard]] result<void> push_object() {
-        ZTENSOR_TRY(push_marked_tuple());
-        pickle_value all;
-        static_cast<void>(stack_.pop(all));
-        return made_.count_of(all) != 0 && is_name(made_.item_of(all, 0)) ? push_object_of(made_.item_of(all, 0), {all})
-                                                                          : malformed("an object has no class");
-    }
-    /// Of a class, its arguments, and perhaps such with names.
-    [[nodiscard]] result<void> push_new_object(std::size_t arguments) {
-        pickle_value named;
-        pickle_value listed;
-        pickle_value type;
-        if ((arguments == 2 && !stack_.pop(named)) || !stack_.pop(listed) || !stack_.pop(type)) {
-            return empty_stack();
-        }
-        if (!is_name(type) || listed.kind != pickle_kind::tuple) {
-            return malformed("other than a class makes an object, or of other than a tuple");
-        }
-        if (type.kind == pickle_kind::global && pickle_globals[type.place].role == pickle_role::dictionary &&
-            made_.count_of(listed) == 0) {
-            return push_container(pickle_kind::dictionary);
-        }
-        return arguments == 2 ? push_object_of(type, {listed, named}) : push_object_of(type, {listed});
-    }
     [[nodiscard]] static bool is_name(const pickle_value& value) noexcept {
         return value.kind == pickle_kind::global || value.kind == pickle_kind::unknown_global ||
                value.kind == pickle_kind::object;
     }
 
-    [[nodiscard]] result<void> reduce() {
-        pickle_value arguments;
-        pickle_value callable;
-        if (!stack_.pop(arguments) || !stack_.pop(callable)) {
-            return empty_stack();
+    result<void> push_global() {
+        if (size() < 2) {
+            return nothing_there();
         }
+        const pickle_value name = pop(), module = pop();
+        if (name.kind != pickle_kind::text || module.kind != pickle_kind::text || name.is_decoded ||
+            module.is_decoded) {
+            return malformed("a global is named by other than texts");
+        }
+        return push(made_.find_global(made_.text_of(module), made_.text_of(name)));
+    }
+
+    /// An object that is not made, which holds the arguments that are no empty tuples.
+    result<void> push_object_of(const pickle_value& type, std::initializer_list<pickle_value> arguments) {
+        const pickle_value object = made_.make_object(type);
+        for (const pickle_value& each : arguments) {
+            if (!made_.is_tuple_of(each, 0)) {
+                made_.splice(object, each);
+            }
+        }
+        return push(object);
+    }
+    result<void> push_instance() {
+        const pickle_value type = made_.find_global(next_.lines[0], next_.lines[1]);
+        if (!pop_mark()) {
+            return nothing_there();
+        }
+        ZTENSOR_TRY(push_tuple(marked_));
+        return push_object_of(type, {pop()});
+    }
+    /// A class and the arguments for it, above a mark.
+    result<void> push_object() {
+        if (!pop_mark()) {
+            return nothing_there();
+        }
+        ZTENSOR_TRY(push_tuple(marked_));
+        const pickle_value all = pop(), type = made_.item_or_none(all, 0);
+        return is_name(type) ? push_object_of(type, {all}) : malformed("an object has no class");
+    }
+    /// Of a class, its arguments, and perhaps such with names.
+    result<void> push_new_object(bool has_named) {
+        if (size() < (has_named ? 3 : 2)) {
+            return nothing_there();
+        }
+        const pickle_value named = has_named ? pop() : value_of(pickle_kind::tuple);
+        const pickle_value listed = pop(), type = pop();
+        if (!is_name(type) || listed.kind != pickle_kind::tuple) {
+            return malformed("other than a class makes an object, or of other than a tuple");
+        }
+        if (type.kind == pickle_kind::global && pickle_globals[type.place].role == pickle_role::dictionary &&
+            made_.is_tuple_of(listed, 0)) {
+            return push(made_.make_container(pickle_kind::dictionary));
+        }
+        return push_object_of(type, {listed, named});
+    }
+
+    result<void> reduce() {
+        if (size() < 2) {
+            return nothing_there();
+        }
+        const pickle_value arguments = pop(), callable = pop();
         if (!is_name(callable) || arguments.kind != pickle_kind::tuple) {
             return malformed("other than a global is called, or with other than a tuple");
         }
@@ -290,20 +418,25 @@ private:
         if (!is_known || is_numpy) { // whose parts say what it is
             return push_object_of(callable, {arguments});
         }
-        const result<pickle_value> value = rebuild(made_, pickle_globals[callable.place], arguments, budget_);
-        return value ? push(*value) : value.error();
+        ZTENSOR_TRY_ASSIGN(const pickle_value value, rebuild(made_, pickle_globals[callable.place], arguments));
+        return push(value);
     }
 
-    /// The state of an object that is not made is part of it. What dictionaries and tensors have besides their content,
-    /// such as the versions of modules, is no content of the checkpoint.
-    [[nodiscard]] result<void> build() {
-        pickle_value state;
-        if (!stack_.pop(state) || stack_.size() == 0) {
-            return empty_stack();
+    /// The state of an object that is not made is part of it; of classes with slots it is a pair of a dictionary or
+    /// None, and another one. What dictionaries and tensors have besides their content, such as the versions of
+    /// modules, is no content of the checkpoint.
+    result<void> build() {
+        if (size() < 2) {
+            return nothing_there();
         }
-        const pickle_value target = stack_.top();
+        const pickle_value state = pop(), target = stack_.back();
         if (target.kind == pickle_kind::object) {
-            return add_state(target, state);
+            const bool is_pair = made_.is_tuple_of(state, 2) && made_.item_of(state, 1).kind == pickle_kind::dictionary;
+            made_.splice(target, is_pair ? made_.item_of(state, 0) : state);
+            if (is_pair) {
+                made_.splice(target, made_.item_of(state, 1));
+            }
+            return {};
         }
         const bool has_attributes = target.kind == pickle_kind::tensor || target.kind == pickle_kind::storage ||
                                     target.kind == pickle_kind::unknown_global;
@@ -312,66 +445,42 @@ private:
                    : fail(errc::pickle_refused, "the pickle sets the state of {} at byte {}, which is refused",
                           {name(target.kind), from_.position()});
     }
-    /// Of classes with slots the state is a pair: a dictionary or None, and another one.
-    [[nodiscard]] result<void> add_state(const pickle_value& object, const pickle_value& state) {
-        const bool is_pair = state.kind == pickle_kind::tuple && made_.count_of(state) == 2 &&
-                             made_.item_of(state, 1).kind == pickle_kind::dictionary;
-        if (!is_pair) {
-            return splice(made_, object, state, budget_);
-        }
-        const pickle_value first = made_.item_of(state, 0);
-        const pickle_value slots = made_.item_of(state, 1);
-        result<void> added = splice(made_, object, first, budget_);
-        return added ? splice(made_, object, slots, budget_) : added;
-    }
 
-    [[nodiscard]] result<void> load_storage() {
-        pickle_value id;
-        if (!stack_.pop(id)) {
-            return empty_stack();
-        }
-        return load(id);
-    }
-    [[nodiscard]] result<void> load_by_line() {
-        std::string_view line;
-        if (!from_.take_line(line)) {
-            return cut_off();
-        }
-        const result<pickle_value> id = add_decoded(made_, pickle_kind::text, as_bytes(line), budget_);
-        return id ? load(*id) : id.error();
-    }
+    // -- what is outside of the pickle
+
     /// What an id stands for: a storage, or in files from before archives the class of a module, with its source; in
     /// the oldest files a tensor, by a number.
-    [[nodiscard]] result<void> load(const pickle_value& id) {
-        if (id.kind == pickle_kind::tuple && made_.count_of(id) == 4 &&
-            made_.item_of(id, 0).kind == pickle_kind::text && made_.text_of(made_.item_of(id, 0)) == "module" &&
+    result<void> load(const pickle_value& id) {
+        if (made_.is_tuple_of(id, 4) && made_.text_or_none(made_.item_of(id, 0)) == "module" &&
             is_name(made_.item_of(id, 1))) {
             return push(made_.item_of(id, 1));
         }
-        if (by_number_ != nullptr) {
-            return load_by_number(id);
+        if (by_number_ == nullptr) {
+            if (id.kind == pickle_kind::text) {
+                return fail(errc::pickle_refused, "the pickle asks for something outside of it by the id {}",
+                            {in_quotes(made_.text_of(id))});
+            }
+            ZTENSOR_TRY_ASSIGN(const pickle_value storage, rebuild_storage(made_, id));
+            return push(storage);
         }
-        if (id.kind == pickle_kind::text) {
-            return fail(errc::pickle_refused, "the pickle asks for something outside of it by the id {}",
-                        {in_quotes(made_.text_of(id))});
-        }
-        const result<pickle_value> storage = rebuild_storage(made_, id, budget_);
-        return storage ? push(*storage) : storage.error();
-    }
-    [[nodiscard]] result<void> load_by_number(const pickle_value& id) {
         std::int64_t number = 0;
-        const bool is_number = id.kind == pickle_kind::integer;
-        if (is_number) {
+        if (id.kind == pickle_kind::integer) {
             number = made_.integer_of(id);
-        } else if (id.kind != pickle_kind::text || !parse_integer_line(made_.text_of(id), number)) {
+        } else if (!parse_integer_line(made_.text_or_none(id), number)) {
             return malformed("an id is no number");
         }
-        const result<pickle_value> value = (*by_number_)(number, made_, budget_);
-        return value ? push(*value) : value.error();
+        ZTENSOR_TRY_ASSIGN(const pickle_value value, (*by_number_)(number, made_));
+        return push(value);
     }
 
+    pickled made_;
+    pickle_bytes from_;
+    pickle_opcode next_; ///< that is carried out
+    block_array<pickle_value> stack_;
+    block_array<std::uint32_t> marks_; ///< how many values stood on the stack then
+    std::size_t marked_ = 0;           ///< see pop_mark()
+    block_array<pickle_value> memo_;
     const by_number* by_number_ = nullptr;
-    bool is_over_ = false;
 };
 
 } // namespace detail

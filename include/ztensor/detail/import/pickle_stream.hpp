@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes and lines of a pickle.
+// Bytes of a pickle: what stands behind each opcode, values that stand in lines of text, and pickles one behind the
+// other in a file.
 #ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_STREAM_HPP
 
@@ -9,11 +10,13 @@
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/importer.hpp>
+#include <ztensor/detail/import/shared.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +24,7 @@
 #include <iomanip>
 #include <limits>
 #include <locale>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -30,11 +34,43 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- pickle bytes
-//
-// A pickle's bytes, from front to back.
+// -- pickle opcodes
 
-/// Each take is false where the pickle has no more; then it takes nothing, or only part.
+/// What stands behind an opcode: a number of `width` bytes, perhaps as many bytes as it counts, or lines of text.
+struct pickle_layout {
+    std::uint8_t width = 0;
+    bool is_count = false;
+    std::uint8_t lines = 0;
+};
+
+/// By the opcode. Behind one that is not known stands nothing.
+inline constexpr std::array<pickle_layout, 256> pickle_layouts = [] {
+    struct row {
+        std::string_view opcodes;
+        pickle_layout layout;
+    };
+    constexpr row rows[] = {{"\x80Kqh\x82", {1, false, 0}}, {"M\x83", {2, false, 0}},     {"Jrj\x84", {4, false, 0}},
+                            {"G\x95", {8, false, 0}},       {"UC\x8a\x8c", {1, true, 0}}, {"XBT\x8b", {4, true, 0}},
+                            {"\x8d\x8e\x96", {8, true, 0}}, {"ILFSVpgP", {0, false, 1}},  {"ci", {0, false, 2}}};
+    std::array<pickle_layout, 256> table{};
+    for (const row& each : rows) {
+        for (const char opcode : each.opcodes) {
+            table[static_cast<unsigned char>(opcode)] = each.layout;
+        }
+    }
+    return table;
+}();
+
+/// An opcode and what stands behind it.
+struct pickle_opcode {
+    char code = '\0';
+    std::size_t width = 0;     ///< of the number behind it
+    std::size_t place = 0;     ///< where that number stands
+    std::uint64_t value = 0;   ///< the number, lowest byte first
+    std::string_view lines[2]; ///< without their line feeds
+};
+
+/// A pickle's bytes, from front to back.
 class pickle_bytes {
 public:
     explicit pickle_bytes(bytes_view all) noexcept : all_(all) {}
@@ -42,36 +78,41 @@ public:
     [[nodiscard]] std::size_t position() const noexcept { return position_; }
     [[nodiscard]] bool is_at_end() const noexcept { return position_ == all_.size(); }
 
-    [[nodiscard]] bool take(std::uint64_t size, bytes_view& bytes) noexcept {
-        if (size > all_.size() - position_) {
+    /// False where the pickle ends before it, or within what stands behind it.
+    [[nodiscard]] bool take(pickle_opcode& next) noexcept {
+        if (is_at_end()) {
             return false;
         }
-        bytes = all_.subspan(position_, static_cast<std::size_t>(size));
-        position_ += static_cast<std::size_t>(size);
-        return true;
-    }
-    /// Of at most 8 bytes, the lowest first.
-    [[nodiscard]] bool take_unsigned(std::size_t size, std::uint64_t& value) noexcept {
-        bytes_view bytes;
-        if (!take(size, bytes)) {
-            return false;
+        next.code = static_cast<char>(all_[position_++]);
+        const pickle_layout& layout = pickle_layouts[static_cast<unsigned char>(next.code)];
+        next.place = position_;
+        next.width = layout.width;
+        if (layout.width != 0) {
+            if (!skip(layout.width)) {
+                return false;
+            }
+            next.value = load_little(all_.data() + next.place, layout.width);
         }
-        value = load_little(bytes.data(), size);
-        return true;
-    }
-    /// Up to a line feed, which is taken too.
-    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
-        const std::string_view rest = as_text(all_.subspan(position_));
-        const std::size_t size = rest.find('\n');
-        if (size == std::string_view::npos) {
-            return false;
+        for (std::size_t i = 0; i < layout.lines; ++i) {
+            if (!take_line(next.lines[i])) {
+                return false;
+            }
         }
-        line = rest.substr(0, size);
-        position_ += size + 1;
-        return true;
+        return !layout.is_count || skip(next.value);
     }
 
 private:
+    [[nodiscard]] bool skip(std::uint64_t size) noexcept {
+        const bool is_there = size <= all_.size() - position_;
+        position_ += is_there ? static_cast<std::size_t>(size) : 0;
+        return is_there;
+    }
+    [[nodiscard]] bool take_line(std::string_view& line) noexcept {
+        const std::string_view rest = as_text(all_.subspan(position_));
+        line = rest.substr(0, rest.find('\n'));
+        return line.size() != rest.size() && skip(line.size() + 1);
+    }
+
     bytes_view all_;
     std::size_t position_ = 0;
 };
@@ -84,17 +125,12 @@ private:
 [[nodiscard]] inline bool parse_integer_line(std::string_view line, std::int64_t& value) noexcept {
     constexpr std::uint64_t most = (std::numeric_limits<std::int64_t>::max)();
     const bool is_negative = !line.empty() && line[0] == '-';
-    line.remove_prefix(is_negative ? 1 : 0);
-    std::uint64_t magnitude = 0;
-    for (const char each : line) {
-        const auto digit = static_cast<std::uint64_t>(each - '0');
-        if (each < '0' || each > '9' || magnitude > (most - digit) / 10) {
-            return false;
-        }
-        magnitude = magnitude * 10 + digit;
+    const std::optional<std::uint64_t> magnitude = parse_decimal(line.substr(is_negative ? 1 : 0));
+    if (!magnitude || *magnitude > most) {
+        return false;
     }
-    value = is_negative ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-    return !line.empty();
+    value = is_negative ? -static_cast<std::int64_t>(*magnitude) : static_cast<std::int64_t>(*magnitude);
+    return true;
 }
 
 /// As Python prints a float.
@@ -250,40 +286,13 @@ inline void append_utf8(std::string& text, std::uint32_t character) {
 // Pickles that stand in a file one behind the other, with other bytes between them: where each ends, found without
 // carrying it out.
 
-/// Goes over an opcode's argument. False where the bytes have no more.
-[[nodiscard]] inline bool skip_argument(char opcode, pickle_bytes& from) noexcept {
-    constexpr std::string_view of_one = "\x80Kqh\x82", of_two = "M\x83", of_four = "Jrj\x84", of_eight = "G\x95";
-    constexpr std::string_view counted_by_one = "\x8c"
-                                                "CU\x8a",
-                               counted_by_four = "XBT\x8b", counted_by_eight = "\x8d\x8e\x96";
-    constexpr std::string_view lines = "ILFSVpgP", pairs_of_lines = "ci";
-    const auto is_in = [&](std::string_view set) { return set.find(opcode) != std::string_view::npos; };
-    bytes_view skipped;
-    std::string_view line;
-    if (is_in(lines) || is_in(pairs_of_lines)) {
-        return from.take_line(line) && (is_in(lines) || from.take_line(line));
-    }
-    std::uint64_t size = is_in(of_one) ? 1 : is_in(of_two) ? 2 : is_in(of_four) ? 4 : is_in(of_eight) ? 8 : 0;
-    const std::size_t count_bytes = is_in(counted_by_one)     ? 1
-                                    : is_in(counted_by_four)  ? 4
-                                    : is_in(counted_by_eight) ? 8
-                                                              : 0;
-    if (count_bytes != 0 && !from.take_unsigned(count_bytes, size)) {
-        return false;
-    }
-    return from.take(size, skipped);
-}
-
 /// The bytes of the pickle that they start with; 0 if it does not end in them.
 [[nodiscard]] inline std::size_t pickle_length(bytes_view bytes) noexcept {
     pickle_bytes from(bytes);
-    std::uint64_t opcode = 0;
-    while (from.take_unsigned(1, opcode)) {
-        if (opcode == '.') {
+    pickle_opcode next;
+    while (from.take(next)) {
+        if (next.code == '.') {
             return from.position();
-        }
-        if (!skip_argument(static_cast<char>(static_cast<unsigned char>(opcode)), from)) {
-            break;
         }
     }
     return 0;
@@ -299,7 +308,7 @@ public:
 
     /// The next pickle. It is looked for in ever more bytes, twice as many each time, so that reading it takes time in
     /// proportion to it. Errors: truncated; limit_exceeded; what the source says.
-    [[nodiscard]] result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
+    result<byte_buffer> next_pickle(std::uint64_t first_bytes = 512) {
         const std::uint64_t there = end_ - position_;
         for (std::uint64_t size = first_bytes;; size *= 2) {
             const std::uint64_t window = (std::min)({size, there, most_bytes_});
@@ -323,7 +332,7 @@ public:
     }
 
     /// A number between pickles. Errors: truncated; what the source says.
-    [[nodiscard]] result<std::uint64_t> next_number(std::size_t size) {
+    result<std::uint64_t> next_number(std::size_t size) {
         std::byte bytes[8];
         if (end_ - position_ < size) {
             return fail(errc::truncated, "the file ends at byte {}, where a number should be", {end_});
@@ -334,7 +343,7 @@ public:
     }
 
     /// Goes over so many bytes. Errors: truncated.
-    [[nodiscard]] result<void> skip(std::uint64_t size) {
+    result<void> skip(std::uint64_t size) {
         if (size > end_ - position_) {
             return fail(errc::truncated, "{} bytes from byte {} on are not all there", {size, position_});
         }

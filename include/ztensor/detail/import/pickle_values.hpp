@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Values of a pickle, and the stack and memory that hold them.
+// Values of a pickle: the names whose meaning is known, the arenas that hold what a pickle makes, and what all of it
+// together may take.
 #ifndef ZTENSOR_DETAIL_IMPORT_PICKLE_VALUES_HPP
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_VALUES_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/pickle_globals.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
@@ -25,29 +25,167 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- block array
+// -- pickle globals
 //
-// Records that are made of a header while it is read, in blocks that never move, and what all of them together may
-// take: a header can't make more memory than so many times its own size.
+// The closed list of names whose meaning is known, and what each stands for. Nothing on it is ever run: each is a row
+// of a table. What a pickle makes by other names stays an object that is not made.
 
-/// Bytes that may still be allocated.
+enum class pickle_role : std::uint8_t {
+    dictionary,      ///< makes one, empty or of its argument
+    list,            ///< likewise
+    first,           ///< is the first of its arguments, which is a container
+    bytes,           ///< makes bytes of a text, or is those that it is made of
+    text,            ///< is the text that it is made of
+    tensor,          ///< makes a tensor of a typed storage
+    tensor_of_dtype, ///< makes a tensor of an untyped storage and a dtype
+    quantized_tensor,
+    sparse_tensor,
+    meta_tensor,
+    parameter,       ///< is the tensor that it is made of
+    of_type,         ///< calls another function, whose result gets a class
+    storage,         ///< the class of a typed storage
+    untyped_storage, ///< of bytes
+    dtype,           ///< a constant
+    scheme,          ///< of quantization, a constant
+    numpy_array,     ///< makes an array or a scalar of NumPy
+    numpy_dtype,     ///< makes the type of its elements
+};
+
+struct pickle_global {
+    std::string_view module;
+    std::string_view name;
+    pickle_role role;
+    std::string_view dtype = {}; ///< in the words of 1.2, like the next
+    std::string_view type = {};
+    std::uint8_t element_bytes = 0; ///< of PyTorch's element
+};
+
+inline constexpr pickle_global pickle_globals[] = {
+    {"collections", "OrderedDict", pickle_role::dictionary},
+    {"collections", "Counter", pickle_role::dictionary},
+    {"collections", "defaultdict", pickle_role::dictionary},
+    {"collections", "deque", pickle_role::list},
+    {"builtins", "set", pickle_role::list},
+    {"builtins", "frozenset", pickle_role::list},
+    {"builtins", "list", pickle_role::list},
+    {"builtins", "tuple", pickle_role::list},
+    {"builtins", "dict", pickle_role::dictionary},
+    {"builtins", "bytes", pickle_role::bytes},
+    {"builtins", "bytearray", pickle_role::bytes},
+    {"_codecs", "encode", pickle_role::bytes},
+    {"numpy", "dtype", pickle_role::numpy_dtype},
+    {"numpy.core.multiarray", "_reconstruct", pickle_role::numpy_array},
+    {"numpy.core.multiarray", "scalar", pickle_role::numpy_array},
+    {"numpy.core.numeric", "_frombuffer", pickle_role::numpy_array},
+    {"numpy._core.multiarray", "_reconstruct", pickle_role::numpy_array},
+    {"numpy._core.multiarray", "scalar", pickle_role::numpy_array},
+    {"numpy._core.numeric", "_frombuffer", pickle_role::numpy_array},
+    {"torch", "Size", pickle_role::first},
+    {"torch", "device", pickle_role::text},
+    {"torch.serialization", "_get_layout", pickle_role::text},
+    {"torch.jit._pickle", "build_intlist", pickle_role::first},
+    {"torch.jit._pickle", "build_tensorlist", pickle_role::first},
+    {"torch.jit._pickle", "build_doublelist", pickle_role::first},
+    {"torch.jit._pickle", "build_boollist", pickle_role::first},
+    {"torch.jit._pickle", "restore_type_tag", pickle_role::first},
+    {"torch._utils", "_rebuild_tensor", pickle_role::tensor},
+    {"torch._utils", "_rebuild_tensor_v2", pickle_role::tensor},
+    {"torch._utils", "_rebuild_tensor_v3", pickle_role::tensor_of_dtype},
+    {"torch._utils", "_rebuild_qtensor", pickle_role::quantized_tensor},
+    {"torch._utils", "_rebuild_sparse_tensor", pickle_role::sparse_tensor},
+    {"torch._utils", "_rebuild_sparse_csr_tensor", pickle_role::sparse_tensor},
+    {"torch._utils", "_rebuild_meta_tensor_no_storage", pickle_role::meta_tensor},
+    {"torch._utils", "_rebuild_parameter", pickle_role::parameter},
+    {"torch._utils", "_rebuild_parameter_with_state", pickle_role::parameter},
+    {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", pickle_role::parameter},
+    {"torch.nn.parameter", "Parameter", pickle_role::parameter},
+    {"torch._tensor", "_rebuild_from_type_v2", pickle_role::of_type},
+    {"torch", "DoubleStorage", pickle_role::storage, "f64", "", 8},
+    {"torch", "FloatStorage", pickle_role::storage, "f32", "", 4},
+    {"torch", "HalfStorage", pickle_role::storage, "f16", "", 2},
+    {"torch", "BFloat16Storage", pickle_role::storage, "bf16", "", 2},
+    {"torch", "LongStorage", pickle_role::storage, "i64", "", 8},
+    {"torch", "IntStorage", pickle_role::storage, "i32", "", 4},
+    {"torch", "ShortStorage", pickle_role::storage, "i16", "", 2},
+    {"torch", "CharStorage", pickle_role::storage, "i8", "", 1},
+    {"torch", "ByteStorage", pickle_role::storage, "u8", "", 1},
+    {"torch", "BoolStorage", pickle_role::storage, "bool", "", 1},
+    {"torch", "ComplexFloatStorage", pickle_role::storage, "f32", "complex64", 8},
+    {"torch", "ComplexDoubleStorage", pickle_role::storage, "f64", "complex128", 16},
+    {"torch", "ComplexHalfStorage", pickle_role::storage, "f16", "complex32", 4},
+    {"torch", "QInt8Storage", pickle_role::storage, "i8", "", 1},
+    {"torch", "QUInt8Storage", pickle_role::storage, "u8", "", 1},
+    {"torch", "QInt32Storage", pickle_role::storage, "i32", "", 4},
+    {"torch", "QUInt4x2Storage", pickle_role::storage, "u8", "", 1},
+    {"torch", "QUInt2x4Storage", pickle_role::storage, "u8", "", 1},
+    {"torch", "UntypedStorage", pickle_role::untyped_storage, "u8", "", 1},
+    {"torch.storage", "UntypedStorage", pickle_role::untyped_storage, "u8", "", 1},
+    {"torch", "float64", pickle_role::dtype, "f64", "", 8},
+    {"torch", "float32", pickle_role::dtype, "f32", "", 4},
+    {"torch", "float16", pickle_role::dtype, "f16", "", 2},
+    {"torch", "bfloat16", pickle_role::dtype, "bf16", "", 2},
+    {"torch", "int64", pickle_role::dtype, "i64", "", 8},
+    {"torch", "int32", pickle_role::dtype, "i32", "", 4},
+    {"torch", "int16", pickle_role::dtype, "i16", "", 2},
+    {"torch", "int8", pickle_role::dtype, "i8", "", 1},
+    {"torch", "uint64", pickle_role::dtype, "u64", "", 8},
+    {"torch", "uint32", pickle_role::dtype, "u32", "", 4},
+    {"torch", "uint16", pickle_role::dtype, "u16", "", 2},
+    {"torch", "uint8", pickle_role::dtype, "u8", "", 1},
+    {"torch", "bool", pickle_role::dtype, "bool", "", 1},
+    {"torch", "complex32", pickle_role::dtype, "f16", "complex32", 4},
+    {"torch", "qint8", pickle_role::dtype, "i8", "", 1},
+    {"torch", "quint8", pickle_role::dtype, "u8", "", 1},
+    {"torch", "qint32", pickle_role::dtype, "i32", "", 4},
+    {"torch", "per_tensor_affine", pickle_role::scheme},
+    {"torch", "per_channel_affine", pickle_role::scheme},
+    {"torch", "per_channel_affine_float_qparams", pickle_role::scheme},
+    {"torch", "complex64", pickle_role::dtype, "f32", "complex64", 8},
+    {"torch", "complex128", pickle_role::dtype, "f64", "complex128", 16},
+    {"torch", "float8_e4m3fn", pickle_role::dtype, "u8", "f8_e4m3fn", 1},
+    {"torch", "float8_e5m2", pickle_role::dtype, "u8", "f8_e5m2", 1},
+    {"torch", "float8_e4m3fnuz", pickle_role::dtype, "u8", "f8_e4m3fnuz", 1},
+    {"torch", "float8_e5m2fnuz", pickle_role::dtype, "u8", "f8_e5m2fnuz", 1},
+    {"torch", "float8_e8m0fnu", pickle_role::dtype, "u8", "f8_e8m0", 1},
+    {"torch", "float4_e2m1fn_x2", pickle_role::dtype, "u8", "f4_e2m1fn_x2", 1},
+};
+
+/// Null for a name that is not on the list. Python 2 calls its own names otherwise, and storages of other devices have
+/// the names of those of the CPU.
+[[nodiscard]] constexpr const pickle_global* find_pickle_global(std::string_view module,
+                                                                std::string_view name) noexcept {
+    const bool is_of_device = module == "torch.cuda";
+    const std::string_view known = module == "__builtin__" ? "builtins" : is_of_device ? "torch" : module;
+    for (const pickle_global& each : pickle_globals) {
+        if (each.name == name && each.module == known && (!is_of_device || each.role == pickle_role::storage)) {
+            return &each;
+        }
+    }
+    return nullptr;
+}
+
+// -- block array
+
+/// Bytes that may still be allocated for what is made of a header. What would take more than is left is refused by
+/// whoever asks is_exceeded(): a header can't make more memory than so many times its own size.
 class import_budget {
 public:
     explicit import_budget(std::uint64_t most_bytes) noexcept : left_(most_bytes) {}
 
-    [[nodiscard]] bool take(std::uint64_t bytes) noexcept {
-        if (bytes > left_) {
-            return false;
-        }
-        left_ -= bytes;
-        return true;
+    /// False if so many are not left.
+    bool take(std::uint64_t bytes) noexcept {
+        is_exceeded_ = is_exceeded_ || bytes > left_;
+        left_ -= is_exceeded_ ? 0 : bytes;
+        return !is_exceeded_;
     }
+    [[nodiscard]] bool is_exceeded() const noexcept { return is_exceeded_; }
 
 private:
     std::uint64_t left_;
+    bool is_exceeded_ = false;
 };
 
-/// Grows and shrinks at its end. Growing copies nothing.
+/// Records that are made of a header while it is read, in blocks that never move. Grows and shrinks at its end.
 template <class T>
 class block_array {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -60,16 +198,13 @@ public:
     }
     [[nodiscard]] const T& back() const noexcept { return (*this)[size_ - 1]; }
 
-    /// False where the budget has no room for another block.
-    [[nodiscard]] bool push_back(const T& item, import_budget& budget) {
+    /// Takes a block from the budget where the last one is full.
+    void push_back(const T& item, import_budget& budget) {
         if (size_ == blocks_.size() * block_items) {
-            if (!budget.take(block_items * sizeof(T))) {
-                return false;
-            }
+            budget.take(block_items * sizeof(T));
             blocks_.push_back(std::make_unique<T[]>(block_items));
         }
         (*this)[size_++] = item;
-        return true;
     }
     /// Blocks stay for what comes next.
     void truncate(std::size_t size) noexcept { size_ = size; }
@@ -127,6 +262,16 @@ struct pickle_value {
 };
 static_assert(sizeof(pickle_value) == 8);
 
+[[nodiscard]] constexpr pickle_value value_of(pickle_kind kind, std::size_t place = 0, std::size_t width = 0,
+                                              bool is_signed = false) noexcept {
+    return {kind, static_cast<std::uint8_t>(width), is_signed, false, static_cast<std::uint32_t>(place)};
+}
+
+[[nodiscard]] constexpr bool holds_values(pickle_kind kind) noexcept {
+    return kind == pickle_kind::tuple || kind == pickle_kind::list || kind == pickle_kind::dictionary ||
+           kind == pickle_kind::set || kind == pickle_kind::object;
+}
+
 /// A list or a dictionary: runs of items, as they were added.
 struct pickle_container {
     std::uint32_t first = 0; ///< place of the first run; 0 for none
@@ -172,8 +317,21 @@ struct pickle_tensor {
     pickle_form form = pickle_form::dense;
 };
 
-/// The arenas.
-struct pickled {
+[[nodiscard]] inline error pickle_takes_too_much() {
+    return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
+                                      "as much memory as it takes itself, and 32 MiB");
+}
+
+/// The arenas. What is added to them may exceed the budget a little: check_limits() says so.
+class pickled {
+public:
+    /// A pickle, or what says as much as one, takes `bytes`. A value of one byte takes eight here, and so does what is
+    /// remembered of it: 32 MiB are for a million of them, and for blocks that are begun.
+    pickled(bytes_view pickle, std::uint64_t bytes, std::uint64_t more_memory = 0)
+        : source(pickle), budget(3 * bytes + (std::uint64_t{32} << 20) + more_memory) {
+        add_run(0, false, [](std::size_t) { return pickle_value(); });
+    }
+
     bytes_view source;
     pickle_value root;
     /// Runs of items: how many there are, in a list or dictionary where the next run is, and the items (of a dictionary
@@ -186,40 +344,215 @@ struct pickled {
     block_array<pickle_object> objects;
     std::vector<std::byte> decoded; ///< values that do not stand in the pickle as they are
     std::size_t item_count = 0;     ///< of all runs
+    import_budget budget;
+
+    // -- what they hold
 
     [[nodiscard]] bytes_view bytes_of(const pickle_value& value) const noexcept {
-        const bytes_view from = value.is_decoded ? bytes_view(decoded) : source;
+        const bytes_view from = bytes_with(value);
         const auto size = static_cast<std::size_t>(load_little(from.data() + value.place, value.width));
         return from.subspan(value.place + value.width, size);
     }
     [[nodiscard]] std::string_view text_of(const pickle_value& value) const noexcept {
         return as_text(bytes_of(value));
     }
+    /// "" of what is no text.
+    [[nodiscard]] std::string_view text_or_none(const pickle_value& value) const noexcept {
+        return value.kind == pickle_kind::text ? text_of(value) : std::string_view();
+    }
     [[nodiscard]] std::int64_t integer_of(const pickle_value& value) const noexcept {
-        const std::byte* const from = value.is_decoded ? decoded.data() : source.data();
-        std::uint64_t bits = value.width == 0 ? 0 : load_little(from + value.place, value.width);
+        std::uint64_t bits = value.width == 0 ? 0 : load_little(bytes_with(value).data() + value.place, value.width);
         bits = value.is_signed && value.width != 0 ? extend_sign(bits, value.width) : bits;
         std::int64_t integer = 0;
         std::memcpy(&integer, &bits, sizeof integer);
         return integer;
     }
     [[nodiscard]] double number_of(const pickle_value& value) const noexcept {
-        const std::byte* const from = value.is_decoded ? decoded.data() : source.data();
-        const std::uint64_t bits = load_big_64(from + value.place);
+        const std::uint64_t bits = load_big_64(bytes_with(value).data() + value.place);
         double number = 0;
         std::memcpy(&number, &bits, sizeof number);
         return number;
     }
+    /// An integer that is not negative, and what it is.
+    [[nodiscard]] bool is_size(const pickle_value& value) const noexcept {
+        return value.kind == pickle_kind::integer && integer_of(value) >= 0;
+    }
+    [[nodiscard]] std::uint64_t size_of(const pickle_value& value) const noexcept {
+        return static_cast<std::uint64_t>(integer_of(value));
+    }
 
-    [[nodiscard]] std::size_t count_at(std::size_t run) const noexcept { return values[run].place; }
     /// Of a tuple.
-    [[nodiscard]] std::size_t count_of(const pickle_value& tuple) const noexcept { return count_at(tuple.place); }
+    [[nodiscard]] std::size_t count_of(const pickle_value& tuple) const noexcept { return values[tuple.place].place; }
     [[nodiscard]] const pickle_value& item_of(const pickle_value& tuple, std::size_t i) const noexcept {
         return values[tuple.place + 1 + i];
+    }
+    /// None where it is no tuple of so many.
+    [[nodiscard]] pickle_value item_or_none(const pickle_value& tuple, std::size_t i) const noexcept {
+        const bool is_there = tuple.kind == pickle_kind::tuple && i < count_of(tuple);
+        return is_there ? item_of(tuple, i) : pickle_value();
+    }
+    [[nodiscard]] bool is_tuple_of(const pickle_value& value, std::size_t count) const noexcept {
+        return value.kind == pickle_kind::tuple && count_of(value) == count;
+    }
+    [[nodiscard]] bool is_tuple_of_sizes(const pickle_value& value) const noexcept {
+        bool are_sizes = value.kind == pickle_kind::tuple;
+        for (std::size_t i = 0; are_sizes && i < count_of(value); ++i) {
+            are_sizes = is_size(item_of(value, i));
+        }
+        return are_sizes;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> sizes_of(const pickle_value& tuple) const {
+        std::vector<std::uint64_t> sizes(count_of(tuple));
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            sizes[i] = size_of(item_of(tuple, i));
+        }
+        return sizes;
     }
     /// The i-th of what a tensor is made of.
     [[nodiscard]] const pickle_value& argument_of(const pickle_tensor& tensor, std::size_t i) const noexcept {
         return values[tensor.arguments + 1 + i];
+    }
+    /// The items of a list, a set or a dictionary, or the parts of an object.
+    [[nodiscard]] std::uint32_t container_of(const pickle_value& value) const noexcept {
+        return value.kind == pickle_kind::object ? objects[value.place].parts : value.place;
+    }
+
+    // -- what is added to them
+
+    /// Errors: limit_exceeded. What torch.save needs is far below.
+    result<void> check_limits(std::size_t more_values = 0) const {
+        constexpr std::size_t most_containers = std::size_t{1} << 22, most_values = std::size_t{1} << 24;
+        if (budget.is_exceeded()) {
+            return pickle_takes_too_much();
+        }
+        if (containers.size() > most_containers) {
+            return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries",
+                        {most_containers});
+        }
+        return item_count + more_values <= most_values
+                   ? result<void>()
+                   : fail(errc::limit_exceeded, "the pickle holds more than {} values", {most_values});
+    }
+
+    /// A run of `count` items, of which item(i) is the i-th; one that may go on is for a list or a dictionary.
+    template <class Item>
+    std::size_t add_run(std::size_t count, bool may_go_on, const Item& item) {
+        const std::size_t place = values.size();
+        values.push_back(value_of(pickle_kind::none, count), budget);
+        if (may_go_on) {
+            values.push_back({}, budget);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            values.push_back(item(i), budget);
+        }
+        item_count += count;
+        return place;
+    }
+    [[nodiscard]] pickle_value make_tuple(std::initializer_list<pickle_value> items) {
+        return value_of(pickle_kind::tuple,
+                        add_run(items.size(), false, [&](std::size_t i) { return items.begin()[i]; }));
+    }
+    /// Integers that stand in no pickle.
+    [[nodiscard]] pickle_value make_sizes(span<const std::uint64_t> sizes) {
+        return value_of(pickle_kind::tuple,
+                        add_run(sizes.size(), false, [&](std::size_t i) { return make_integer(sizes[i]); }));
+    }
+
+    /// An empty list, set or dictionary, or the parts of an object.
+    [[nodiscard]] pickle_value make_container(pickle_kind kind) {
+        containers.push_back({}, budget);
+        return value_of(kind, containers.size() - 1);
+    }
+    /// Appends a run of items to a list, set, dictionary or object.
+    template <class Item>
+    void append(const pickle_value& to, std::size_t count, const Item& item) {
+        const auto run = static_cast<std::uint32_t>(add_run(count, true, item));
+        pickle_container& items = containers[container_of(to)];
+        if (items.first == 0) {
+            items.first = run;
+        } else {
+            values[items.last + 1].place = run;
+        }
+        items.last = run;
+    }
+    void append_pair(const pickle_value& to, const pickle_value& key, const pickle_value& value) {
+        append(to, 2, [&](std::size_t i) { return i == 0 ? key : value; });
+    }
+    /// An object of a class or function that is not known, or that makes nothing we know: what it holds is kept,
+    /// nothing is made.
+    [[nodiscard]] pickle_value make_object(const pickle_value& type) {
+        const pickle_value parts = make_container(pickle_kind::dictionary);
+        const bool is_of_object = type.kind == pickle_kind::object; // of one that is not made either
+        objects.push_back({is_of_object ? objects[type.place].type : type, parts.place}, budget);
+        return value_of(pickle_kind::object, objects.size() - 1);
+    }
+    /// What `part` holds belongs to the object itself.
+    void splice(const pickle_value& object, const pickle_value& part) {
+        append_pair(object, value_of(pickle_kind::spliced), part);
+    }
+
+    [[nodiscard]] pickle_value make_tensor(const pickle_tensor& tensor) {
+        tensors.push_back(tensor, budget);
+        return value_of(pickle_kind::tensor, tensors.size() - 1);
+    }
+    [[nodiscard]] pickle_value make_storage(const pickle_storage& storage) {
+        storages.push_back(storage, budget);
+        return value_of(pickle_kind::storage, storages.size() - 1);
+    }
+    /// A dense tensor of a storage of its own, that no pickle describes; as many strides as sizes.
+    [[nodiscard]] pickle_value make_tensor(const pickle_storage& storage, std::uint64_t offset,
+                                           span<const std::uint64_t> sizes, span<const std::uint64_t> strides) {
+        pickle_tensor tensor;
+        tensor.element = storage.element;
+        tensor.storage = make_storage(storage).place;
+        tensor.form = storage.is_meta ? pickle_form::meta : pickle_form::dense;
+        tensor.arguments =
+            make_tuple({pickle_value(), make_integer(offset), make_sizes(sizes), make_sizes(strides)}).place;
+        return make_tensor(tensor);
+    }
+
+    /// A name, whether it is on the list or not. Both texts lie in the pickle.
+    [[nodiscard]] pickle_value find_global(std::string_view module, std::string_view name) {
+        if (const pickle_global* const known = find_pickle_global(module, name)) {
+            return value_of(pickle_kind::global, static_cast<std::size_t>(known - pickle_globals));
+        }
+        names.push_back({module, name}, budget);
+        return value_of(pickle_kind::unknown_global, names.size() - 1);
+    }
+
+    /// Bytes that do not stand in the pickle; none of them where the budget is exceeded.
+    [[nodiscard]] pickle_value add_decoded(pickle_kind kind, bytes_view content) {
+        constexpr std::size_t length_bytes = 8;
+        constexpr std::size_t most_bytes = std::size_t{1} << 30; // positions have 32 bits
+        const std::size_t place = decoded.size();
+        const std::size_t size = length_bytes + content.size();
+        // A vector that grows takes twice as much.
+        if (!budget.take(size > most_bytes - place ? ~std::uint64_t{0} : 2 * std::uint64_t{size})) {
+            return {};
+        }
+        decoded.resize(place + size);
+        store_little(content.size(), decoded.data() + place, length_bytes);
+        std::copy(content.begin(), content.end(), decoded.end() - static_cast<std::ptrdiff_t>(content.size()));
+        pickle_value value = value_of(kind, place, length_bytes);
+        value.is_decoded = true;
+        return value;
+    }
+    /// An integer or a number that does not stand in the pickle, by its 8 bytes as they would stand there.
+    [[nodiscard]] pickle_value add_eight(pickle_kind kind, bytes_view content) {
+        pickle_value value = add_decoded(kind, content);
+        value.place += value.width; // behind the length
+        value.is_signed = true;
+        return value;
+    }
+    [[nodiscard]] pickle_value make_integer(std::uint64_t number) {
+        std::byte bytes[8];
+        store_little(number, bytes, sizeof bytes);
+        return add_eight(pickle_kind::integer, bytes);
+    }
+
+private:
+    [[nodiscard]] bytes_view bytes_with(const pickle_value& value) const noexcept {
+        return value.is_decoded ? bytes_view(decoded) : source;
     }
 };
 
@@ -227,234 +560,24 @@ struct pickled {
 class pickle_items {
 public:
     pickle_items(const pickled& from, const pickle_value& of) noexcept
-        : is_tuple_(of.kind == pickle_kind::tuple),
-          run_(is_tuple_ ? of.place : from.containers[container_of(from, of)].first) {}
-
-    /// Of a value that is no tuple.
-    [[nodiscard]] static std::uint32_t container_of(const pickled& from, const pickle_value& of) noexcept {
-        return of.kind == pickle_kind::object ? from.objects[of.place].parts : of.place;
-    }
+        : from_(&from), is_tuple_(of.kind == pickle_kind::tuple),
+          run_(is_tuple_ ? of.place : from.containers[from.container_of(of)].first) {}
 
     /// Null behind the last one.
-    [[nodiscard]] const pickle_value* next(const pickled& from) noexcept {
-        while (run_ != 0 && at_ == from.count_at(run_)) {
-            run_ = is_tuple_ ? 0 : from.values[run_ + 1].place;
+    [[nodiscard]] const pickle_value* next() noexcept {
+        while (run_ != 0 && at_ == from_->values[run_].place) {
+            run_ = is_tuple_ ? 0 : from_->values[run_ + 1].place;
             at_ = 0;
         }
-        return run_ != 0 ? &from.values[run_ + (is_tuple_ ? 1 : 2) + at_++] : nullptr;
+        return run_ != 0 ? &from_->values[run_ + (is_tuple_ ? 1 : 2) + at_++] : nullptr;
     }
 
 private:
+    const pickled* from_;
     bool is_tuple_;
     std::size_t run_; ///< 0: none is left
     std::size_t at_ = 0;
 };
-
-// -- pickle stack
-//
-// The stack that a pickle works on, with marks in it: no opcode reaches below the last mark.
-
-class pickle_stack {
-public:
-    explicit pickle_stack(import_budget& budget) noexcept : budget_(budget) {}
-
-    /// How many values stand above the last mark, or in all where there is none.
-    [[nodiscard]] std::size_t size() const noexcept {
-        return values_.size() - (marks_.size() == 0 ? 0 : marks_.back());
-    }
-    [[nodiscard]] bool holds_one_value() const noexcept { return marks_.size() == 0 && values_.size() == 1; }
-
-    /// False where there are too many, or no memory is left for more.
-    [[nodiscard]] bool push(const pickle_value& value) {
-        return values_.size() != most_values && values_.push_back(value, budget_);
-    }
-    [[nodiscard]] bool pop(pickle_value& value) {
-        if (size() == 0) {
-            return false;
-        }
-        value = values_.back();
-        values_.truncate(values_.size() - 1);
-        return true;
-    }
-    [[nodiscard]] bool mark() {
-        return marks_.size() != most_values && marks_.push_back(static_cast<std::uint32_t>(values_.size()), budget_);
-    }
-    /// Takes the last mark away, and says how many values stand above it; these stay. False where there is none.
-    [[nodiscard]] bool pop_mark(std::size_t& count) {
-        if (marks_.size() == 0) {
-            return false;
-        }
-        count = size();
-        marks_.truncate(marks_.size() - 1);
-        return true;
-    }
-
-    // Checked before: there are as many.
-
-    [[nodiscard]] const pickle_value& top() const noexcept { return values_.back(); }
-    /// The i-th of the uppermost `count`, from the lowest of these on.
-    [[nodiscard]] const pickle_value& at(std::size_t count, std::size_t i) const noexcept {
-        return values_[values_.size() - count + i];
-    }
-    void drop(std::size_t count) { values_.truncate(values_.size() - count); }
-
-private:
-    /// Far more than torch.save needs; of marks likewise.
-    static constexpr std::size_t most_values = std::size_t{1} << 20;
-
-    import_budget& budget_;
-    block_array<pickle_value> values_;
-    block_array<std::uint32_t> marks_; ///< how many values there were then
-};
-
-// -- pickle make
-//
-// What is added to the arenas of a pickle's values: runs of items, containers, names, objects that are not made, and
-// values that do not stand in the pickle as they are.
-
-[[nodiscard]] inline bool is_size(const pickled& made, const pickle_value& value) noexcept {
-    return value.kind == pickle_kind::integer && made.integer_of(value) >= 0;
-}
-/// Of one that is_size().
-[[nodiscard]] inline std::uint64_t size_of(const pickled& made, const pickle_value& value) noexcept {
-    return static_cast<std::uint64_t>(made.integer_of(value));
-}
-
-[[nodiscard]] inline bool is_tuple_of_sizes(const pickled& made, const pickle_value& value) noexcept {
-    if (value.kind != pickle_kind::tuple) {
-        return false;
-    }
-    for (std::size_t i = 0; i < made.count_of(value); ++i) {
-        if (!is_size(made, made.item_of(value, i))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/// What may be made of a pickle, or of what says as much as one, of so many bytes. A value of one byte takes eight
-/// here, and so does what is remembered of it: 32 MiB are for a million of them, and for blocks that are begun.
-[[nodiscard]] inline import_budget pickle_budget(std::uint64_t bytes, std::uint64_t more_memory = 0) noexcept {
-    constexpr std::uint64_t slack_bytes = std::uint64_t{32} << 20;
-    return import_budget(3 * bytes + slack_bytes + more_memory);
-}
-
-[[nodiscard]] inline error pickle_takes_too_much() {
-    return fail(errc::limit_exceeded, "the pickle makes more of its bytes than a checkpoint does: more than four times "
-                                      "as much memory as it takes itself, and 32 MiB");
-}
-
-/// A name, whether it is on the list or not. `text` lies in the pickle. Errors: limit_exceeded.
-[[nodiscard]] inline result<pickle_value> find_global(pickled& made, std::string_view module, std::string_view name,
-                                                      import_budget& budget) {
-    pickle_value value;
-    if (const pickle_global* const known = find_pickle_global(module, name)) {
-        value.kind = pickle_kind::global;
-        value.place = static_cast<std::uint32_t>(known - pickle_globals);
-        return value;
-    }
-    value.kind = pickle_kind::unknown_global;
-    value.place = static_cast<std::uint32_t>(made.names.size());
-    return made.names.push_back({module, name}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
-}
-
-/// An empty list, set or dictionary, or the parts of an object.
-[[nodiscard]] inline result<pickle_value> make_container(pickled& made, pickle_kind kind, import_budget& budget) {
-    constexpr std::size_t most_containers = std::size_t{1} << 22; // what torch.save needs is far below
-    if (made.containers.size() == most_containers) {
-        return fail(errc::limit_exceeded, "the pickle holds more than {} lists and dictionaries", {most_containers});
-    }
-    pickle_value value;
-    value.kind = kind;
-    value.place = static_cast<std::uint32_t>(made.containers.size());
-    return made.containers.push_back({}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
-}
-
-/// Bytes that do not stand in the pickle.
-[[nodiscard]] inline result<pickle_value> add_decoded(pickled& made, pickle_kind kind, bytes_view content,
-                                                      import_budget& budget) {
-    constexpr std::size_t length_bytes = 8;
-    constexpr std::size_t most_bytes = std::size_t{1} << 30; // positions have 32 bits
-    const std::size_t place = made.decoded.size();
-    const std::size_t size = length_bytes + content.size();
-    if (size > most_bytes - place || !budget.take(2 * std::uint64_t{size})) { // a vector that grows takes twice as much
-        return pickle_takes_too_much();
-    }
-    made.decoded.resize(place + size);
-    store_little(content.size(), made.decoded.data() + place, length_bytes);
-    std::copy(content.begin(), content.end(), made.decoded.begin() + static_cast<std::ptrdiff_t>(place + length_bytes));
-    pickle_value value;
-    value.kind = kind;
-    value.width = length_bytes;
-    value.is_decoded = true;
-    value.place = static_cast<std::uint32_t>(place);
-    return value;
-}
-
-/// Moves the uppermost values, which are there, into a run of their own.
-[[nodiscard]] inline result<void> append_run(pickled& made, pickle_stack& stack, std::size_t count, bool may_go_on,
-                                             import_budget& budget) {
-    pickle_value head;
-    head.place = static_cast<std::uint32_t>(count);
-    bool has_room = made.values.push_back(head, budget) && (!may_go_on || made.values.push_back({}, budget));
-    for (std::size_t i = 0; has_room && i < count; ++i) {
-        has_room = made.values.push_back(stack.at(count, i), budget);
-    }
-    stack.drop(count);
-    made.item_count += count;
-    return has_room ? result<void>() : pickle_takes_too_much();
-}
-/// The run becomes the last one of a list or dictionary.
-inline void join_run(pickled& made, pickle_container& items, std::uint32_t run) noexcept {
-    if (items.first == 0) {
-        items.first = run;
-    } else {
-        made.values[items.last + 1].place = run;
-    }
-    items.last = run;
-}
-
-/// Appends items of their own to a container.
-[[nodiscard]] inline result<void> append_items(pickled& made, const pickle_value& container,
-                                               std::initializer_list<pickle_value> items, import_budget& budget) {
-    const auto run = static_cast<std::uint32_t>(made.values.size());
-    pickle_value head;
-    head.place = static_cast<std::uint32_t>(items.size());
-    bool has_room = made.values.push_back(head, budget) && made.values.push_back({}, budget);
-    for (const pickle_value& each : items) {
-        has_room = has_room && made.values.push_back(each, budget);
-    }
-    if (!has_room) {
-        return pickle_takes_too_much();
-    }
-    made.item_count += items.size();
-    join_run(made, made.containers[pickle_items::container_of(made, container)], run);
-    return {};
-}
-
-/// An object of a class or function that is not known, or that makes nothing we know: what it holds is kept, nothing is
-/// made.
-[[nodiscard]] inline result<pickle_value> make_object(pickled& made, const pickle_value& type, import_budget& budget) {
-    ZTENSOR_TRY_ASSIGN(const pickle_value parts, make_container(made, pickle_kind::dictionary, budget));
-    pickle_value value;
-    value.kind = pickle_kind::object;
-    value.place = static_cast<std::uint32_t>(made.objects.size());
-    const bool is_of_object = type.kind == pickle_kind::object; // of one that is not made either
-    const pickle_value name = is_of_object ? made.objects[type.place].type : type;
-    return made.objects.push_back({name, parts.place}, budget) ? result<pickle_value>(value) : pickle_takes_too_much();
-}
-/// What `part` holds belongs to the object itself.
-[[nodiscard]] inline result<void> splice(pickled& made, const pickle_value& object, const pickle_value& part,
-                                         import_budget& budget) {
-    pickle_value key;
-    key.kind = pickle_kind::spliced;
-    return append_items(made, object, {key, part}, budget);
-}
-
-[[nodiscard]] constexpr bool holds_values(pickle_kind kind) noexcept {
-    return kind == pickle_kind::tuple || kind == pickle_kind::list || kind == pickle_kind::dictionary ||
-           kind == pickle_kind::set || kind == pickle_kind::object;
-}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -8,11 +8,10 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/import/pickle_numpy.hpp>
+#include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_stream.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
@@ -26,71 +25,37 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A single value of the checkpoint that is no tensor, as CBOR. Errors: pickle_refused.
-[[nodiscard]] inline result<void> encode_pickled(const pickled& content, const pickle_value& value, cbor_encoder& out) {
-    switch (value.kind) {
-    case pickle_kind::none:
-        out.null();
-        return {};
-    case pickle_kind::boolean:
-        out.boolean(value.place != 0);
-        return {};
-    case pickle_kind::integer:
-        out.integer(content.integer_of(value));
-        return {};
-    case pickle_kind::number:
-        out.number(content.number_of(value));
-        return {};
-    case pickle_kind::text:
-        if (is_utf8(content.text_of(value))) {
-            out.text(content.text_of(value));
-            return {};
-        }
-        out.byte_string(content.bytes_of(value)); // lone surrogates, which Python's texts may hold
-        return {};
-    case pickle_kind::byte_string:
-    case pickle_kind::long_integer:
-        out.byte_string(content.bytes_of(value));
-        return {};
-    case pickle_kind::global:
-        if (pickle_globals[value.place].role == pickle_role::dtype) {
-            out.text("torch." + std::string(pickle_globals[value.place].name));
-            return {};
-        }
-        break;
-    default:
-        break;
-    }
-    return fail(errc::pickle_refused, "a value of the checkpoint is {}, which is neither a tensor nor an attribute",
-                {name(value.kind)});
+/// A single value of the checkpoint that is neither a tensor nor holds others, and is written as CBOR.
+[[nodiscard]] inline bool is_attribute(const pickle_value& value) noexcept {
+    return value.kind <= pickle_kind::byte_string ||
+           (value.kind == pickle_kind::global && pickle_globals[value.place].role == pickle_role::dtype);
 }
 
-/// Whether it is one, and what is written of it.
-[[nodiscard]] inline bool is_attribute(const pickle_value& value) noexcept {
-    return value.kind == pickle_kind::none || value.kind == pickle_kind::boolean ||
-           value.kind == pickle_kind::integer || value.kind == pickle_kind::long_integer ||
-           value.kind == pickle_kind::number || value.kind == pickle_kind::text ||
-           value.kind == pickle_kind::byte_string ||
-           (value.kind == pickle_kind::global && pickle_globals[value.place].role == pickle_role::dtype);
+/// Of an attribute.
+inline void encode_pickled(const pickled& content, const pickle_value& value, cbor_encoder& out) {
+    switch (value.kind) {
+    case pickle_kind::none:
+        return out.null();
+    case pickle_kind::boolean:
+        return out.boolean(value.place != 0);
+    case pickle_kind::integer:
+        return out.integer(content.integer_of(value));
+    case pickle_kind::number:
+        return out.number(content.number_of(value));
+    case pickle_kind::global:
+        return out.text("torch." + std::string(pickle_globals[value.place].name));
+    default: // other texts than UTF-8 are lone surrogates, which Python's may hold
+        value.kind == pickle_kind::text&& is_utf8(content.text_of(value)) ? out.text(content.text_of(value))
+                                                                          : out.byte_string(content.bytes_of(value));
+    }
 }
 
 /// The name of a class or function.
 [[nodiscard]] inline std::string describe_type(const pickled& content, const pickle_value& type) {
-    const bool is_known = type.kind == pickle_kind::global;
-    const std::string_view module = is_known ? pickle_globals[type.place].module : content.names[type.place].module;
-    const std::string_view name = is_known ? pickle_globals[type.place].name : content.names[type.place].name;
-    return sentence("{} of module {}", {in_quotes(name), in_quotes(module)});
+    const pickle_global* const known = type.kind == pickle_kind::global ? &pickle_globals[type.place] : nullptr;
+    const pickle_name name = known != nullptr ? pickle_name{known->module, known->name} : content.names[type.place];
+    return sentence("{} of module {}", {in_quotes(name.name), in_quotes(name.module)});
 }
-
-/// What a pt_walk finds. Each gives what went wrong.
-class pt_visitor {
-public:
-    virtual ~pt_visitor() = default;
-    /// A tensor, a storage, or an array or scalar of NumPy whose numbers can be read.
-    [[nodiscard]] virtual result<void> tensor(const std::string& name, const pickle_value& value) = 0;
-    [[nodiscard]] virtual result<void> attribute(const std::string& name, const pickle_value& value) = 0;
-    [[nodiscard]] virtual result<void> skip(const std::string& name, std::string why) = 0;
-};
 
 /// What the names of a part of the checkpoint start with.
 struct pt_names {
@@ -98,30 +63,36 @@ struct pt_names {
     std::string front;   ///< stands in front of all other names, with a dot between; "" for nothing
 };
 
-/// Walks through the checkpoint without recursion. Containers may be shared, or contain themselves: those without
-/// tensors are gone through once, and none within itself. Depth and steps are bounded.
+/// Walks through the checkpoint without recursion, and calls `visitor`:
+///     result<void> tensor(const std::string& name, const pickle_value&): a tensor, a storage, or an array or scalar of
+///         NumPy whose numbers can be read
+///     result<void> attribute(const std::string& name, const pickle_value&)
+///     result<void> skip(const std::string& name, std::string why)
+/// Containers may be shared, or contain themselves: those without tensors are gone through once, and none within
+/// itself. Depth and steps are bounded.
+template <class Visitor>
 class pt_walk {
 public:
-    explicit pt_walk(const pickled& content)
-        : content_(content), most_steps_(4096 + 4 * content.item_count), of_runs_(content.values.size()),
-          of_containers_(content.containers.size()) {}
+    pt_walk(const pickled& content, Visitor& visitor)
+        : content_(content), visitor_(visitor), most_steps_(4096 + 4 * content.item_count),
+          of_runs_(content.values.size()), of_containers_(content.containers.size()) {}
 
     /// Errors: name_invalid, pickle_malformed, limit_exceeded; those of the visitor.
-    [[nodiscard]] result<void> run(const pt_names& names, pt_visitor& visitor) {
+    result<void> run(const pt_names& names) {
         if (is_leaf(content_.root)) {
             name_ = names.of_root;
             if (is_attribute(content_.root)) {
                 return fail(errc::pickle_malformed, "the checkpoint is {}, not tensors", {name(content_.root.kind)});
             }
-            return visit(content_.root, company::plain, visitor);
+            return visit(content_.root, company::plain);
         }
         if (content_.root.kind == pickle_kind::object) {
-            ZTENSOR_TRY(skip_object(names.of_root, content_.root, false, visitor));
+            ZTENSOR_TRY(skip_object(names.of_root, content_.root, false));
         }
         name_ = names.front;
         enter(content_.root, name_.size(), company::plain);
         while (!levels_.empty()) {
-            if (result<void> done = step(visitor); !done) {
+            if (result<void> done = step(); !done) {
                 return std::move(done).error().in_object(name_);
             }
         }
@@ -147,11 +118,15 @@ private:
         std::size_t name_bytes; ///< of the container itself
         company inside;
         bool has_tensors;
+
+        [[nodiscard]] bool has_keys() const noexcept {
+            return container.kind == pickle_kind::dictionary || container.kind == pickle_kind::object;
+        }
     };
 
     [[nodiscard]] visited& state_of(const pickle_value& container) noexcept {
         return container.kind == pickle_kind::tuple ? of_runs_[container.place]
-                                                    : of_containers_[pickle_items::container_of(content_, container)];
+                                                    : of_containers_[content_.container_of(container)];
     }
 
     /// A tensor, an attribute, or what is skipped, but nothing that holds others.
@@ -183,25 +158,25 @@ private:
         }
     }
 
-    [[nodiscard]] result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside,
-                                           pt_visitor& visitor) const {
+    result<void> skip_object(const std::string& name, const pickle_value& object, bool is_inside) {
         if (is_of_script(object)) {
             return {};
         }
         if (is_of_role(content_, object, pickle_role::numpy_array)) {
             const pickled_array array = read_numpy_array(content_, object);
-            return visitor.skip(name,
-                                sentence("it is made of NumPy's type {}, {}", {in_quotes(array.type), array.why}));
+            return visitor_.skip(name,
+                                 sentence("it is made of NumPy's type {}, {}", {in_quotes(array.type), array.why}));
         }
         if (is_of_role(content_, object, pickle_role::numpy_dtype)) {
-            return is_inside ? result<void>() : visitor.skip(name, "it is a type of NumPy, without an array");
+            return is_inside ? result<void>() : visitor_.skip(name, "it is a type of NumPy, without an array");
         }
-        return visitor.skip(name, "it is an object of " + describe_type(content_, content_.objects[object.place].type) +
-                                      ", which is not run: the tensors in it are read, and nothing else");
+        return visitor_.skip(name, "it is an object of " +
+                                       describe_type(content_, content_.objects[object.place].type) +
+                                       ", which is not run: the tensors in it are read, and nothing else");
     }
 
-    [[nodiscard]] result<void> step(pt_visitor& visitor) {
-        const pickle_value* const first = levels_.back().items.next(content_);
+    result<void> step() {
+        const pickle_value* const first = levels_.back().items.next();
         if (first == nullptr) {
             leave();
             return {};
@@ -211,39 +186,37 @@ private:
                         {most_steps_});
         }
         level& innermost = levels_.back();
-        const bool has_key =
-            innermost.container.kind == pickle_kind::dictionary || innermost.container.kind == pickle_kind::object;
-        const pickle_value value = has_key ? *innermost.items.next(content_) : *first; // which come in pairs
+        const bool has_key = innermost.has_keys();
+        const pickle_value value = has_key ? *innermost.items.next() : *first; // which come in pairs
         const bool is_named = name_item(innermost, has_key ? *first : pickle_value(), value);
         if (!is_named) {
-            return visitor.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
+            return visitor_.skip(name_, "its key is " + std::string(name(first->kind)) + ", which can't be in a name");
         }
-        return is_leaf(value) ? visit(value, innermost.inside, visitor) : step_into(value, visitor);
+        return is_leaf(value) ? visit(value, innermost.inside) : step_into(value);
     }
 
-    [[nodiscard]] result<void> step_into(const pickle_value& value, pt_visitor& visitor) {
+    result<void> step_into(const pickle_value& value) {
         const level& innermost = levels_.back();
         const visited before = state_of(value);
-        const bool is_empty_tuple = value.kind == pickle_kind::tuple && value.place == 0;
-        if (is_empty_tuple) {
+        if (value.kind == pickle_kind::tuple && value.place == 0) { // an empty one
             return {};
         }
         if (before == visited::open || before == visited::without_tensors) {
             const char* const why = before == visited::open ? "it lies within itself"
                                                             : "it is one object with another, which is read before";
-            return innermost.inside != company::plain ? result<void>() : visitor.skip(name_, why);
+            return innermost.inside != company::plain ? result<void>() : visitor_.skip(name_, why);
         }
         if (levels_.size() == most_levels) {
             return fail(errc::pickle_malformed, "the checkpoint is nested more than {} deep", {most_levels});
         }
         if (value.kind == pickle_kind::object && before == visited::never) {
-            ZTENSOR_TRY(skip_object(name_, value, innermost.inside != company::plain, visitor));
+            ZTENSOR_TRY(skip_object(name_, value, innermost.inside != company::plain));
         }
         enter(value, name_.size(), innermost.inside);
         return {};
     }
 
-    [[nodiscard]] result<void> visit(const pickle_value& value, company inside, pt_visitor& visitor) {
+    result<void> visit(const pickle_value& value, company inside) {
         const bool is_tensor = value.kind == pickle_kind::tensor || value.kind == pickle_kind::storage ||
                                value.kind == pickle_kind::object; // of NumPy
         if (!is_tensor && (inside == company::object || (inside == company::script && is_flag_of_modules(name_)))) {
@@ -257,30 +230,28 @@ private:
             if (!levels_.empty()) {
                 levels_.back().has_tensors = true;
             }
-            return visitor.tensor(name_, value);
+            return visitor_.tensor(name_, value);
         }
         if (is_attribute(value)) {
-            return visitor.attribute(name_, value);
+            return visitor_.attribute(name_, value);
         }
-        return visitor.skip(name_, "it is " + (value.kind == pickle_kind::unset
-                                                   ? std::string("nothing")
-                                                   : describe_type(content_, value) + ", which is not run"));
+        return visitor_.skip(name_, "it is " + (value.kind == pickle_kind::unset
+                                                    ? std::string("nothing")
+                                                    : describe_type(content_, value) + ", which is not run"));
     }
 
     /// The name of an item in name_; false where its key can't be in one.
     [[nodiscard]] bool name_item(level& innermost, const pickle_value& key, const pickle_value& value) {
         name_.resize(innermost.name_bytes);
         const bool is_of_module = innermost.inside != company::plain && value.kind == pickle_kind::dictionary &&
-                                  key.kind == pickle_kind::text && is_dictionary_of_module(content_.text_of(key));
+                                  is_dictionary_of_module(content_.text_or_none(key));
         if (key.kind == pickle_kind::spliced || is_of_module) {
             return true;
         }
         if (innermost.name_bytes != 0) {
             name_ += '.';
         }
-        const bool is_numbered =
-            innermost.container.kind != pickle_kind::dictionary && innermost.container.kind != pickle_kind::object;
-        if (is_numbered || key.kind == pickle_kind::unnamed) {
+        if (!innermost.has_keys() || key.kind == pickle_kind::unnamed) {
             name_ += std::to_string(innermost.count++);
             return true;
         }
@@ -357,6 +328,7 @@ private:
     }
 
     const pickled& content_;
+    Visitor& visitor_;
     std::vector<level> levels_;
     std::string name_;
     std::size_t most_steps_; ///< few times as many as there are values, which checkpoints have in one place or two

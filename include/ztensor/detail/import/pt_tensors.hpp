@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// PyTorch: tensors as objects.
+// PyTorch: tensors as objects, and where their elements lie.
 #ifndef ZTENSOR_DETAIL_IMPORT_PT_TENSORS_HPP
 #define ZTENSOR_DETAIL_IMPORT_PT_TENSORS_HPP
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
+#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
-#include <ztensor/detail/import/pickle_numpy.hpp>
+#include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>
 #include <ztensor/detail/import/pt_content.hpp>
-#include <ztensor/detail/import/pt_entries.hpp>
-#include <ztensor/detail/import/pt_places.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/import/strided.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +36,217 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- pt places
+//
+// Where the elements of a checkpoint's tensors lie: in their storages as they are, or gathered from there, or with
+// other signs. Knows no names, and no container.
+
+/// Where the bytes of a storage lie.
+struct placed_storage {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::string digest; ///< of all of them; "" for none
+};
+
+/// What finds the storages of a checkpoint in the container that it is in.
+class storage_finder {
+public:
+    virtual ~storage_finder() = default;
+    /// `key` is the storage's. Errors: schema_missing, size_mismatch; what the container says.
+    virtual result<placed_storage> find(const pickle_storage& storage, std::string_view key) = 0;
+    /// Where the pickle itself lies. Errors: what the container says.
+    virtual result<std::uint64_t> place_pickle() = 0;
+};
+
+/// Bytes that a pickle spells otherwise than they are, and that stand in no file: they are here once all is read.
+class decoded_bytes final : public byte_source {
+public:
+    explicit decoded_bytes(std::uint64_t size) noexcept : size_(size) {}
+    void keep(std::vector<std::byte> bytes) noexcept { bytes_ = std::move(bytes); }
+
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        ZTENSOR_TRY(check_range(offset, destination.size(), bytes_.size()));
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), destination.size(), destination.begin());
+        return {};
+    }
+
+private:
+    std::uint64_t size_;
+    std::vector<std::byte> bytes_;
+};
+
+/// A component, with the memory of its digest, and the shape of the tensor.
+struct placed_tensor {
+    foreign_component data;
+    std::string digest;
+    std::vector<std::uint64_t> sizes;
+};
+
+class pt_places {
+public:
+    /// All that is given outlives this.
+    pt_places(assembled_source& all, const pickled& content, storage_finder& storages, bool is_big_endian)
+        : all_(all), content_(content), storages_(storages), is_big_endian_(is_big_endian) {}
+
+    /// Where a dense tensor's elements lie. Errors: shape_overflow, out_of_bounds; those of the storages.
+    result<placed_tensor> place(std::uint32_t number) {
+        const pickle_tensor& tensor = content_.tensors[number];
+        const pickle_global& element = pickle_globals[tensor.element];
+        strided_shape shape;
+        ZTENSOR_TRY_ASSIGN(shown_storage storage, find(content_.storages[tensor.storage]));
+        shape.sizes = content_.sizes_of(content_.argument_of(tensor, 2));
+        shape.strides = content_.sizes_of(content_.argument_of(tensor, 3));
+        const std::uint64_t width = element.element_bytes;
+        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, width), reach = shape.reach();
+        if (!bytes) {
+            return fail(errc::shape_overflow, "the tensor has more elements or bytes than 64 bits can count");
+        }
+        const std::uint64_t offset = content_.size_of(content_.argument_of(tensor, 1));
+        const std::uint64_t first = reach == std::uint64_t{0} ? 0 : offset; // nothing lies anywhere
+        if (!reach || !fits(first, *reach, storage.shown / width)) {
+            return fail(errc::out_of_bounds, "the tensor reaches beyond its storage of {} elements",
+                        {storage.shown / width});
+        }
+        placed_tensor placed = {component_of(element, storage.offset + first * width, *bytes), {}, shape.sizes};
+        const bool is_changed =
+            *bytes != 0 && (tensor.form == pickle_form::conjugated || tensor.form == pickle_form::negated ||
+                            tensor.form == pickle_form::conjugated_and_negated);
+        if (!shape.is_contiguous() || is_changed) {
+            ZTENSOR_TRY_ASSIGN(placed.data.offset, gather_once(number, placed.data, std::move(shape), is_changed));
+        } else if (*bytes == storage.bytes) { // the checksum is that of all of its bytes
+            placed.digest = std::move(storage.digest);
+        }
+        return placed;
+    }
+
+    /// A storage that stands alone. Errors: those of the storages.
+    result<placed_tensor> place_storage(const pickle_storage& of) {
+        ZTENSOR_TRY_ASSIGN(const shown_storage storage, find(of));
+        const pickle_global& element = pickle_globals[of.element];
+        return placed_tensor{
+            component_of(element, storage.offset, storage.shown), {}, {storage.shown / element.element_bytes}};
+    }
+
+    /// An array of NumPy, which lies in the pickle. Errors: size_mismatch; what the container says.
+    result<placed_tensor> place_array(const pickled_array& array) {
+        const npy_type& type = *array.element.type;
+        strided_shape shape;
+        if (array.shape.kind == pickle_kind::tuple) {
+            shape.sizes = content_.sizes_of(array.shape);
+        }
+        const std::optional<std::uint64_t> bytes = count_elements(shape.sizes, type.element_bytes);
+        const bytes_view data = content_.bytes_of(array.data);
+        if (!bytes || *bytes != data.size()) {
+            return fail(errc::size_mismatch, "an array of NumPy has {} bytes, other than its shape says",
+                        {data.size()});
+        }
+        placed_tensor placed;
+        placed.data.dtype = type.dtype;
+        placed.data.type = type.type;
+        placed.data.length = *bytes;
+        placed.data.is_big_endian = array.element.is_big_endian;
+        placed.sizes = shape.sizes;
+        ZTENSOR_TRY_ASSIGN(placed.data.offset, place_bytes(array.data));
+        if (array.is_fortran) {
+            shape.use_fortran_order();
+            if (!shape.is_contiguous()) {
+                ZTENSOR_TRY_ASSIGN(placed.data.offset,
+                                   gather(placed.data, std::move(shape), static_cast<std::size_t>(type.element_bytes)));
+            }
+        }
+        return placed;
+    }
+
+    /// Once all are placed: takes along what does not stand in the pickle as it is.
+    void keep(std::vector<std::byte> decoded) noexcept {
+        if (decoded_ != nullptr) {
+            decoded_->keep(std::move(decoded));
+        }
+    }
+
+private:
+    /// A storage, or the view of it that is shown: where that begins, and its bytes.
+    struct shown_storage : placed_storage {
+        std::uint64_t shown = 0;
+    };
+    result<shown_storage> find(const pickle_storage& of) {
+        shown_storage found;
+        ZTENSOR_TRY_ASSIGN(static_cast<placed_storage&>(found), storages_.find(of, content_.text_of(of.key)));
+        found.shown = of.bytes;
+        if (of.view != 0) { // checked before: none overflows
+            const std::uint64_t width = pickle_globals[of.element].element_bytes;
+            found.offset += content_.size_of(content_.values[of.view + 2]) * width;
+            found.shown = content_.size_of(content_.values[of.view + 3]) * width;
+        }
+        return found;
+    }
+
+    [[nodiscard]] foreign_component component_of(const pickle_global& element, std::uint64_t offset,
+                                                 std::uint64_t length) const noexcept {
+        foreign_component data;
+        data.dtype = element.dtype;
+        data.type = element.type;
+        data.offset = offset;
+        data.length = length;
+        data.is_big_endian = is_big_endian_ && data.dtype != "u8" && data.dtype != "i8" && data.dtype != "bool";
+        return data;
+    }
+    /// Where the bytes of a value lie in all_.
+    result<std::uint64_t> place_bytes(const pickle_value& value) {
+        std::optional<std::uint64_t>& begin = value.is_decoded ? decoded_at_ : pickle_at_;
+        if (!begin && value.is_decoded) {
+            decoded_ = std::make_shared<decoded_bytes>(content_.decoded.size());
+            ZTENSOR_TRY_ASSIGN(begin, all_.add(decoded_, 0, decoded_->size()));
+        } else if (!begin) {
+            ZTENSOR_TRY_ASSIGN(begin, storages_.place_pickle());
+        }
+        return *begin + value.place + value.width;
+    }
+    result<std::uint64_t> gather(const foreign_component& from, strided_shape shape, std::size_t element_bytes) {
+        return all_.add(std::make_unique<strided_elements>(all_, from.offset, std::move(shape), element_bytes, true),
+                        from.length);
+    }
+
+    /// A tensor that stands in several places is gathered to one.
+    result<std::uint64_t> gather_once(std::uint32_t number, const foreign_component& from, strided_shape shape,
+                                      bool is_changed) {
+        gathered_.resize(content_.tensors.size());
+        if (gathered_[number]) {
+            return *gathered_[number];
+        }
+        const pickle_tensor& tensor = content_.tensors[number];
+        const pickle_global& element = pickle_globals[tensor.element];
+        std::uint64_t at = from.offset;
+        if (!shape.is_contiguous()) {
+            ZTENSOR_TRY_ASSIGN(at, gather(from, std::move(shape), element.element_bytes));
+        }
+        if (is_changed) {
+            ZTENSOR_TRY_ASSIGN(
+                at, all_.add(std::make_unique<other_signs>(all_, at, sign_rule_of(tensor.form, element)), from.length));
+        }
+        gathered_[number] = at;
+        return at;
+    }
+    [[nodiscard]] sign_rule sign_rule_of(pickle_form form, const pickle_global& element) const noexcept {
+        const bool is_complex = !element.type.empty();
+        sign_rule rule;
+        rule.number_bytes = is_complex ? element.element_bytes / std::size_t{2} : element.element_bytes;
+        rule.is_big_endian = is_big_endian_;
+        rule.changes_first = form != pickle_form::conjugated;
+        rule.changes_second = is_complex ? form != pickle_form::conjugated_and_negated : rule.changes_first;
+        return rule;
+    }
+
+    assembled_source& all_;
+    const pickled& content_;
+    storage_finder& storages_;
+    bool is_big_endian_;
+    std::vector<std::optional<std::uint64_t>> gathered_; ///< where, of each tensor
+    std::shared_ptr<decoded_bytes> decoded_;
+    std::optional<std::uint64_t> decoded_at_, pickle_at_; ///< in all_, once an array needed them
+};
 
 // -- pt objects
 //
@@ -43,12 +257,11 @@ public:
     explicit pt_objects(const read_options& options) noexcept : options_(options) {}
 
     /// A pickle of so many bytes follows: so much more may be listed of what is skipped.
-    void expect_pickle(std::size_t bytes) noexcept { most_skipped_bytes_ += bytes; }
+    void expect_pickle(std::size_t bytes) noexcept { skips_.allow(bytes); }
 
     /// Errors: manifest_too_large.
-    [[nodiscard]] result<void> add(const std::string& name, span<const std::uint64_t> dimensions,
-                                   std::string_view format, span<const foreign_component> components,
-                                   const attributes* of_object = nullptr) {
+    result<void> add(const std::string& name, span<const std::uint64_t> dimensions, std::string_view format,
+                     span<const foreign_component> components, const attributes* of_object) {
         ++objects_;
         index_.add(name, dimensions, format, components, of_object);
         return check_size();
@@ -60,29 +273,17 @@ public:
     }
 
     void skip(const std::string& name, std::string why) {
-        constexpr std::size_t cost = 128; // of an item besides its texts
         if (first_skipped_.empty()) {
             first_skipped_ = sentence("{}: {}", {in_quotes(name), why});
         }
-        const std::size_t size = name.size() + why.size() + cost;
-        if (skipped_bytes_ + size > most_skipped_bytes_) {
-            ++more_skipped_;
-            return;
-        }
-        skipped_bytes_ += size;
-        index_.skip(std::string_view(name).substr(0, max_name_bytes), "", std::move(why));
+        skips_.add(std::string_view(name).substr(0, max_name_bytes), "", std::move(why));
     }
 
     /// Values may stand in many places, each under a name of its own. Errors: manifest_too_large.
-    [[nodiscard]] result<void> check_size() const {
-        return index_.bytes() <= options_.max_manifest_bytes_
-                   ? result<void>()
-                   : fail(errc::manifest_too_large, "the index of the checkpoint takes more than the {} bytes allowed",
-                          {options_.max_manifest_bytes_});
-    }
+    result<void> check_size() const { return check_index_size(index_, options_, "checkpoint"); }
 
     /// All of it. Errors: pickle_refused where no tensor can be read; those of the index.
-    [[nodiscard]] result<imported> finish(std::shared_ptr<const byte_source> source) {
+    result<imported> finish(std::shared_ptr<const byte_source> source) {
         if (!first_skipped_.empty() && objects_ == 0) {
             return fail(errc::pickle_refused, "no tensor of the checkpoint can be read: {}", {first_skipped_});
         }
@@ -90,15 +291,8 @@ public:
             index_.skip("", "", "the checkpoint holds numbers and texts, but no tensor");
         }
         attributes_ = name_hashes(); // the index takes its memory
-        if (more_skipped_ != 0) {
-            index_.skip("", "", sentence("{} more values are skipped, too many to be listed", {more_skipped_}));
-        }
-        ZTENSOR_TRY_ASSIGN(byte_buffer index, index_.finish(options_.max_manifest_bytes_));
-        imported made;
-        made.kind = container_kind::pt;
-        made.index = std::move(index);
-        made.source = std::move(source);
-        made.skipped = index_.take_skipped();
+        skips_.finish(" more values are skipped, too many to be listed");
+        ZTENSOR_TRY_ASSIGN(imported made, finish_import(container_kind::pt, index_, std::move(source), options_));
         made.blobs_may_overlap = true;
         return made;
     }
@@ -109,19 +303,17 @@ private:
     name_hashes attributes_; ///< of their names
     std::string first_skipped_;
     std::uint64_t objects_ = 0;
-    std::size_t skipped_bytes_ = 0;
-    /// Bounds the memory of the list of skipped values, beside the bytes of the pickles: a value may be shared by very
-    /// many places, each with an item in the list.
-    std::size_t most_skipped_bytes_ = std::size_t{256} << 10;
-    std::uint64_t more_skipped_ = 0; ///< which are not listed
+    /// A value may be shared by very many places, each with an item in the list of what is skipped.
+    bounded_skips skips_{index_, std::uint64_t{256} << 10};
 };
 
 // -- pt tensors
 //
 // Tensors of a PyTorch checkpoint as objects: dense ones viewed or gathered, sparse and quantized ones in their parts,
-// and what is none of them as attributes or as skipped. Knows no container: a storage_finder finds storages in it.
+// and what is none of them as attributes or as skipped.
 
-class pt_tensors final : public pt_visitor {
+/// The visitor of pt_walk.
+class pt_tensors {
 public:
     pt_tensors(assembled_source& all, pickled content, storage_finder& storages, bool is_big_endian, pt_objects& to)
         : content_(std::move(content)), places_(all, content_, storages, is_big_endian), to_(to) {
@@ -129,18 +321,22 @@ public:
     }
 
     /// All of this part of the checkpoint, once. Errors: see pt_walk::run(); those of the storages.
-    [[nodiscard]] result<void> add_to_objects(const pt_names& names) {
-        result<void> walked = pt_walk(content_).run(names, *this);
+    result<void> add_to_objects(const pt_names& names) {
+        result<void> walked = pt_walk<pt_tensors>(content_, *this).run(names);
         places_.keep(std::move(content_.decoded));
         return walked;
     }
 
-    [[nodiscard]] result<void> tensor(const std::string& name, const pickle_value& value) override {
+    // -- what pt_walk calls
+
+    result<void> tensor(const std::string& name, const pickle_value& value) {
         if (value.kind == pickle_kind::storage) {
-            return add_storage(name, content_.storages[value.place]);
+            const pickle_storage& storage = content_.storages[value.place];
+            return storage.is_meta ? skip(name, "it is a storage on the device meta, which has no elements")
+                                   : add_dense(name, places_.place_storage(storage));
         }
         if (value.kind == pickle_kind::object) {
-            return add_array(name, read_numpy_array(content_, value));
+            return add_dense(name, places_.place_array(read_numpy_array(content_, value)));
         }
         const pickle_tensor& tensor = content_.tensors[value.place];
         switch (tensor.form) {
@@ -151,46 +347,39 @@ public:
         case pickle_form::quantized:
             return add_quantized(name, value.place);
         default:
-            return add_dense(name, value.place, nullptr);
+            return add_dense(name, places_.place(value.place));
         }
     }
-    [[nodiscard]] result<void> attribute(const std::string& name, const pickle_value& value) override {
+    result<void> attribute(const std::string& name, const pickle_value& value) {
         cbor_encoder* const encoded = to_.attribute(name);
         if (encoded == nullptr) {
             return skip(name, "another value has the same name");
         }
-        result<void> done = encode_pickled(content_, value, *encoded);
-        return done ? to_.check_size() : done;
+        encode_pickled(content_, value, *encoded);
+        return to_.check_size();
     }
-    [[nodiscard]] result<void> skip(const std::string& name, std::string why) override {
+    result<void> skip(const std::string& name, std::string why) {
         to_.skip(name, std::move(why));
         return {};
     }
 
 private:
-    [[nodiscard]] result<void> add_dense(const std::string& name, std::uint32_t number, const attributes* of_object) {
-        placed_tensor placed;
-        result<void> found = places_.place(number, placed);
-        return found ? to_.add(name, placed.sizes, "dense", {&placed.data, 1}, of_object) : found;
+    result<void> add_dense(const std::string& name, const result<placed_tensor>& placed,
+                           const attributes* of_object = nullptr) {
+        return placed ? add_dense(name, *placed, of_object) : placed.error();
     }
-
-    [[nodiscard]] result<void> add_storage(const std::string& name, const pickle_storage& of) {
-        if (of.is_meta) {
-            return skip(name, "it is a storage on the device meta, which has no elements");
-        }
-        placed_tensor placed;
-        result<void> found = places_.place_storage(of, placed);
-        return found ? to_.add(name, placed.sizes, "dense", {&placed.data, 1}) : found;
+    result<void> add_dense(const std::string& name, const placed_tensor& placed, const attributes* of_object) {
+        foreign_component data = placed.data;
+        data.digest = placed.digest;
+        return to_.add(name, placed.sizes, "dense", {&data, 1}, of_object);
     }
 
     /// The numbers as they are stored, with what they count as attributes; what there is one of for each channel as
     /// tensors beside them.
-    [[nodiscard]] result<void> add_quantized(const std::string& name, std::uint32_t number) {
-        const pickle_tensor& tensor = content_.tensors[number];
-        const pickle_value quantizer = content_.argument_of(tensor, 4);
-        const pickle_value scheme = content_.item_of(quantizer, 0);
-        const pickle_value scale = content_.item_of(quantizer, 1);
-        const pickle_value zero_point = content_.item_of(quantizer, 2);
+    result<void> add_quantized(const std::string& name, std::uint32_t number) {
+        const pickle_value quantizer = content_.argument_of(content_.tensors[number], 4);
+        const pickle_value scheme = content_.item_of(quantizer, 0), scale = content_.item_of(quantizer, 1);
+        const pickle_value zero_point = content_.item_of(quantizer, 2), axis = content_.item_or_none(quantizer, 3);
         attributes of_object;
         if (scheme.kind == pickle_kind::global) {
             of_object.set("qscheme", pickle_globals[scheme.place].name);
@@ -198,43 +387,29 @@ private:
         if (scale.kind == pickle_kind::number && zero_point.kind == pickle_kind::integer) {
             of_object.set("scale", content_.number_of(scale));
             of_object.set("zero_point", content_.integer_of(zero_point));
-            return add_dense(name, number, &of_object);
+            return add_dense(name, places_.place(number), &of_object);
         }
-        const bool has_axis =
-            content_.count_of(quantizer) == 4 && content_.item_of(quantizer, 3).kind == pickle_kind::integer;
-        if (scale.kind != pickle_kind::tensor || zero_point.kind != pickle_kind::tensor || !has_axis) {
+        if (scale.kind != pickle_kind::tensor || zero_point.kind != pickle_kind::tensor ||
+            !content_.is_tuple_of(quantizer, 4) || axis.kind != pickle_kind::integer) {
             return skip(name, "it is quantized in a way that is not known");
         }
-        of_object.set("axis", content_.integer_of(content_.item_of(quantizer, 3)));
-        result<void> added = add_dense(name, number, &of_object);
-        added = added ? this->tensor(name + ".scale", scale) : std::move(added);
-        return added ? this->tensor(name + ".zero_point", zero_point) : added;
+        of_object.set("axis", content_.integer_of(axis));
+        ZTENSOR_TRY(add_dense(name, places_.place(number), &of_object));
+        ZTENSOR_TRY(tensor(name + ".scale", scale));
+        return tensor(name + ".zero_point", zero_point);
     }
 
-    [[nodiscard]] result<void> add_array(const std::string& name, const pickled_array& array) {
-        placed_tensor placed;
-        result<void> found = places_.place_array(array, placed);
-        return found ? to_.add(name, placed.sizes, "dense", {&placed.data, 1}) : found;
-    }
-
-    // -- sparse
-
-    [[nodiscard]] result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
+    result<void> add_sparse(const std::string& name, const pickle_tensor& tensor) {
         const std::string_view layout = content_.text_of(content_.argument_of(tensor, 0));
         const bool is_coo = layout == "torch.sparse_coo";
         const pickle_value made_of = content_.argument_of(tensor, 1);
         const std::size_t count = is_coo ? 2 : 3;
         placed_tensor parts[3]; // indices of one or two kinds, values
         for (std::size_t i = 0; i < count; ++i) {
-            ZTENSOR_TRY(places_.place(content_.item_of(made_of, i).place, parts[i]));
+            ZTENSOR_TRY_ASSIGN(parts[i], places_.place(content_.item_of(made_of, i).place));
         }
-        std::vector<std::uint64_t> sizes;
-        const pickle_value& size = content_.item_of(made_of, count);
-        for (std::size_t i = 0; i < content_.count_of(size); ++i) {
-            sizes.push_back(size_of(content_, content_.item_of(size, i)));
-        }
-        placed_tensor& values = parts[count - 1];
-        const bool has_plain_values = values.sizes.size() == 1;
+        const std::vector<std::uint64_t> sizes = content_.sizes_of(content_.item_of(made_of, count));
+        const bool has_plain_values = parts[count - 1].sizes.size() == 1;
         const bool is_csr = layout == "torch.sparse_csr" && sizes.size() == 2 && parts[0].data.dtype == "i64" &&
                             parts[1].data.dtype == "i64";
         const bool is_plain_coo = is_coo && parts[0].data.dtype == "i64" && !sizes.empty() &&
@@ -245,17 +420,18 @@ private:
             foreign_component components[3];
             for (std::size_t i = 0; i < count; ++i) {
                 components[i] = parts[i].data;
+                components[i].digest = parts[i].digest;
                 components[i].role = is_coo ? roles_of_coo[i] : roles_of_csr[i];
                 components[i].dtype = i + 1 == count ? components[i].dtype : "u64"; // which none below zero is
             }
-            return to_.add(name, sizes, is_coo ? "sparse_coo" : "sparse_csr", {components, count});
+            return to_.add(name, sizes, is_coo ? "sparse_coo" : "sparse_csr", {components, count}, nullptr);
         }
         return add_parts(name, layout, sizes, {parts, count});
     }
 
     /// Each part as a tensor of its own, where there is no format for them together.
-    [[nodiscard]] result<void> add_parts(const std::string& name, std::string_view layout,
-                                         const std::vector<std::uint64_t>& sizes, span<const placed_tensor> parts) {
+    result<void> add_parts(const std::string& name, std::string_view layout, const std::vector<std::uint64_t>& sizes,
+                           span<const placed_tensor> parts) {
         const bool is_by_rows = layout == "torch.sparse_csr" || layout == "torch.sparse_bsr";
         attributes of_object;
         of_object.set("layout", layout).set("size", sizes);
@@ -264,7 +440,7 @@ private:
             const char* const first = parts.size() == 2 ? ".indices" : is_by_rows ? ".crow_indices" : ".ccol_indices";
             const char* const second = is_by_rows ? ".col_indices" : ".row_indices";
             const std::string part = name + (is_last ? ".values" : i == 0 ? first : second);
-            ZTENSOR_TRY(to_.add(part, parts[i].sizes, "dense", {&parts[i].data, 1}, &of_object));
+            ZTENSOR_TRY(add_dense(part, parts[i], &of_object));
         }
         return {};
     }
@@ -274,15 +450,21 @@ private:
     pt_objects& to_;
 };
 
-/// What a file whose tensors are in one pickle is imported as; `stem` names a tensor that stands alone.
-[[nodiscard]] inline result<imported> import_pickled(const foreign_file& file, std::shared_ptr<assembled_source> all,
-                                                     pickled content, storage_finder& storages,
-                                                     const std::string& stem) {
-    pt_objects objects(file.options);
-    result<void> added =
-        pt_tensors(*all, std::move(content), storages, false, objects).add_to_objects({stem, std::string()});
-    return added ? objects.finish(std::move(all)) : std::move(added).error();
-}
+/// A file of PyTorch that is being imported.
+struct pt_import {
+    explicit pt_import(const foreign_file& imported_file)
+        : file(imported_file), all(std::make_shared<assembled_source>(file.source, file.options.max_decoded_bytes_)),
+          objects(file.options) {}
+
+    const foreign_file& file;
+    std::shared_ptr<assembled_source> all;
+    pt_objects objects;
+
+    /// What a pickle holds. Errors: those of pt_tensors.
+    result<void> add(pickled content, storage_finder& storages, bool is_big_endian, const pt_names& names) {
+        return pt_tensors(*all, std::move(content), storages, is_big_endian, objects).add_to_objects(names);
+    }
+};
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -1,23 +1,305 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening sets of files and loading across them. Defines what reader_set.hpp declares.
+// Opening the files of a set, from a list, a folder or an index, holding them against each other, and loading across
+// them. Defines what reader_set.hpp declares.
 #ifndef ZTENSOR_DETAIL_IMPORT_READER_SET_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_IMPORT_READER_SET_DEFINITIONS_HPP
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/opened_set.hpp>
+#include <ztensor/detail/import/gguf.hpp>
+#include <ztensor/detail/import/model_folders.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/index/names.hpp>
+#include <ztensor/detail/os/file.hpp>
+#include <ztensor/detail/os/output_file.hpp>
+#include <ztensor/detail/read/siblings.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/load_plan.hpp>
+#include <ztensor/object_view.hpp>
+#include <ztensor/options.hpp>
+#include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
+#include <ztensor/result.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+struct opened_set {
+    std::vector<reader> shards;
+    std::vector<object_view> objects; ///< shard by shard
+    std::vector<std::size_t> begins;  ///< of each shard among the objects
+    growing_name_table names;         ///< positions among the objects
+
+    struct name_of {
+        const opened_set* set;
+        std::string_view operator()(std::size_t position) const noexcept { return set->objects[position].name(); }
+    };
+    /// Position of an object, or name_table::absent.
+    [[nodiscard]] std::uint32_t find(std::string_view name) const noexcept { return names.find(name, name_of{this}); }
+    [[nodiscard]] std::size_t shard_at(std::size_t position) const noexcept {
+        return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), position) - begins.begin()) - 1;
+    }
+};
+
+using opened_result = result<std::shared_ptr<const opened_set>>;
+
+[[nodiscard]] ZTENSOR_COLD inline error no_object(const opened_set& set, std::string_view name) {
+    return fail(errc::object_not_found, "there is no object {} in any of {} files",
+                {in_quotes(name), set.shards.size()})
+        .in_object(name);
+}
+
+/// All that is wrong with a set, as one error.
+class set_problems {
+public:
+    void add(error why) {
+        ++count_;
+        if (kept_.size() < most_told) {
+            kept_.push_back(std::move(why));
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+    [[nodiscard]] ZTENSOR_COLD error all() const {
+        if (count_ == 1) {
+            return kept_.front();
+        }
+        std::string text = sentence("{} things are wrong with the set of files:", {count_});
+        const char* separator = " ";
+        for (const error& each : kept_) {
+            text += separator;
+            text +=
+                each.path().empty() ? each.sentence() : sentence("{}: {}", {in_quotes(each.path()), each.sentence()});
+            separator = "; ";
+        }
+        text += count_ > kept_.size() ? sentence("; and {} more", {count_ - kept_.size()}) : std::string();
+        return error(kept_.front().code(), std::move(text));
+    }
+
+private:
+    static constexpr std::size_t most_told = 100;
+    std::vector<error> kept_;
+    std::size_t count_ = 0;
+};
+
+/// Takes the objects of all shards in; names that stand in two go to `problems`.
+ZTENSOR_COLD inline void join_shards(opened_set& set, set_problems& problems) {
+    for (const reader& shard : set.shards) {
+        set.begins.push_back(set.objects.size());
+        for (const object_view object : shard) {
+            const std::uint32_t twin = set.find(object.name());
+            if (twin != name_table::absent) {
+                problems.add(fail(errc::duplicate_key, "the object {} is in {}, too",
+                                  {in_quotes(object.name()), in_quotes(set.shards[set.shard_at(twin)].path())})
+                                 .in_file(shard.path()));
+                continue;
+            }
+            set.objects.push_back(object);
+            set.names.add(opened_set::name_of{&set});
+        }
+    }
+}
+
+/// What does not open goes to `problems`.
+ZTENSOR_COLD inline void take_shard(result<reader> shard, opened_set& set, set_problems& problems) {
+    if (shard) {
+        set.shards.push_back(*std::move(shard));
+    } else {
+        problems.add(std::move(shard).error());
+    }
+}
+
+ZTENSOR_COLD inline opened_result finish_set(std::shared_ptr<opened_set> set, const set_problems& problems) {
+    return problems.empty() ? opened_result(std::move(set)) : problems.all();
+}
+
+/// A file that an index names, or that lies in a folder.
+ZTENSOR_COLD inline result<reader> open_member(const beneath_folder& folder, const native_path& name,
+                                               const read_options& options) {
+    const native_path path = joined_path(folder.path(), name);
+    result<std::shared_ptr<const byte_source>> source = open_sibling(folder, name, options);
+    return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
+}
+
+/// What the index says, against what is there. All shards are open.
+ZTENSOR_COLD inline void check_index(const shard_index& index, const opened_set& set, set_problems& problems) {
+    std::vector<bool> is_named(set.objects.size());
+    for (const shard_entry& each : index.entries) {
+        const std::uint32_t found = set.find(each.name);
+        if (found == name_table::absent) {
+            problems.add(fail(errc::stale_index, "the index says that the object {} is in {}, but it is nowhere",
+                              {in_quotes(each.name), in_quotes(index.files[each.file])}));
+            continue;
+        }
+        is_named[found] = true;
+        if (const std::size_t shard = set.shard_at(found); shard != each.file) {
+            problems.add(
+                fail(errc::stale_index, "the index says that the object {} is in {}, but it is in {}",
+                     {in_quotes(each.name), in_quotes(index.files[each.file]), in_quotes(index.files[shard])}));
+        }
+    }
+    for (std::size_t i = 0; i < is_named.size(); ++i) {
+        if (!is_named[i]) {
+            problems.add(fail(errc::stale_index, "the object {} is in {}, but the index does not name it",
+                              {in_quotes(set.objects[i].name()), in_quotes(index.files[set.shard_at(i)])}));
+        }
+    }
+}
+
+/// The files that an index in the folder names.
+ZTENSOR_COLD inline opened_result open_indexed(const byte_source& source, const beneath_folder& folder,
+                                               const read_options& options) {
+    ZTENSOR_TRY_ASSIGN(const shard_index index, read_shard_index(source, options));
+    auto set = std::make_shared<opened_set>();
+    set_problems problems;
+    for (const std::string& each : index.files) {
+        take_shard(open_member(folder, file_path(each).native(), options), *set, problems);
+    }
+    if (problems.empty()) { // else what it says can't be held against all of them
+        join_shards(*set, problems);
+        check_index(index, *set, problems);
+    }
+    return finish_set(std::move(set), problems);
+}
+
+/// An index that the caller named.
+ZTENSOR_COLD inline opened_result open_index(const native_path& path, const read_options& options) {
+    ZTENSOR_TRY_ASSIGN(const std::shared_ptr<const byte_source> source,
+                       open_source(file_path(path), read_options().mode(io_mode::positional)));
+    const result<beneath_folder> folder = folder_beside(*source, path, options);
+    return folder ? open_indexed(*source, *folder, options) : folder.error();
+}
+
+/// The file is called as a further part of a GGUF model whose first one is open, which has opened all.
+[[nodiscard]] ZTENSOR_COLD inline bool is_opened_part(const opened_set& set, const native_path& path) {
+    const std::string own = path_text(native_path(file_name_of(path)));
+    const std::optional<numbered_name> name = parse_gguf_part(own);
+    if (!name || parse_decimal(name->number) == std::uint64_t{1}) {
+        return false;
+    }
+    const std::string first_name = name->name_of(padded(1, gguf_part_digits));
+    const std::string first = path_text(joined_path(directory_of(path), file_path(first_name).native()));
+    return std::any_of(set.shards.begin(), set.shards.end(), [&](const reader& each) {
+        return each.path() == first && each.container() == container_kind::gguf &&
+               each.attributes().unsigned_integer("split.count").value_or(0) == parse_decimal(name->count);
+    });
+}
+
+ZTENSOR_COLD inline result<reader> open_one_of_many(const native_path& path, const read_options& options) {
+    result<file> opened = file::open(path);
+    auto source = opened ? source_of_sibling(*std::move(opened), options, path) : std::move(opened).error();
+    return source ? open_any(*std::move(source), path, options) : std::move(source).error().in_file(path_text(path));
+}
+
+/// Files that the caller named.
+ZTENSOR_COLD inline opened_result open_named(const std::vector<native_path>& paths, const read_options& options) {
+    auto set = std::make_shared<opened_set>();
+    set_problems problems;
+    for (const native_path& path : paths) {
+        if (is_opened_part(*set, path)) {
+            continue;
+        }
+        take_shard(open_one_of_many(path, options), *set, problems);
+    }
+    join_shards(*set, problems);
+    return finish_set(std::move(set), problems);
+}
+
+/// The error, which names a file.
+[[nodiscard]] ZTENSOR_COLD inline error of_file(error why, const native_path& path) {
+    return why.path().empty() ? std::move(why).in_file(path_text(path)) : std::move(why);
+}
+
+template <std::size_t Count>
+[[nodiscard]] bool has_ending(std::string_view name, const std::string_view (&endings)[Count]) noexcept {
+    return std::any_of(std::begin(endings), std::end(endings),
+                       [&](std::string_view each) { return ends_with_ignoring_case(name, each); });
+}
+inline constexpr std::string_view tensor_endings[] = {".zt",  ".safetensors", ".gguf", ".npy", ".npz", ".pt",
+                                                      ".pth", ".ckpt",        ".bin",  ".jit", ".pt2", ".onnx"};
+/// A folder of another format's files often has the same weights in HDF5, too: these count where there is nothing else.
+inline constexpr std::string_view hdf5_endings[] = {".h5", ".hdf5", ".keras"};
+
+ZTENSOR_COLD inline opened_result open_directory(const native_path& path, const read_options& options) {
+    const result<directory> opened = directory::open(path, false);
+    if (!opened) {
+        const bool is_something_else = opened.error().os_error() == std::errc::not_a_directory; // such as a device
+        return is_something_else ? irregular_file() : opened.error();
+    }
+    os_answer<std::vector<native_path>> names = opened->os().list(opened->place());
+    if (names.failure) {
+        return os_failure("can't list the directory", names.failure);
+    }
+    std::sort(names.value.begin(), names.value.end());
+    std::vector<native_path> indices, files, hdf5_files;
+    for (const native_path& each : names.value) {
+        const std::string name = path_text(each);
+        if (is_of_macos(name)) {
+            continue;
+        }
+        if (ends_with_ignoring_case(name, ".index.json")) {
+            indices.push_back(each);
+        } else if (has_ending(name, tensor_endings)) {
+            files.push_back(each);
+        } else if (has_ending(name, hdf5_endings)) {
+            hdf5_files.push_back(each);
+        }
+    }
+    if (indices.size() > 1) {
+        return several_indices(indices);
+    }
+    if (files.empty() && options.hdf5_ != nullptr) {
+        files = std::move(hdf5_files);
+    }
+    if (indices.empty() && files.empty()) {
+        return no_model_in(*opened, path, names.value, [](const native_path& each) {
+            const std::string name = path_text(each);
+            return ends_with_ignoring_case(name, ".index.json") || has_ending(name, tensor_endings);
+        });
+    }
+    ZTENSOR_TRY_ASSIGN(const beneath_folder folder, beneath_folder::of(path, options.follow_links_));
+    if (!indices.empty()) {
+        const auto index = open_sibling(folder, indices[0], read_options(options).mode(io_mode::positional));
+        opened_result set = index ? open_indexed(**index, folder, options) : index.error();
+        return set ? std::move(set) : of_file(std::move(set).error(), joined_path(path, indices[0]));
+    }
+    ZTENSOR_TRY(check_parts(files));
+    auto set = std::make_shared<opened_set>();
+    set_problems problems;
+    for (const native_path& each : files) {
+        if (!is_opened_part(*set, joined_path(folder.path(), each))) {
+            take_shard(open_member(folder, each, options), *set, problems);
+        }
+    }
+    join_shards(*set, problems);
+    opened_result joined = finish_set(std::move(set), problems);
+    const bool has_twins = !joined && joined.error().code() == errc::duplicate_key;
+    return has_twins ? several_models(files, joined.error()) : std::move(joined);
+}
+
+ZTENSOR_COLD inline opened_result open_set(const native_path& path, const read_options& options) {
+    const auto [found, unknown] = operating_system_for_reading().status(path);
+    const bool is_directory = !unknown && found.kind == file_kind::other;
+    if (!is_directory && !ends_with_ignoring_case(path_text(path), ".json")) {
+        return open_named({path}, options);
+    }
+    opened_result set = is_directory ? open_directory(path, options) : open_index(path, options);
+    return set ? std::move(set) : of_file(std::move(set).error(), path);
+}
 
 /// What a set of no files looks at.
 [[nodiscard]] inline const opened_set& no_files() {
@@ -32,7 +314,7 @@ ZTENSOR_COLD ZTENSOR_INLINE reader_set::reader_set() noexcept : set_(std::shared
 
 ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::open(const file_path& path, const read_options& options) {
     return detail::guard_memory([&]() -> result<reader_set> {
-        result<std::shared_ptr<const detail::opened_set>> opened = detail::open_set(path.native(), options);
+        detail::opened_result opened = detail::open_set(path.native(), options);
         return opened ? result<reader_set>(reader_set(*std::move(opened))) : std::move(opened).error();
     });
 }
@@ -44,7 +326,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::open_files(span<const
         for (const file_path& each : paths) {
             native.push_back(each.native());
         }
-        result<std::shared_ptr<const detail::opened_set>> opened = detail::open_named(native, options);
+        detail::opened_result opened = detail::open_named(native, options);
         return opened ? result<reader_set>(reader_set(*std::move(opened))) : std::move(opened).error();
     });
 }
@@ -55,10 +337,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<reader_set> reader_set::of(std::vector<reader
         set->shards = std::move(shards);
         detail::set_problems problems;
         detail::join_shards(*set, problems);
-        if (!problems.empty()) {
-            return problems.all();
-        }
-        return reader_set(std::move(set));
+        return problems.empty() ? result<reader_set>(reader_set(std::move(set))) : problems.all();
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ZIP archives: the directory, its records, and what kind of file an archive is.
+// ZIP archives: the directory, its records, and the content of entries.
 #ifndef ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 #define ZTENSOR_DETAIL_IMPORT_ZIP_HPP
 
@@ -10,8 +10,11 @@
 #include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/deflate.hpp>
 #include <ztensor/detail/import/importer.hpp>
+#include <ztensor/detail/import/shared.hpp>
+#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
@@ -23,9 +26,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace ztensor {
@@ -91,27 +95,6 @@ inline constexpr std::uint32_t zip_unknown_32 = 0xffffffff; ///< likewise
     return !lacks_any;
 }
 
-/// A name that leads nowhere else: UTF-8, relative, without `..`.
-[[nodiscard]] inline bool is_plain_path(std::string_view name) noexcept {
-    if (name.empty() || name.size() > max_name_bytes || name[0] == '/' || !is_utf8(name) ||
-        name.find_first_of(std::string_view("\\\0", 2)) != std::string_view::npos) {
-        return false;
-    }
-    while (!name.empty()) {
-        const std::string_view step = name.substr(0, name.find('/'));
-        if (step == "..") {
-            return false;
-        }
-        name.remove_prefix((std::min)(step.size() + 1, name.size()));
-    }
-    return true;
-}
-
-/// Likewise on every system: no drive of Windows, nor a stream of a file there.
-[[nodiscard]] inline bool is_path_below(std::string_view name) noexcept {
-    return is_plain_path(name) && name.find(':') == std::string_view::npos;
-}
-
 // -- zip
 //
 // ZIP archives: which entries there are, and where their bytes lie. Reads the directory at the end and then each
@@ -134,12 +117,17 @@ class zip_directory {
 public:
     /// In the order of the directory.
     [[nodiscard]] const std::vector<zip_entry>& entries() const noexcept { return entries_; }
+    /// The one of that name; null if there is none.
+    [[nodiscard]] const zip_entry* find(std::string_view name) const noexcept {
+        const auto found =
+            std::find_if(entries_.begin(), entries_.end(), [name](const zip_entry& each) { return each.name == name; });
+        return found != entries_.end() ? &*found : nullptr;
+    }
 
     /// Errors: zip_malformed, name_invalid, duplicate_key, unsupported_encoding (encrypted, or of a method that is none
     /// of stored and deflated), unsupported_container (of several disks), decode_limit, limit_exceeded,
     /// manifest_too_large; what the source says.
-    [[nodiscard]] ZTENSOR_COLD static result<zip_directory> read(const byte_source& source,
-                                                                 const read_options& options) {
+    ZTENSOR_COLD static result<zip_directory> read(const byte_source& source, const read_options& options) {
         zip_directory found;
         ZTENSOR_TRY_ASSIGN(const span_of_directory place, find_directory(source));
         if (place.count > options.max_objects_) {
@@ -151,17 +139,14 @@ public:
                         "the directory of the archive takes {} bytes, more than the {} allowed",
                         {place.size, options.max_manifest_bytes_});
         }
-        ZTENSOR_TRY_ASSIGN(byte_buffer bytes, read_header(source, place.begin, place.size));
-        found.bytes_ = std::move(bytes);
+        ZTENSOR_TRY_ASSIGN(found.bytes_, read_header(source, place.begin, place.size));
         found.begin_ = place.begin;
-        result<void> valid = found.read_entries(place.count);
-        if (valid) {
-            valid = found.check_names();
+        ZTENSOR_TRY(found.read_entries(place.count));
+        if (const std::optional<std::string_view> twin = find_same_name(found.entries_)) {
+            return fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
         }
-        if (valid) {
-            valid = found.check_local_headers(source);
-        }
-        return valid ? result<zip_directory>(std::move(found)) : std::move(valid).error();
+        ZTENSOR_TRY(found.check_local_headers(source));
+        return found;
     }
 
 private:
@@ -180,7 +165,7 @@ private:
 
     // -- the end of the archive
 
-    [[nodiscard]] static result<span_of_directory> find_directory(const byte_source& source) {
+    static result<span_of_directory> find_directory(const byte_source& source) {
         constexpr std::uint64_t most_comment_bytes = 0xffff;
         const std::uint64_t size = source.size();
         const std::uint64_t tail_size = (std::min<std::uint64_t>)(size, end_bytes + most_comment_bytes);
@@ -196,8 +181,8 @@ private:
     }
 
     /// `end` stands at `end_offset`.
-    [[nodiscard]] static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
-                                                            std::uint64_t end_offset) {
+    static result<span_of_directory> read_end(const byte_source& source, const zip_record& end,
+                                              std::uint64_t end_offset) {
         span_of_directory found;
         found.count = end.u16(10);
         found.size = end.u32(12);
@@ -243,7 +228,7 @@ private:
 
     // -- the directory
 
-    [[nodiscard]] result<void> read_entries(std::uint64_t count) {
+    result<void> read_entries(std::uint64_t count) {
         bytes_view rest = bytes_.bytes();
         if (count > rest.size() / central_bytes) {
             return malformed("the archive's directory is too small for its entries");
@@ -255,7 +240,7 @@ private:
         return rest.empty() ? result<void>() : malformed("bytes follow the last entry of the archive's directory");
     }
 
-    [[nodiscard]] result<void> read_entry(bytes_view& rest) {
+    result<void> read_entry(bytes_view& rest) {
         const zip_record record(rest);
         if (rest.size() < central_bytes || !record.starts_with("PK\x01\x02")) {
             return malformed("an entry of the archive's directory is damaged or cut off");
@@ -288,7 +273,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] static result<void> take_method(zip_entry& entry, std::uint16_t method) {
+    static result<void> take_method(zip_entry& entry, std::uint16_t method) {
         constexpr std::uint16_t encrypted = 0x0001, patched = 0x0020, strongly_encrypted = 0x0040, masked = 0x2000;
         constexpr std::uint16_t stored = 0, deflated = 8;
         if ((entry.flags & (encrypted | strongly_encrypted | masked)) != 0) {
@@ -310,22 +295,9 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> check_names() const {
-        std::vector<std::string_view> names;
-        names.reserve(entries_.size());
-        for (const zip_entry& each : entries_) {
-            names.push_back(each.name);
-        }
-        std::sort(names.begin(), names.end());
-        const auto twin = std::adjacent_find(names.begin(), names.end());
-        return twin == names.end()
-                   ? result<void>()
-                   : fail(errc::duplicate_key, "the archive has two entries of the name {}", {in_quotes(*twin)});
-    }
-
     // -- the entries' own headers
 
-    [[nodiscard]] result<void> check_local_headers(const byte_source& source) {
+    result<void> check_local_headers(const byte_source& source) {
         std::vector<zip_entry*> in_order;
         in_order.reserve(entries_.size());
         for (zip_entry& each : entries_) {
@@ -345,8 +317,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> check_local_header(const byte_source& source, zip_entry& entry,
-                                                  std::vector<std::byte>& memory) const {
+    result<void> check_local_header(const byte_source& source, zip_entry& entry, std::vector<std::byte>& memory) const {
         constexpr std::uint16_t has_descriptor = 0x0008;
         const std::uint64_t fixed_bytes = local_bytes + entry.name.size();
         if (!fits(entry.header_offset, fixed_bytes, begin_)) {
@@ -387,7 +358,7 @@ private:
     }
 
     /// What stands behind the entry's bytes: its CRC-32 and its two sizes of 4 or 8 bytes each, perhaps after a magic.
-    [[nodiscard]] result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
+    result<void> check_descriptor(const byte_source& source, const zip_entry& entry) const {
         constexpr std::uint64_t least_bytes = 12, most_bytes = 24;
         const std::uint64_t at = entry.offset + entry.stored_bytes;
         std::array<std::byte, most_bytes> content{};
@@ -415,71 +386,96 @@ private:
     std::vector<zip_entry> entries_;
 };
 
-// -- zip kinds
+// -- zip content
 //
-// ZIP archives that are neither NumPy's nor PyTorch's: what they are, told by the names of their entries.
+// What the entries of a ZIP archive hold: where it lies, or how it is made, and the checksum that the archive gives.
 
-struct zip_kind {
-    std::string_view mark; ///< an entry's path, or the end of one behind a slash if it starts with "*/"
-    const char* what;
-};
-
-inline constexpr zip_kind zip_kinds[] = {
-    {"model.weights.h5", "a Keras archive (.keras), whose weights are in the HDF5 file \"model.weights.h5\" in it"},
-    {"model.weights.npz", "a Keras archive (.keras): unpack it, and open the \"model.weights.npz\" in it"},
-    {"*/archive_format",
-     "an archive of PyTorch (.pt2) without weights of torch.export: save its state dict by torch.save"},
-    {"serialized_exported_program.json",
-     "an archive of torch.export (.pt2) without weights: save its state dict by torch.save"},
-    {"MAR-INF/MANIFEST.json", "a model archive of TorchServe (.mar): unpack it, and open the model in it"},
-    {"[Content_Types].xml", "a document of Office Open XML (.docx, .xlsx, .pptx) or a package of NuGet"},
-    {"mimetype", "a document of OpenDocument or EPUB"},
-    {"AndroidManifest.xml", "an Android package (.apk)"},
-    {"META-INF/MANIFEST.MF", "a Java archive (.jar)"},
-    {"EGG-INFO/PKG-INFO", "a Python egg"},
-    {"*/WHEEL", "a Python wheel (.whl): unpack it, and open the files of tensors in it"},
-    {"*/saved_model.pb", "a SavedModel of TensorFlow"},
-    {"saved_model.pb", "a SavedModel of TensorFlow"},
-    {"*/.zarray", "a store of Zarr"},
-    {".zgroup", "a store of Zarr"},
-    {"*/zarr.json", "a store of Zarr"},
-    {"zarr.json", "a store of Zarr"},
-};
-
-[[nodiscard]] inline bool is_mark(std::string_view mark, std::string_view name) noexcept {
-    if (mark.substr(0, 1) != "*") {
-        return name == mark;
+/// The archive's checksum as the text of a digest.
+[[nodiscard]] inline std::string digest_text_of(const zip_entry& entry) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string text = "crc32:";
+    for (unsigned shift = 32; shift != 0;) {
+        shift -= 4;
+        text += digits[entry.crc32 >> shift & 15];
     }
-    mark.remove_prefix(1);
-    return name.size() > mark.size() && name.substr(name.size() - mark.size()) == mark;
+    return text;
 }
 
-/// What the archive is; null if no entry says it.
-[[nodiscard]] ZTENSOR_COLD inline const char* zip_kind_of(const zip_directory& directory) noexcept {
-    for (const zip_entry& each : directory.entries()) {
-        for (const zip_kind& kind : zip_kinds) {
-            if (is_mark(kind.mark, each.name)) {
-                return kind.what;
-            }
-        }
+/// Errors: digest_mismatch.
+ZTENSOR_COLD inline result<void> check_crc32(const zip_entry& entry, bytes_view front, bytes_view content) {
+    if (entry.is_unchecked || ~crc32_update(crc32_update(crc32_start, front), content) == entry.crc32) {
+        return {};
     }
-    return nullptr;
+    return fail(errc::digest_mismatch, "entry {} of the archive does not have the content of its CRC-32",
+                {in_quotes(entry.name)})
+        .at(entry.offset);
 }
 
-/// An archive without arrays, that has entries.
-[[nodiscard]] ZTENSOR_COLD inline error unknown_zip(const zip_directory& directory) {
-    constexpr std::size_t most_told = 3;
-    std::string names;
-    const std::size_t count = directory.entries().size();
-    for (std::size_t i = 0; i < (std::min)(count, most_told); ++i) {
-        names += i == 0 ? "" : ", ";
-        names += quote(directory.entries()[i].name);
+/// All of an entry's content, checked: first what fills `front`, then `destination`, which together have its size.
+ZTENSOR_COLD inline result<void> read_content(const byte_source& archive, const zip_entry& entry, span<std::byte> front,
+                                              span<std::byte> destination) {
+    if (entry.is_deflated) {
+        ZTENSOR_TRY(inflate_range(archive, entry.offset, entry.stored_bytes, front, destination, inflate_extent::all));
+    } else {
+        ZTENSOR_TRY(archive.read_at(entry.offset, front));
+        ZTENSOR_TRY(archive.read_at(entry.offset + front.size(), destination));
     }
-    return fail(
-        errc::foreign_file,
-        "a ZIP archive without any array (.npy) or checkpoint of PyTorch in it: it holds {}{}. Tensors in files "
-        "of it can be read when it is unpacked",
-        {names, count > most_told ? ", ..." : ""});
+    return check_crc32(entry, front, destination);
+}
+
+/// The first bytes of an entry's content, which has so many.
+ZTENSOR_COLD inline result<void> read_start(const byte_source& archive, const zip_entry& entry,
+                                            span<std::byte> destination) {
+    return entry.is_deflated
+               ? inflate_range(archive, entry.offset, entry.stored_bytes, {}, destination, inflate_extent::start)
+               : archive.read_at(entry.offset, destination);
+}
+
+/// All of an entry's content, checked, in memory. Errors: limit_exceeded, out_of_memory, decode_failed, decode_size,
+/// digest_mismatch, not_built_in; what the source says.
+ZTENSOR_COLD inline result<byte_buffer> read_content(const byte_source& archive, const zip_entry& entry,
+                                                     std::uint64_t max_bytes) {
+    if (entry.size > max_bytes) {
+        return fail(errc::limit_exceeded, "entry {} of the archive takes {} bytes, more than the {} allowed",
+                    {in_quotes(entry.name), entry.size, max_bytes});
+    }
+    ZTENSOR_TRY_ASSIGN(byte_buffer content, allocate_bytes(entry.size, "an entry"));
+    ZTENSOR_TRY(read_content(archive, entry, {}, content.writable_bytes()));
+    return content;
+}
+
+/// The content of an entry from some byte on, which is inflated if need be, and checked, each time that somebody reads
+/// it.
+class checked_entry final : public made_bytes {
+public:
+    checked_entry(const byte_source& archive, const zip_entry& entry, std::size_t front_bytes)
+        : archive_(archive), entry_(entry), front_bytes_(front_bytes) {
+        entry_.name = {}; // which the directory takes along
+    }
+
+    result<void> make(span<std::byte> destination) const override {
+        std::vector<std::byte> front(front_bytes_);
+        return read_content(archive_, entry_, front, destination);
+    }
+
+private:
+    const byte_source& archive_;
+    zip_entry entry_;
+    std::size_t front_bytes_;
+};
+
+/// Where an entry's content from byte `front_bytes` on is made.
+ZTENSOR_COLD inline result<std::uint64_t> make_content(assembled_source& all, const zip_entry& entry,
+                                                       std::size_t front_bytes) {
+    return all.add(std::make_unique<checked_entry>(all.file(), entry, front_bytes), entry.size - front_bytes);
+}
+
+/// Where an entry's content lies from byte `front_bytes` on (a small number, within its size) in `all`, which starts
+/// with the archive: in the file itself, or where it is made.
+ZTENSOR_COLD inline result<std::uint64_t> place_content(assembled_source& all, const zip_entry& entry,
+                                                        std::size_t front_bytes = 0) {
+    return entry.is_deflated ? make_content(all, entry, front_bytes)
+                             : result<std::uint64_t>(entry.offset + front_bytes);
 }
 
 } // namespace detail
