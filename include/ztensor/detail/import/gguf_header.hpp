@@ -61,18 +61,19 @@ public:
 
     /// The kind of a value and the value, which is appended to `out`.
     result<void> read(cbor_encoder& out) {
-        open_array arrays[most_depth];
+        open_array arrays[most_depth + 1];
         std::size_t depth = 0;
         gguf_kind kind = gguf_kind::u8;
         ZTENSOR_TRY(take_kind(kind));
         while (true) {
             if (kind != gguf_kind::array) {
                 ZTENSOR_TRY(read_single(kind, out));
-            } else if (depth == most_depth) {
-                return fail(errc::header_malformed, "arrays are nested more than {} deep", {most_depth})
-                    .at(header_.position());
             } else {
                 ZTENSOR_TRY(begin_array(arrays[depth], out));
+                if (depth == most_depth) {
+                    return fail(errc::header_malformed, "arrays are nested more than {} deep", {most_depth})
+                        .at(header_.position());
+                }
                 ++depth;
             }
             while (depth != 0 && arrays[depth - 1].left == 0) {

@@ -55,7 +55,7 @@ private:
         if (started_ < most_threads) {
             const auto run = [](void* self) { serve(self); };
             pin_module(run); // which no thread ever leaves
-            started_ += start_thread(run, this) ? 1 : 0;
+            started_ += start_thread(run, this) ? 1u : 0u;
         }
         return started_ != 0;
     }
