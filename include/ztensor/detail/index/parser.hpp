@@ -344,8 +344,8 @@ protected:
 
     /// Room for the components that come next, at most so many as the limit: their number is object.component_count.
     void begin_components(const cbor_sequence& components, object_record& object) {
-        const std::uint64_t most =
-            (std::min)(limits_.max_components_per_object_, cursor_.remaining() / smallest_component_bytes + 1);
+        const std::uint64_t most = (std::min<std::uint64_t>)(limits_.max_components_per_object_,
+                                                             cursor_.remaining() / smallest_component_bytes + 1);
         const std::uint64_t announced = components.is_indefinite ? count_pairs(components) : components.remaining;
         object.component_count = static_cast<std::uint32_t>((std::min)(announced, most));
         object.first_component = static_cast<std::uint32_t>(into_.components.extend(object.component_count));
