@@ -89,7 +89,7 @@ field_keys_0_1(std::string_view layout_word, std::optional<format> layout, bool 
     return info == 24 ? as_text({head + 2, std::to_integer<std::size_t>(head[1])}) : long_text_at(head);
 }
 
-/// The whole index of an open file. Built once by manifest_read, then never changed: any number of threads may ask.
+/// The whole index of an open file. Built once by a parser, then never changed: any number of threads may ask.
 class manifest {
 public:
     manifest() = default;
