@@ -37,7 +37,6 @@ public:
 
     /// Where the last blob ends, if all have come in order.
     [[nodiscard]] std::uint64_t blobs_reach() const noexcept { return blobs_reach_; }
-    [[nodiscard]] index_item last_name() const noexcept { return last_name_; }
 
 private:
     [[nodiscard]] bool is_behind_last(index_item name) const noexcept {

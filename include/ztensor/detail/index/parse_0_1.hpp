@@ -14,19 +14,23 @@
 #include <ztensor/result.hpp>
 #include <ztensor/vocabulary.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// The fields of model.hpp in their order.
-inline constexpr field_key keys_0_1[] = {
-    "indptr", "indices",  "sparse_format",   "name",     "offset", "size", "dtype", "layout",
-    "shape",  "encoding", "data_endianness", "checksum", "coords"};
+/// The fields of model.hpp, in their order.
+template <std::size_t... Fields>
+[[nodiscard]] constexpr std::array<field_key, sizeof...(Fields)> keys_of(std::index_sequence<Fields...>) noexcept {
+    return {field_key(fields_0_1[Fields])...};
+}
+inline constexpr auto keys_0_1 = keys_of(std::make_index_sequence<fields_0_1.size()>());
 
 class parser_0_1 : index_parser<cbor_strictness::well_formed> {
 public:
@@ -73,7 +77,7 @@ private:
         component.any_nonzero_is_true = true;
         tensor_words words;
         begin_object();
-        field_walk walk(keys_0_1, true);
+        field_walk walk({keys_0_1.data(), keys_0_1.size()}, true);
         if (!enter(walk)) {
             return false;
         }

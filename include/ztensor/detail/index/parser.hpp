@@ -36,7 +36,9 @@ namespace detail {
 
 /// The key of a field, of less than 24 bytes, and how it starts in its shortest form: most keys are told by that.
 struct field_key {
-    constexpr field_key(const char* text) noexcept : name(text), start(std::uint64_t{0x60} | name.size()) {
+    constexpr field_key(const char* text) noexcept : field_key(std::string_view(text)) {}
+    explicit constexpr field_key(std::string_view text) noexcept
+        : name(text), start(std::uint64_t{0x60} | text.size()) {
         for (std::size_t i = 0; i < 7; ++i) {
             const bool is_in = i < name.size();
             start |= is_in ? static_cast<std::uint64_t>(name[i]) << 8 * (i + 1) : 0;
@@ -242,7 +244,7 @@ protected:
         map = copy;
     }
 
-    /// Passes over a value that nobody looks at.
+    /// Passes over a value that the model does not keep.
     bool skip_value() noexcept {
         const std::size_t begin = cursor_.position();
         if (!cursor_.skip()) {

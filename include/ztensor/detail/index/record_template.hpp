@@ -25,7 +25,8 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A value that may differ in the next object, [begin, end) of the index: of an `item` nobody looks at, any short one.
+/// A value that may differ in the next object, [begin, end) of the index: an `item` is any short one that the
+/// model does not keep.
 struct template_gap {
     enum kind : std::uint8_t { name, shape, offset, length, uncompressed_length, digits, item };
 

@@ -75,7 +75,7 @@ struct component_record {
     bool is_big_endian : 1;
     bool any_nonzero_is_true : 1; ///< how bool bytes are to be read
     bool holds_indices : 1;       ///< a sparse tensor of 0.1 as one blob, which is no array of its dtype
-    bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which nobody says what that means
+    bool has_no_byte_order : 1;   ///< big-endian in a layout of 0.1 for which that is not defined
 
     component_record() noexcept
         : states_uncompressed_length(false), knows_uncompressed_length(false), is_big_endian(false),

@@ -213,8 +213,8 @@ private:
         return {};
     }
 
-    /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that nobody told us
-    /// of: reading them as elements is what is refused.
+    /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that are not
+    /// defined: reading them as elements is what is refused.
     [[nodiscard]] ZTENSOR_NOINLINE result<void> check_whole_elements(const object_record& object,
                                                                      const component_record& component) const {
         const std::optional<std::uint64_t> bytes = component.decoded_length();
@@ -240,7 +240,7 @@ private:
     /// The generations whose manifests do not state the decoded size of a zstd blob.
     [[nodiscard]] bool is_unsized_generation() const noexcept { return index_.generation < generation::v1_2; }
 
-    /// Elements of a type that nobody knows may be of any size.
+    /// Elements of an unknown type may be of any size.
     [[nodiscard]] result<void> check_dense_data(const object_record& object, const component_record& data,
                                                 std::optional<std::uint64_t> decoded_bytes) const {
         if (!data.dtype || data.logical_type == unknown_type) {
