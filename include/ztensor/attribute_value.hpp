@@ -69,18 +69,18 @@ public:
     [[nodiscard]] bytes_view cbor() const noexcept { return cbor_; }
 
     /// An integer of either sign.
-    [[nodiscard]] result<std::int64_t> integer() const;
-    [[nodiscard]] result<std::uint64_t> unsigned_integer() const;
+    result<std::int64_t> integer() const;
+    result<std::uint64_t> unsigned_integer() const;
     /// A float of any width, or an integer (rounded if it has more than 53 significant bits).
-    [[nodiscard]] result<double> number() const;
-    [[nodiscard]] result<bool> boolean() const;
-    [[nodiscard]] result<std::string> text() const;
-    [[nodiscard]] result<std::vector<std::byte>> byte_string() const;
+    result<double> number() const;
+    result<bool> boolean() const;
+    result<std::string> text() const;
+    result<std::vector<std::byte>> byte_string() const;
     /// The values of an array.
-    [[nodiscard]] result<std::vector<attribute_value>> items() const;
+    result<std::vector<attribute_value>> items() const;
     /// An array whose values are all of one kind: T is bool, std::string, a floating-point type or an integer type.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> array() const {
+    result<std::vector<T>> array() const {
         ZTENSOR_TRY_ASSIGN(const std::vector<attribute_value> all, items());
         return detail::guard_memory([&]() -> result<std::vector<T>> {
             std::vector<T> values;
@@ -93,7 +93,7 @@ public:
         });
     }
     /// A map whose keys are all text; include <ztensor/attributes_view.hpp>.
-    [[nodiscard]] result<attributes_view> map() const;
+    result<attributes_view> map() const;
 
     /// Calls `f` with the value as what it is: std::nullptr_t, bool, std::int64_t (std::uint64_t beyond it), double,
     /// std::string, std::vector<std::byte>, or for all other kinds this attribute_value. Throws std::bad_alloc.
@@ -132,7 +132,7 @@ public:
 
 private:
     template <class T>
-    [[nodiscard]] result<T> as() const {
+    result<T> as() const {
         if constexpr (std::is_same_v<T, bool>) {
             return boolean();
         } else if constexpr (std::is_same_v<T, std::string>) {
@@ -146,7 +146,7 @@ private:
         }
     }
     template <class T>
-    [[nodiscard]] result<T> in_range() const {
+    result<T> in_range() const {
         using widest = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
         const auto value = [this] {
             if constexpr (std::is_signed_v<T>) {

@@ -96,7 +96,7 @@ public:
     }
     /// Any one CBOR item, kept verbatim. Errors: the cbor_... codes if it is not well-formed, cbor_trailing if bytes
     /// follow it; out_of_memory.
-    [[nodiscard]] result<void> set_cbor(std::string_view key, bytes_view item);
+    result<void> set_cbor(std::string_view key, bytes_view item);
     attributes& remove(std::string_view key);
     /// All of `others` too; of a key that is there already the value is replaced.
     attributes& merge(attributes others);

@@ -104,31 +104,31 @@ public:
     [[nodiscard]] iterator find(std::string_view key) const noexcept;
 
     /// The value of any kind, to be asked for its kind or visited. Errors: attribute_not_found.
-    [[nodiscard]] result<attribute_value> value(std::string_view key) const;
+    result<attribute_value> value(std::string_view key) const;
     /// What the value is. Errors: attribute_not_found.
-    [[nodiscard]] result<attribute_kind> kind(std::string_view key) const;
+    result<attribute_kind> kind(std::string_view key) const;
     /// The encoded value; attribute_not_found. json.hpp turns it into an nlohmann::json.
-    [[nodiscard]] result<bytes_view> cbor(std::string_view key) const;
+    result<bytes_view> cbor(std::string_view key) const;
 
     // Typed values. Errors: attribute_not_found; attribute_type if the value is of another kind or out of range;
     // cbor_utf8 for text that is not UTF-8; out_of_memory.
 
     /// An integer of either sign.
-    [[nodiscard]] result<std::int64_t> integer(std::string_view key) const;
-    [[nodiscard]] result<std::uint64_t> unsigned_integer(std::string_view key) const;
+    result<std::int64_t> integer(std::string_view key) const;
+    result<std::uint64_t> unsigned_integer(std::string_view key) const;
     /// A float of any width, or an integer (rounded if it has more than 53 significant bits).
-    [[nodiscard]] result<double> number(std::string_view key) const;
-    [[nodiscard]] result<bool> boolean(std::string_view key) const;
-    [[nodiscard]] result<std::string> text(std::string_view key) const;
-    [[nodiscard]] result<std::vector<std::byte>> byte_string(std::string_view key) const;
+    result<double> number(std::string_view key) const;
+    result<bool> boolean(std::string_view key) const;
+    result<std::string> text(std::string_view key) const;
+    result<std::vector<std::byte>> byte_string(std::string_view key) const;
     /// An array of bools, texts (std::string), floating-point numbers or integers.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> array(std::string_view key) const {
+    result<std::vector<T>> array(std::string_view key) const {
         const result<attribute_value> found = value(key);
         return found ? found->template array<T>() : found.error();
     }
     /// Another map whose keys are text.
-    [[nodiscard]] result<attributes_view> map(std::string_view key) const;
+    result<attributes_view> map(std::string_view key) const;
 
 private:
     friend struct detail::attributes_access;

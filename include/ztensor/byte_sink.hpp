@@ -38,17 +38,17 @@ public:
     byte_sink& operator=(const byte_sink&) = delete;
 
     /// Appends all of `bytes`, which are the caller's again when it returns.
-    [[nodiscard]] virtual result<void> write(bytes_view bytes) = 0;
+    virtual result<void> write(bytes_view bytes) = 0;
 
     /// Makes all that was written the result.
-    [[nodiscard]] virtual result<void> finish() = 0;
+    virtual result<void> finish() = 0;
 
 protected:
     byte_sink() = default;
 
 private:
     /// For the library's own: appends up to so many bytes of a file, and gives how many, perhaps none.
-    [[nodiscard]] virtual result<std::uint64_t> append_file(const detail::file&, std::uint64_t, std::uint64_t) {
+    virtual result<std::uint64_t> append_file(const detail::file&, std::uint64_t, std::uint64_t) {
         return std::uint64_t{0};
     }
     /// Likewise: whether writing on would destroy that file, from which bytes are to be copied.

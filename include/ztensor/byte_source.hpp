@@ -39,7 +39,7 @@ public:
     /// Fills all of `destination` with the bytes that start at `offset`, or fails; what `destination` holds after a
     /// failure is never used. The library's own sources fail with errc::out_of_bounds for bytes after the end (a
     /// reader asks for none), errc::file_changed where a file has become shorter, and errc::io_error.
-    [[nodiscard]] virtual result<void> read_at(std::uint64_t offset, span<std::byte> destination) const = 0;
+    virtual result<void> read_at(std::uint64_t offset, span<std::byte> destination) const = 0;
 
     /// The whole content, where it lies in memory and stays there, unchanged, as long as this source; else empty, and
     /// then no tensor can be viewed without a copy. The library decodes, verifies and checks such bytes where they lie.
@@ -50,7 +50,7 @@ public:
     /// Asked before the mapped bytes are read in bulk. Fails with errc::file_changed if they are fewer than size() by
     /// now, or with errc::io_error. That there are more behind them is no harm. Changes of another kind are not
     /// noticed.
-    [[nodiscard]] virtual result<void> check_unchanged() const { return {}; }
+    virtual result<void> check_unchanged() const { return {}; }
 
     /// Hints about `length` bytes at `offset`: that they will be wanted soon, so that fetching them may begin; and that
     /// they will not be wanted soon, so that nothing need be kept of them. The content stays the same, and nothing is

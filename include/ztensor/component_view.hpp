@@ -43,7 +43,7 @@ inline constexpr bool is_handle_v<component_view> = true;
 
 /// Errors: out_of_memory for bools, which a std::vector packs.
 template <class T>
-[[nodiscard]] result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
+result<std::vector<T>> as_result(std::vector<in_vector_t<T>> elements) {
     if constexpr (std::is_same_v<T, bool>) {
         return guard_memory([&]() -> result<std::vector<T>> { return from_vector<T>(std::move(elements)); });
     } else {
@@ -112,17 +112,17 @@ public:
 
     /// Whether its elements may be read as T, by type alone. Errors: unknown_dtype, type_mismatch.
     template <class T>
-    [[nodiscard]] result<void> check() const {
+    result<void> check() const {
         return check_type(detail::element_request_of<T>());
     }
 
     /// The stored bytes (compressed, if they are stored compressed), borrowed. Touches and verifies nothing.
     /// Errors: not_viewable if the source is not in memory, or if the bytes are made when they are read.
-    [[nodiscard]] result<bytes_view> bytes() const;
+    result<bytes_view> bytes() const;
 
     /// Copies stored bytes, from position `from` of the blob on, verifying nothing. Errors: out_of_bounds if the blob
     /// has fewer; what the source says.
-    [[nodiscard]] result<void> read_stored_into(span<std::byte> destination, std::uint64_t from = 0) const;
+    result<void> read_stored_into(span<std::byte> destination, std::uint64_t from = 0) const;
 
     /// Hints to the source: the stored bytes will be read or viewed soon, so that a file's are fetched from the disk
     /// while the caller does other things; or not soon again, so that the system's memory of them can go to others
@@ -134,7 +134,7 @@ public:
     /// The elements where they lie, without a copy. Touches and verifies nothing.
     /// Errors: not_viewable (compressed, or not in memory), needs_byteswap, misaligned_memory.
     template <class T>
-    [[nodiscard]] result<span<const T>> view() const {
+    result<span<const T>> view() const {
         static_assert(!std::is_same_v<T, bool>, "stored bools are bytes of any value: view<std::uint8_t>() them");
         ZTENSOR_TRY_ASSIGN(bytes_view elements, view_elements(detail::element_request_of<T>()));
         return detail::as_elements<T>(elements);
@@ -145,7 +145,7 @@ public:
     /// Errors: unsupported_encoding, limit_exceeded, out_of_memory, digest_mismatch, decode_failed, decode_size,
     /// bad_bool, and what the source says.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read() const {
+    result<std::vector<T>> read() const {
         std::vector<detail::in_vector_t<T>> elements;
         result<void> done = read_elements(detail::element_request_of<T>(), detail::memory_of(elements));
         if (!done) {
@@ -156,7 +156,7 @@ public:
 
     /// The same in an array of its own, which is faster than a vector for large tensors: include <ztensor/array.hpp>.
     template <class T>
-    [[nodiscard]] result<array<T>> load() const {
+    result<array<T>> load() const {
         array<T> elements;
         result<void> done = read_elements(detail::element_request_of<T>(), memory_of(elements));
         if (!done) {
@@ -169,19 +169,19 @@ public:
     /// failure is unspecified. Errors: size_mismatch if `destination` has not as many elements (decode_size, where only
     /// decoding tells how many there are); as read().
     template <class T>
-    [[nodiscard]] result<void> read_into(span<T> destination) const {
+    result<void> read_into(span<T> destination) const {
         const auto memory = detail::span_of_destination(destination);
         return read_elements_into(detail::element_request_of<typename decltype(memory)::value_type>(),
                                   detail::as_writable_bytes(memory));
     }
     template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
-    [[nodiscard]] result<void> read_into(Destination& destination) const {
+    result<void> read_into(Destination& destination) const {
         return read_into(detail::span_of_destination(destination));
     }
 
     /// The decoded bytes, least significant first whatever the file's order. Errors: as read<std::byte>(); of
     /// big-endian data unknown_dtype, needs_byteswap (of another layout than dense).
-    [[nodiscard]] result<std::vector<std::byte>> read_little_endian() const;
+    result<std::vector<std::byte>> read_little_endian() const;
 
     /// The elements as floating-point numbers, converted one by one from whatever they are stored as: any dtype, and
     /// the 8-bit floats. `To` is a floating-point type of C++, or any type made from a float (one made from a double is
@@ -189,7 +189,7 @@ public:
     /// to nearest, and what lies beyond its range becomes infinite. NaN stays NaN.
     /// Errors: unsupported_type (complex and unknown logical types); as read().
     template <class To>
-    [[nodiscard]] result<std::vector<To>> read_as() const {
+    result<std::vector<To>> read_as() const {
         static_assert(!std::is_const_v<To> && !std::is_integral_v<To> && std::is_constructible_v<To, float>,
                       "elements are converted to a floating-point type or to a type made from float");
         if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
@@ -215,7 +215,7 @@ public:
     /// compressed elements that are wider than a To). What `destination` holds after a failure is unspecified.
     /// Errors: size_mismatch if `destination` has not as many elements; as read_as().
     template <class To>
-    [[nodiscard]] result<void> read_as_into(span<To> destination) const {
+    result<void> read_as_into(span<To> destination) const {
         const auto memory = detail::span_of_destination(destination);
         using number = typename decltype(memory)::value_type;
         static_assert(std::is_same_v<To, number> ? std::is_same_v<number, float> || std::is_same_v<number, double>
@@ -224,14 +224,14 @@ public:
         return read_numbers_into(sizeof(number), detail::as_writable_bytes(memory));
     }
     template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
-    [[nodiscard]] result<void> read_as_into(Destination& destination) const {
+    result<void> read_as_into(Destination& destination) const {
         return read_as_into(detail::span_of_destination(destination));
     }
 
     /// Elements of parts [first, last) of `parts` equal ones: the rows of a dense tensor. Reads no other byte of raw
     /// data, and verifies none. Errors: out_of_bounds (last > parts, first > last); as read().
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_part(std::uint64_t first, std::uint64_t last, std::uint64_t parts) const {
+    result<std::vector<T>> read_part(std::uint64_t first, std::uint64_t last, std::uint64_t parts) const {
         std::vector<detail::in_vector_t<T>> elements;
         result<void> done =
             read_elements_of_part(detail::element_request_of<T>(), first, last, parts, detail::memory_of(elements));
@@ -244,8 +244,8 @@ public:
     /// The same into the caller's memory. Errors: size_mismatch if `destination` has not as many elements; as
     /// read_part().
     template <class T>
-    [[nodiscard]] result<void> read_part_into(std::uint64_t first, std::uint64_t last, std::uint64_t parts,
-                                              span<T> destination) const {
+    result<void> read_part_into(std::uint64_t first, std::uint64_t last, std::uint64_t parts,
+                                span<T> destination) const {
         return read_elements_of_part_into(detail::element_request_of<T>(), first, last, parts,
                                           detail::as_writable_bytes(destination));
     }
@@ -253,32 +253,28 @@ public:
     /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version
     /// 2, whose digests are of decoded bytes, all are decoded, and the rules of their encoding and type checked.
     /// Errors: what the source says; of version 2 decode_failed, decode_size, bad_bool, bad_padding.
-    [[nodiscard]] result<digest_state> verify() const;
+    result<digest_state> verify() const;
 
 private:
     friend struct detail::component_access;
     friend class object_view; // whose weights become other numbers the same way
 
-    [[nodiscard]] result<void> check_type(const detail::element_request& request) const;
-    [[nodiscard]] result<bytes_view> view_elements(const detail::element_request& request) const;
-    [[nodiscard]] result<void> read_elements(const detail::element_request& request,
-                                             detail::element_memory elements) const;
-    [[nodiscard]] result<void> read_elements_into(const detail::element_request& request,
-                                                  span<std::byte> destination) const;
-    [[nodiscard]] result<void> read_elements_of_part(const detail::element_request& request, std::uint64_t first,
-                                                     std::uint64_t last, std::uint64_t parts,
-                                                     detail::element_memory elements) const;
-    [[nodiscard]] result<void> read_elements_of_part_into(const detail::element_request& request, std::uint64_t first,
-                                                          std::uint64_t last, std::uint64_t parts,
-                                                          span<std::byte> destination) const;
+    result<void> check_type(const detail::element_request& request) const;
+    result<bytes_view> view_elements(const detail::element_request& request) const;
+    result<void> read_elements(const detail::element_request& request, detail::element_memory elements) const;
+    result<void> read_elements_into(const detail::element_request& request, span<std::byte> destination) const;
+    result<void> read_elements_of_part(const detail::element_request& request, std::uint64_t first, std::uint64_t last,
+                                       std::uint64_t parts, detail::element_memory elements) const;
+    result<void> read_elements_of_part_into(const detail::element_request& request, std::uint64_t first,
+                                            std::uint64_t last, std::uint64_t parts, span<std::byte> destination) const;
     /// As floats or doubles.
-    [[nodiscard]] result<void> read_numbers(std::size_t number_bytes, detail::element_memory numbers) const;
-    [[nodiscard]] result<void> read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const;
+    result<void> read_numbers(std::size_t number_bytes, detail::element_memory numbers) const;
+    result<void> read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const;
     /// True if every element is exactly a float.
     [[nodiscard]] bool holds_floats() const noexcept;
 
     template <class To, class Number>
-    [[nodiscard]] static result<std::vector<To>> read_by_way_of(result<std::vector<Number>> numbers) {
+    static result<std::vector<To>> read_by_way_of(result<std::vector<Number>> numbers) {
         if (!numbers) {
             return std::move(numbers).error();
         }

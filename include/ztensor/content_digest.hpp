@@ -20,7 +20,7 @@ inline namespace ZTENSOR_MODE {
 ///
 /// Errors: invalid_argument (another algorithm); not_expressible (a file before version 2, a data shard, or a component
 /// without a digest: then there is none); unsupported_digest (a build without xxHash); out_of_memory.
-[[nodiscard]] result<std::string> content_digest(const reader& of, digest algorithm = digest::xxh3);
+result<std::string> content_digest(const reader& of, digest algorithm = digest::xxh3);
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

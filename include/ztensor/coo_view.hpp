@@ -35,13 +35,13 @@ public:
     /// are read, as they must stay what was checked, even if the file changes.
     /// Errors: unsupported_format (not sparse_coo), sparse_shape, sparse_size, sparse_dtype, sparse_index,
     /// needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<coo_view> from(const object_view& object) {
+    static result<coo_view> from(const object_view& object) {
         return of(detail::load_sparse(object, format::sparse_coo, detail::loading::borrows,
                                       detail::element_request_of<T>(), index_type));
     }
 
     /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
-    [[nodiscard]] static result<coo_view> read(const object_view& object) {
+    static result<coo_view> read(const object_view& object) {
         return of(detail::load_sparse(object, format::sparse_coo, detail::loading::reads,
                                       detail::element_request_of<T>(), index_type));
     }
@@ -53,8 +53,7 @@ public:
 
     /// From parts in memory, which are borrowed: `coords` holds all coordinates of dimension 0, then of dimension 1,
     /// ... Errors: sparse_shape (not is_valid(), too), sparse_size, sparse_index.
-    [[nodiscard]] static result<coo_view> from_parts(const shape& dimensions, span<const T> values,
-                                                     span<const Index> coords) {
+    static result<coo_view> from_parts(const shape& dimensions, span<const T> values, span<const Index> coords) {
         coo_view borrowed(
             {dimensions, {detail::as_bytes(values), nullptr}, {detail::as_bytes(coords), nullptr}, {}, sizeof(T)});
         result<void> valid = detail::check_sparse(borrowed.parts_, format::sparse_coo, values.size(), index_type);
@@ -112,7 +111,7 @@ public:
     /// All elements, row-major, zero where there is no value; values at one place are summed (sums of
     /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
-    [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
+    result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         std::vector<detail::in_vector_t<T>> dense;
         result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
         if (!made) {
@@ -126,7 +125,7 @@ public:
 
     /// A matrix by rows, entries of one row in the order they have here. Errors: sparse_shape (not of rank 2),
     /// limit_exceeded (more rows than memory for their pointers allows), out_of_memory.
-    [[nodiscard]] result<csr_view<T>> to_csr(std::uint64_t max_bytes = default_max_dense_bytes) const {
+    result<csr_view<T>> to_csr(std::uint64_t max_bytes = default_max_dense_bytes) const {
         return csr_view<T>::of(detail::coo_to_csr(parts_, index_type, max_bytes));
     }
 
@@ -138,7 +137,7 @@ private:
 
     explicit coo_view(detail::sparse_parts parts) noexcept : parts_(std::move(parts)) {}
 
-    [[nodiscard]] static result<coo_view> of(result<detail::sparse_parts> parts) {
+    static result<coo_view> of(result<detail::sparse_parts> parts) {
         if (!parts) {
             return std::move(parts).error();
         }

@@ -78,7 +78,7 @@ struct copy_options {
 /// and of writer::add_object. After an error the objects before it are in `to`, which goes on; unless it came while a
 /// blob was being copied, from the source (io_error, file_changed) or the sink: then `to` is closed, as after any
 /// failure to write, and nothing of it will be seen.
-[[nodiscard]] result<void> copy(const reader& from, writer& to, const copy_options& options = {});
+result<void> copy(const reader& from, writer& to, const copy_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

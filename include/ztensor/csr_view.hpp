@@ -51,13 +51,13 @@ public:
     /// are read, as they must stay what was checked, even if the file changes.
     /// Errors: unsupported_format (not sparse_csr), sparse_shape, sparse_size, sparse_dtype, sparse_indptr,
     /// sparse_index, needs_byteswap (0.1, big-endian); as component_view::read<T>().
-    [[nodiscard]] static result<csr_view> from(const object_view& object) {
+    static result<csr_view> from(const object_view& object) {
         return of(detail::load_sparse(object, format::sparse_csr, detail::loading::borrows,
                                       detail::element_request_of<T>(), index_type));
     }
 
     /// Reads everything: always owned, decoded and verified, as component_view::read() does. Errors: as from().
-    [[nodiscard]] static result<csr_view> read(const object_view& object) {
+    static result<csr_view> read(const object_view& object) {
         return of(detail::load_sparse(object, format::sparse_csr, detail::loading::reads,
                                       detail::element_request_of<T>(), index_type));
     }
@@ -65,8 +65,7 @@ public:
     /// Rows [first, last) alone: of raw components only the bytes of those rows and of their pointers are read; what
     /// is compressed or kept in one blob (0.1) is decoded whole. Row `first` becomes row 0.
     /// Errors: out_of_bounds; as from().
-    [[nodiscard]] static result<csr_view> from_rows(const object_view& object, std::uint64_t first,
-                                                    std::uint64_t last) {
+    static result<csr_view> from_rows(const object_view& object, std::uint64_t first, std::uint64_t last) {
         return of(detail::load_csr_rows(object, first, last, detail::element_request_of<T>(), index_type));
     }
 
@@ -77,8 +76,8 @@ public:
 
     /// From parts in memory, which are borrowed. Errors: sparse_shape (not is_valid(), too), sparse_size,
     /// sparse_indptr, sparse_index.
-    [[nodiscard]] static result<csr_view> from_parts(const shape& dimensions, span<const T> values,
-                                                     span<const Index> indices, span<const Index> indptr) {
+    static result<csr_view> from_parts(const shape& dimensions, span<const T> values, span<const Index> indices,
+                                       span<const Index> indptr) {
         csr_view borrowed({dimensions,
                            {detail::as_bytes(values), nullptr},
                            {detail::as_bytes(indices), nullptr},
@@ -162,7 +161,7 @@ public:
     /// rows() x columns() elements, row-major, zero where there is no value; values at one place are summed (sums of
     /// integers wrap around).
     /// Errors: limit_exceeded beyond `max_bytes`, out_of_memory.
-    [[nodiscard]] result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
+    result<std::vector<T>> to_dense(std::uint64_t max_bytes = default_max_dense_bytes) const {
         std::vector<detail::in_vector_t<T>> dense;
         result<void> made = detail::make_dense(shape(), sizeof(T), max_bytes, detail::memory_of(dense));
         if (!made) {
@@ -175,7 +174,7 @@ public:
     }
 
     /// The same entries with a coordinate each; shares the values. Defined in sparse.hpp. Errors: out_of_memory.
-    [[nodiscard]] result<coo_view<T, std::uint64_t>> to_coo() const;
+    result<coo_view<T, std::uint64_t>> to_coo() const;
 
 private:
     template <class, class>
@@ -185,7 +184,7 @@ private:
 
     explicit csr_view(detail::sparse_parts parts) noexcept : parts_(std::move(parts)) {}
 
-    [[nodiscard]] static result<csr_view> of(result<detail::sparse_parts> parts) {
+    static result<csr_view> of(result<detail::sparse_parts> parts) {
         if (!parts) {
             return std::move(parts).error();
         }

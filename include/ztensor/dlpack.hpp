@@ -76,7 +76,7 @@ template <class T>
 }
 
 /// Errors: unsupported_type.
-[[nodiscard]] inline result<const dlpack_type*> find_dlpack_type(dlpack::data_type wanted) noexcept {
+inline result<const dlpack_type*> find_dlpack_type(dlpack::data_type wanted) noexcept {
     for (const dlpack_type& row : dlpack_types) {
         if (static_cast<unsigned>(row.code) == wanted.code && row.bits == wanted.bits && wanted.lanes == 1) {
             return &row;
@@ -100,7 +100,7 @@ struct dlpack_package {
 };
 
 /// Dimensions and strides as DLPack counts them. Errors: too_large_for_host.
-[[nodiscard]] inline result<std::vector<std::int64_t>> dlpack_dimensions(const shape& dimensions) {
+inline result<std::vector<std::int64_t>> dlpack_dimensions(const shape& dimensions) {
     constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
     const std::size_t rank = dimensions.rank();
     std::vector<std::int64_t> numbers(2 * rank);
@@ -121,8 +121,7 @@ struct dlpack_package {
 
 /// Errors: too_large_for_host, out_of_memory.
 template <class T, class Owner>
-[[nodiscard]] result<dlpack::handle> pack_for_dlpack(Owner owner, const shape& dimensions, const T* elements,
-                                                     std::uint64_t flags) {
+result<dlpack::handle> pack_for_dlpack(Owner owner, const shape& dimensions, const T* elements, std::uint64_t flags) {
     return guard_memory([&]() -> result<dlpack::handle> {
         ZTENSOR_TRY_ASSIGN(std::vector<std::int64_t> numbers, dlpack_dimensions(dimensions));
         auto package = std::make_unique<dlpack_package<Owner>>(std::move(owner));
@@ -141,7 +140,7 @@ template <class T, class Owner>
 }
 
 /// Whether the memory is the host's, and there is a shape. Errors: unsupported_version, invalid_argument.
-[[nodiscard]] inline result<void> check_foreign_tensor(const dlpack::managed_tensor& from) noexcept {
+inline result<void> check_foreign_tensor(const dlpack::managed_tensor& from) noexcept {
     if (from.version.major != dlpack::current_version.major) { // then nothing else may be looked at
         return fail(errc::unsupported_version, "the tensor is of DLPack {}.{}, and only 1.x is known",
                     {from.version.major, from.version.minor});
@@ -165,8 +164,8 @@ template <class T, class Owner>
 }
 
 /// The size of all elements in bytes. Errors: too_large_for_host; invalid_argument for elements that are nowhere.
-[[nodiscard]] inline result<std::size_t> foreign_bytes(const dlpack::tensor& view, const shape& dimensions,
-                                                       std::size_t element_bytes) noexcept {
+inline result<std::size_t> foreign_bytes(const dlpack::tensor& view, const shape& dimensions,
+                                         std::size_t element_bytes) noexcept {
     const std::optional<std::uint64_t> count = dimensions.element_count();
     const std::optional<std::uint64_t> bytes = count ? checked_multiply(*count, element_bytes) : std::nullopt;
     if (!bytes || *bytes > static_cast<std::uint64_t>((std::numeric_limits<std::ptrdiff_t>::max)())) {
@@ -217,7 +216,7 @@ struct foreign_elements {
 };
 
 /// Throws std::bad_alloc.
-[[nodiscard]] inline result<foreign_elements> elements_of(const dlpack::managed_tensor& from) {
+inline result<foreign_elements> elements_of(const dlpack::managed_tensor& from) {
     result<void> possible = check_foreign_tensor(from);
     if (!possible) {
         return std::move(possible).error();
@@ -254,7 +253,7 @@ struct foreign_elements {
 /// tensor is deleted. Bools are lent as they are stored. Touches and verifies nothing.
 /// Errors: unsupported_format (not dense); not_viewable, needs_byteswap, misaligned_memory, as component_view::view();
 /// unknown_dtype, unsupported_type; too_large_for_host (DLPack counts with 63 bits); out_of_memory.
-[[nodiscard]] inline result<dlpack::handle> view_dlpack(const reader& model, const object_view& object) {
+inline result<dlpack::handle> view_dlpack(const reader& model, const object_view& object) {
     return visit(object, [&](auto elements) -> result<dlpack::handle> {
         return detail::pack_for_dlpack(model, object.shape(), elements.data(), dlpack::read_only);
     });
@@ -262,7 +261,7 @@ struct foreign_elements {
 
 /// A dense object decoded and verified, in memory of its own, which the tensor's owner may write to and which goes with
 /// it. Errors: as component_view::read() and view_dlpack().
-[[nodiscard]] inline result<dlpack::handle> read_dlpack(const object_view& object) {
+inline result<dlpack::handle> read_dlpack(const object_view& object) {
     return visit_type(object, [&](auto of) -> result<dlpack::handle> {
         using element = typename decltype(of)::type;
         ZTENSOR_TRY_ASSIGN(array<element> elements, object.load<element>());
@@ -275,8 +274,8 @@ struct foreign_elements {
 /// the others are written from where they lie.
 /// Errors: unsupported_version (no DLPack 1.x); unsupported_type (none of ours); invalid_argument (memory of a device,
 /// dimensions that are none); too_large_for_host; out_of_memory; as writer::add().
-[[nodiscard]] inline result<void> add_dlpack(writer& out, std::string_view name, const dlpack::managed_tensor& from,
-                                             const store& how = {}) {
+inline result<void> add_dlpack(writer& out, std::string_view name, const dlpack::managed_tensor& from,
+                               const store& how = {}) {
     return detail::guard_memory([&]() -> result<void> {
         result<detail::foreign_elements> taken = detail::elements_of(from);
         if (!taken) {

@@ -42,48 +42,48 @@ class editor {
 public:
     /// Gives an object another name. Errors: object_not_found, name_invalid, duplicate_key, not_expressible (in place),
     /// writer_closed.
-    [[nodiscard]] result<void> rename(std::string_view from, std::string_view to);
+    result<void> rename(std::string_view from, std::string_view to);
 
     /// Takes an object out, and its blobs with it unless others have them too. Errors: object_not_found,
     /// not_expressible (in place), writer_closed.
-    [[nodiscard]] result<void> remove(std::string_view name);
+    result<void> remove(std::string_view name);
 
     /// Puts another object in the place of one. The elements are written at once. In place it must have the same
     /// format, shape, types and size, be stored raw in one component that no other object shares, and have a digest of
     /// the same algorithm or, like the old one, none. Errors: object_not_found; not_expressible (in place); those of
     /// writer::add_object.
-    [[nodiscard]] result<void> replace(std::string_view name, const object_draft& draft);
+    result<void> replace(std::string_view name, const object_draft& draft);
 
     /// The same with a dense tensor, see writer::add().
     template <class Elements>
-    [[nodiscard]] result<void> replace(std::string_view name, const shape& dimensions, const Elements& elements,
-                                       const store& how = {}) {
+    result<void> replace(std::string_view name, const shape& dimensions, const Elements& elements,
+                         const store& how = {}) {
         return replace_dense(name, dimensions, detail::typed_bytes_of(elements), how);
     }
 
     /// The attributes of an object, as they are so far. Errors: object_not_found.
-    [[nodiscard]] result<ztensor::attributes> attributes(std::string_view name) const;
+    result<ztensor::attributes> attributes(std::string_view name) const;
     /// All attributes of an object, instead of those that it has. Errors: object_not_found, name_invalid, cbor_utf8,
     /// not_expressible (in place; in 0.1 a key that is a field), writer_closed.
-    [[nodiscard]] result<void> attributes(std::string_view name, ztensor::attributes values);
+    result<void> attributes(std::string_view name, ztensor::attributes values);
     /// Takes all attributes of an object away; an empty set would stay as an empty map.
-    [[nodiscard]] result<void> remove_attributes(std::string_view name);
+    result<void> remove_attributes(std::string_view name);
 
     /// The same of the file itself. Errors: not_expressible in 0.1, which has none.
     [[nodiscard]] ztensor::attributes file_attributes() const;
-    [[nodiscard]] result<void> file_attributes(ztensor::attributes values);
-    [[nodiscard]] result<void> remove_file_attributes();
+    result<void> file_attributes(ztensor::attributes values);
+    result<void> remove_file_attributes();
 
     /// Writes what is kept and the new manifest, and publishes the file. Errors: writer_closed; manifest_too_large;
     /// file_changed (in place: another file has been put in its place); io_error; not_durable, which means that the
     /// changes are in place.
-    [[nodiscard]] result<void> finish();
+    result<void> finish();
 
 private:
     friend struct detail::editor_access;
 
-    [[nodiscard]] result<void> replace_dense(std::string_view name, const shape& dimensions,
-                                             const detail::typed_bytes& elements, const store& how);
+    result<void> replace_dense(std::string_view name, const shape& dimensions, const detail::typed_bytes& elements,
+                               const store& how);
 
     explicit editor(detail::editor_core* core) noexcept : core_(core) {}
 
@@ -116,7 +116,7 @@ struct editor_access {
 /// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and of version 2,
 /// which only grows: append(), or copy() what is to stay; busy;
 /// invalid_argument, io_error, out_of_memory.
-[[nodiscard]] result<editor> edit(const file_path& path, const write_options& options = {});
+result<editor> edit(const file_path& path, const write_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

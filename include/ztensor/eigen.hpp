@@ -71,7 +71,7 @@ struct eigen_size {
 /// How many rows and columns a Plain has that holds a tensor of that shape. Errors: invalid_argument where it can't;
 /// too_large_for_host.
 template <class Plain>
-[[nodiscard]] result<eigen_size> eigen_size_of(const shape& dimensions) {
+result<eigen_size> eigen_size_of(const shape& dimensions) {
     constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<Eigen::Index>::max)());
     constexpr int rows = Plain::RowsAtCompileTime;
     constexpr int columns = Plain::ColsAtCompileTime;
@@ -102,7 +102,7 @@ template <class Plain>
 
 /// The same for an object, in its words. Errors: unsupported_format, invalid_argument, too_large_for_host.
 template <class Plain>
-[[nodiscard]] result<eigen_size> eigen_size_of(const object_view& object) {
+result<eigen_size> eigen_size_of(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
     result<eigen_size> size = eigen_size_of<Plain>(object.shape());
     if (!size) {
@@ -113,7 +113,7 @@ template <class Plain>
 
 /// A Plain that `read(span) -> result<void>` fills in the order of a file.
 template <class Plain, class Read>
-[[nodiscard]] result<Plain> filled_eigen(const object_view& object, const Read& read) {
+result<Plain> filled_eigen(const object_view& object, const Read& read) {
     using element = typename Plain::Scalar;
     return guard_memory([&]() -> result<Plain> {
         ZTENSOR_TRY_ASSIGN(const eigen_size size, eigen_size_of<Plain>(object));
@@ -155,7 +155,7 @@ template <class Derived>
 ///
 /// Errors: invalid_argument for a shape that no such Plain has; unsupported_format; as component_view::view().
 template <class Plain>
-[[nodiscard]] result<eigen_view<Plain>> view_eigen(const object_view& object) {
+result<eigen_view<Plain>> view_eigen(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const detail::eigen_size size, detail::eigen_size_of<Plain>(object));
     ZTENSOR_TRY_ASSIGN(const auto elements, object.view<typename Plain::Scalar>());
     if constexpr (detail::is_in_file_order_v<Plain>) {
@@ -168,14 +168,14 @@ template <class Plain>
 /// The same read into memory of its own: decoded, verified. A type by columns takes a second copy for a moment.
 /// Errors: as view_eigen(), but for those of views; as component_view::read().
 template <class Plain>
-[[nodiscard]] result<Plain> read_eigen(const object_view& object) {
+result<Plain> read_eigen(const object_view& object) {
     return detail::filled_eigen<Plain>(object, [&](auto elements) { return object.read_into(elements); });
 }
 
 /// The same converted from whatever the elements are stored as: Plain's are float or double. Errors: as read_eigen()
 /// and component_view::read_as().
 template <class Plain>
-[[nodiscard]] result<Plain> read_as_eigen(const object_view& object) {
+result<Plain> read_as_eigen(const object_view& object) {
     return detail::filled_eigen<Plain>(object, [&](auto elements) { return object.read_as_into(elements); });
 }
 
@@ -183,8 +183,8 @@ template <class Plain>
 /// be a vector, of one. Only what lies in another order, or is still to be calculated, is copied. Errors:
 /// out_of_memory; as writer::add().
 template <class Derived>
-[[nodiscard]] result<void> add_eigen(writer& out, std::string_view name, const Eigen::MatrixBase<Derived>& values,
-                                     const store& how = {}) {
+result<void> add_eigen(writer& out, std::string_view name, const Eigen::MatrixBase<Derived>& values,
+                       const store& how = {}) {
     using element = typename Derived::Scalar;
     shape dimensions;
     if (!Derived::IsVectorAtCompileTime) {
@@ -203,8 +203,8 @@ template <class Derived>
     });
 }
 template <class Derived>
-[[nodiscard]] result<void> add_eigen(writer& out, std::string_view name, const Eigen::ArrayBase<Derived>& values,
-                                     const store& how = {}) {
+result<void> add_eigen(writer& out, std::string_view name, const Eigen::ArrayBase<Derived>& values,
+                       const store& how = {}) {
     return add_eigen(out, name, values.matrix(), how);
 }
 

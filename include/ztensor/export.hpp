@@ -23,8 +23,7 @@ inline namespace ZTENSOR_MODE {
 /// that is not text, a tensor called `__metadata__`, a header of more than 100,000,000 bytes); duplicate_key if two
 /// tensors get one name; name_invalid; invalid_argument (floats_as). Else cancelled, those of reading, and what the
 /// sink says; then the old file at `path` is as it was.
-[[nodiscard]] result<void> export_safetensors(const reader& from, const file_path& path,
-                                              const export_options& options = {});
+result<void> export_safetensors(const reader& from, const file_path& path, const export_options& options = {});
 
 /// Writes the dense tensors of `from` as NumPy's .npz: a ZIP archive of stored `.npy` files in the order of the reader,
 /// their data at multiples of 64 bytes, with ZIP64 where a file or the archive needs it. Each `.npy` is byte for byte
@@ -35,11 +34,10 @@ inline namespace ZTENSOR_MODE {
 /// attributes, names that a ZIP archive or a path can't have); duplicate_key; invalid_argument. Else file_changed if a
 /// tensor was another when it was read again, cancelled, those of reading, and what the sink says; then the old file at
 /// `path` is as it was.
-[[nodiscard]] result<void> export_npz(const reader& from, const file_path& path, const export_options& options = {});
+result<void> export_npz(const reader& from, const file_path& path, const export_options& options = {});
 
 /// Writes one dense object as a `.npy` file: its name and attributes are left behind. Errors: as export_npz().
-[[nodiscard]] result<void> export_npy(const object_view& from, const file_path& path,
-                                      const export_options& options = {});
+result<void> export_npy(const object_view& from, const file_path& path, const export_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -30,12 +30,12 @@ inline namespace ZTENSOR_MODE {
 /// read_options::follow_links() says.
 /// Errors: those of reader::open(); header_malformed, json_malformed, zip_malformed, pickle_malformed, pickle_refused,
 /// unclaimed_bytes, not_built_in; shard_missing, shard_mismatch (parts of GGUF).
-[[nodiscard]] result<reader> open_any(const file_path& path, const read_options& options = {});
+result<reader> open_any(const file_path& path, const read_options& options = {});
 /// The same of a source of the caller's making: memory, an archive, a network store. `name` stands for the path: its
 /// ending, where the first bytes don't say what the file is, and what the one tensor of a .npy file is called. Errors:
 /// besides, invalid_argument for null.
-[[nodiscard]] result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
-                                      const read_options& options = {});
+result<reader> open_any(std::shared_ptr<const byte_source> source, const file_path& name,
+                        const read_options& options = {});
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

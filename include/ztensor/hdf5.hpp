@@ -29,9 +29,9 @@ namespace detail {
 
 /// What read_options::hdf5() leads to.
 struct hdf5_importer {
-    [[nodiscard]] ZTENSOR_COLD static result<imported> import(const foreign_file& file) { return import_hdf5(file); }
+    ZTENSOR_COLD static result<imported> import(const foreign_file& file) { return import_hdf5(file); }
 
-    [[nodiscard]] ZTENSOR_COLD static result<reader> open(const foreign_file& file) {
+    ZTENSOR_COLD static result<reader> open(const foreign_file& file) {
         result<imported> made = import_hdf5(file);
         return made ? reader_maker::open(file, *std::move(made))
                     : result<reader>(std::move(made).error().in_file(path_text(file.path)));
@@ -62,7 +62,7 @@ struct hdf5_importer {
 /// refuses, in its own words), zip_malformed, limit_exceeded (max_objects counts links), manifest_too_large,
 /// shape_overflow, truncated, not_built_in (a deflated archive without zlib). Reading the elements fails with
 /// header_malformed where libhdf5 can't read them, such as for want of a filter, and with limit_exceeded.
-[[nodiscard]] inline result<reader> open_hdf5(const file_path& path, const read_options& options = {}) {
+inline result<reader> open_hdf5(const file_path& path, const read_options& options = {}) {
     return detail::guard_memory([&]() -> result<reader> {
         ZTENSOR_TRY_ASSIGN(std::shared_ptr<const byte_source> source, detail::open_source(path, options));
         return detail::hdf5_importer::open({std::move(source), path.native(), options});
@@ -70,8 +70,8 @@ struct hdf5_importer {
 }
 /// The same of a source of the caller's making, which libhdf5 then reads from while hdf5_lock is held. `name` stands
 /// for the path in messages. Errors: besides, invalid_argument for null.
-[[nodiscard]] inline result<reader> open_hdf5(std::shared_ptr<const byte_source> source, const file_path& name,
-                                              const read_options& options = {}) {
+inline result<reader> open_hdf5(std::shared_ptr<const byte_source> source, const file_path& name,
+                                const read_options& options = {}) {
     if (source == nullptr) {
         return detail::fail(errc::invalid_argument, "there is no source: the pointer is null");
     }

@@ -67,7 +67,7 @@ using json_builder_of = std::enable_if_t<std::is_same_v<Json, nlohmann::json>, j
 /// Errors: attribute_type (tags, keys that are no text, undefined, integers below -2^63: what JSON can't hold),
 /// duplicate_key (within the value), limit_exceeded (more than 16 MiB, or 257 MiB in memory), out_of_memory.
 template <class Json = nlohmann::json>
-[[nodiscard]] result<Json> to_json(bytes_view cbor_value) {
+result<Json> to_json(bytes_view cbor_value) {
     return detail::guard_memory([&]() -> result<Json> {
         detail::json_budget budget;
         detail::unfinished_json<Json> made(nullptr);
@@ -79,7 +79,7 @@ template <class Json = nlohmann::json>
 /// All attributes as one object. Errors: as of one value, the limits being those of all together; the sentence names
 /// the attribute.
 template <class Json = nlohmann::json>
-[[nodiscard]] result<Json> to_json(const attributes_view& source) {
+result<Json> to_json(const attributes_view& source) {
     return detail::guard_memory([&]() -> result<Json> {
         detail::json_budget budget;
         detail::unfinished_json<Json> made(Json::object());
@@ -96,7 +96,7 @@ template <class Json = nlohmann::json>
 namespace detail {
 
 template <class Json>
-[[nodiscard]] result<attributes> made_of_json(const Json& object) {
+result<attributes> made_of_json(const Json& object) {
     constexpr std::size_t max_value_depth = max_cbor_depth - 4; // root, objects, object, attributes
     if (!object.is_object()) {
         return fail(errc::attribute_type, "attributes are made from a JSON object, not from {}", {object.type_name()});
@@ -123,7 +123,7 @@ template <class Json>
 /// binary data with a subtype; cbor_depth; cbor_utf8; limit_exceeded (more than 16 MiB of CBOR in all); out_of_memory;
 /// the sentence names the attribute.
 template <class Json = nlohmann::json> // which is not deduced: braces make one
-[[nodiscard]] result<attributes> to_attributes(const std::enable_if_t<true, Json>& object) {
+result<attributes> to_attributes(const std::enable_if_t<true, Json>& object) {
     return detail::guard_memory([&] { return detail::made_of_json(object); });
 }
 

@@ -22,7 +22,7 @@ inline namespace ZTENSOR_MODE {
 /// Looks at the index and at what lies between the blobs, and at no blob. Of findings of the first two kinds, and of
 /// missing digests, only the first is told, and how many there are where that is more. Errors: unsupported_container of
 /// a file that is no .zt; out_of_memory; what the source says.
-[[nodiscard]] result<std::vector<lint_finding>> lint(const reader& file);
+result<std::vector<lint_finding>> lint(const reader& file);
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

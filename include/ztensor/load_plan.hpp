@@ -69,7 +69,7 @@ public:
 
     /// What run() looks at before the first byte is read; gives how many bytes it will decode. Errors: as run() has
     /// them then.
-    [[nodiscard]] result<std::uint64_t> check() const;
+    result<std::uint64_t> check() const;
 
     /// Reads them all. Before the first byte is read everything is checked, and what is missing or does not fit is one
     /// error with a sentence for each, of the code of the first. Digests are verified unless read_options say no, but
@@ -77,7 +77,7 @@ public:
     /// for it any more; what the destinations hold after a failure is unspecified.
     /// Errors: object_not_found, unsupported_format and those of the calls named above, limit_exceeded (of
     /// max_staging_bytes too), cancelled, out_of_memory, and what the source says.
-    [[nodiscard]] result<load_report> run(const load_options& options = {}) const;
+    result<load_report> run(const load_options& options = {}) const;
 
 private:
     template <class Destination>
@@ -108,7 +108,7 @@ struct loaded_tensor {
 };
 
 /// All dense objects of a file, in the order of the manifest, through one plan. Errors: as load_plan::run().
-[[nodiscard]] result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
+result<std::vector<loaded_tensor>> read_all(const reader& from, const load_options& options = {});
 /// The objects would be gone with a temporary reader.
 result<std::vector<loaded_tensor>> read_all(const reader&& from, const load_options& options = {}) = delete;
 

@@ -58,7 +58,7 @@ using tensor_mdspan = detail::mdspan_library::mdspan<T, tensor_extents<Rank>>;
 
 /// A shape as extents. Errors: invalid_argument for another number of dimensions; too_large_for_host.
 template <std::size_t Rank>
-[[nodiscard]] result<tensor_extents<Rank>> extents_of(const shape& dimensions) {
+result<tensor_extents<Rank>> extents_of(const shape& dimensions) {
     if (dimensions.rank() != Rank) {
         return detail::fail(errc::invalid_argument, "shape {} has {} dimensions, but {} were asked for",
                             {to_string(dimensions), dimensions.rank(), Rank});
@@ -82,7 +82,7 @@ template <std::size_t Rank>
 /// Errors: invalid_argument for another number of dimensions; unsupported_format; too_large_for_host; as
 /// component_view::view(). For elements that were read, see extents_of().
 template <class T, std::size_t Rank>
-[[nodiscard]] result<tensor_mdspan<const T, Rank>> view_mdspan(const object_view& object) {
+result<tensor_mdspan<const T, Rank>> view_mdspan(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const component_view data, object.data());
     result<tensor_extents<Rank>> extents = extents_of<Rank>(object.shape());
     if (!extents) {
@@ -117,9 +117,9 @@ template <class Elements, class Index, std::size_t... I>
 /// Adds the elements of an mdspan of any layout and accessor. Those that are not row-major in plain memory are gathered
 /// first. Errors: out_of_memory; as writer::add().
 template <class T, class Extents, class Layout, class Accessor>
-[[nodiscard]] result<void> add_mdspan(writer& out, std::string_view name,
-                                      const detail::mdspan_library::mdspan<T, Extents, Layout, Accessor>& elements,
-                                      const store& how = {}) {
+result<void> add_mdspan(writer& out, std::string_view name,
+                        const detail::mdspan_library::mdspan<T, Extents, Layout, Accessor>& elements,
+                        const store& how = {}) {
     using element = std::remove_cv_t<T>;
     constexpr std::size_t rank = Extents::rank();
     shape dimensions;

@@ -52,7 +52,7 @@ struct object_entry;
 using check_of_attributes = result<void> (*)(format_version version, const object_entry& object);
 
 /// Errors: name_invalid, cbor_utf8, not_expressible.
-[[nodiscard]] result<void> check_object_attributes(format_version version, const object_entry& object);
+result<void> check_object_attributes(format_version version, const object_entry& object);
 
 } // namespace detail
 

@@ -86,7 +86,7 @@ public:
     [[nodiscard]] iterator end() const noexcept { return {*file_, *record_, size()}; }
 
     /// The component of that role. Errors: component_not_found.
-    [[nodiscard]] result<component_view> component(std::string_view role) const;
+    result<component_view> component(std::string_view role) const;
 
     /// component(role).value(): the component, or an exception where there is none of that role.
     [[nodiscard]] component_view operator[](std::string_view role) const { return component(role).value(); }
@@ -96,17 +96,17 @@ public:
     }
 
     /// The elements of a dense object. Errors: unsupported_format for any other format.
-    [[nodiscard]] result<component_view> data() const;
+    result<component_view> data() const;
 
     // Of dense objects: what component_view offers, on data().
 
     template <class T>
-    [[nodiscard]] result<span<const T>> view() const {
+    result<span<const T>> view() const {
         const result<component_view> elements = data();
         return elements ? elements->template view<T>() : elements.error();
     }
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read() const {
+    result<std::vector<T>> read() const {
         const result<component_view> elements = data();
         return elements ? elements->template read<T>() : elements.error();
     }
@@ -115,7 +115,7 @@ public:
     /// and rounded once. Errors there: unsupported_format (of another type), layout_components, attribute_not_found,
     /// attribute_type, size_mismatch; as component_view::read_as().
     template <class To>
-    [[nodiscard]] result<std::vector<To>> read_as() const {
+    result<std::vector<To>> read_as() const {
         if (known_format() != format::dense) {
             return read_weights_as<To>();
         }
@@ -123,17 +123,17 @@ public:
         return elements ? elements->template read_as<To>() : elements.error();
     }
     template <class T>
-    [[nodiscard]] result<array<T>> load() const {
+    result<array<T>> load() const {
         const result<component_view> elements = data();
         return elements ? elements->template load<T>() : elements.error();
     }
     template <class Destination>
-    [[nodiscard]] result<void> read_into(Destination&& destination) const {
+    result<void> read_into(Destination&& destination) const {
         const result<component_view> elements = data();
         return elements ? elements->read_into(destination) : elements.error();
     }
     template <class Destination>
-    [[nodiscard]] result<void> read_as_into(Destination&& destination) const {
+    result<void> read_as_into(Destination&& destination) const {
         if (known_format() != format::dense) {
             const span memory(destination);
             using number = typename decltype(memory)::value_type;
@@ -150,7 +150,7 @@ public:
     /// compressed data is decoded and verified as a whole.
     /// Errors: out_of_bounds for rows that are not there, and of a scalar; as component_view::read().
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
+    result<std::vector<T>> read_rows(std::uint64_t first, std::uint64_t last) const {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
         const result<component_view> elements = data();
         return elements ? elements->template read_part<T>(first, last, rows) : elements.error();
@@ -159,8 +159,7 @@ public:
     /// The same into the caller's memory: a span, or a container of the right size. Errors: size_mismatch for another
     /// size; as read_rows().
     template <class Destination>
-    [[nodiscard]] result<void> read_rows_into(std::uint64_t first, std::uint64_t last,
-                                              Destination&& destination) const {
+    result<void> read_rows_into(std::uint64_t first, std::uint64_t last, Destination&& destination) const {
         ZTENSOR_TRY_ASSIGN(const std::uint64_t rows, check_rows(first, last));
         const result<component_view> elements = data();
         return elements ? elements->read_part_into(first, last, rows, detail::span_of_destination(destination))
@@ -170,7 +169,7 @@ public:
     /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}, in row-major order; reads as read_rows() does.
     /// Errors: invalid_argument for another number of ranges than dimensions, out_of_bounds; as component_view::read().
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_slice(const slice& ranges) const {
+    result<std::vector<T>> read_slice(const slice& ranges) const {
         std::vector<detail::in_vector_t<T>> elements;
         result<void> done =
             read_elements_of_slice(detail::element_request_of<T>(), ranges, detail::memory_of(elements));
@@ -181,7 +180,7 @@ public:
     }
     /// The same into the caller's memory. Errors: size_mismatch for another size; as read_slice().
     template <class Destination>
-    [[nodiscard]] result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
+    result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
         const auto memory = detail::span_of_destination(destination);
         using element = typename decltype(memory)::value_type;
         return read_elements_of_slice_into(detail::element_request_of<element>(), ranges,
@@ -193,7 +192,7 @@ private:
 
     /// Of an object that is blocks of quantized weights, the weights.
     template <class To>
-    [[nodiscard]] result<std::vector<To>> read_weights_as() const {
+    result<std::vector<To>> read_weights_as() const {
         if constexpr (std::is_same_v<To, float> || std::is_same_v<To, double>) {
             std::vector<To> weights;
             result<void> done = read_weights(sizeof(To), detail::memory_of(weights));
@@ -206,15 +205,15 @@ private:
         }
     }
     /// As floats or doubles.
-    [[nodiscard]] result<void> read_weights(std::size_t number_bytes, detail::element_memory weights) const;
-    [[nodiscard]] result<void> read_weights_into(std::size_t number_bytes, span<std::byte> weights) const;
+    result<void> read_weights(std::size_t number_bytes, detail::element_memory weights) const;
+    result<void> read_weights_into(std::size_t number_bytes, span<std::byte> weights) const;
 
-    [[nodiscard]] result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
-                                                      detail::element_memory elements) const;
-    [[nodiscard]] result<void> read_elements_of_slice_into(const detail::element_request& request, const slice& ranges,
-                                                           span<std::byte> destination) const;
+    result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
+                                        detail::element_memory elements) const;
+    result<void> read_elements_of_slice_into(const detail::element_request& request, const slice& ranges,
+                                             span<std::byte> destination) const;
     /// How many rows there are, if those asked for are among them.
-    [[nodiscard]] result<std::uint64_t> check_rows(std::uint64_t first, std::uint64_t last) const;
+    result<std::uint64_t> check_rows(std::uint64_t first, std::uint64_t last) const;
     /// Adds to an error where it happened.
     [[nodiscard]] error located(error why) const noexcept;
 

@@ -21,7 +21,7 @@ class packed_view {
 public:
     /// Errors: unsupported_type (other elements), not_viewable (compressed, or not in memory),
     /// size_mismatch, bad_padding.
-    [[nodiscard]] static result<packed_view> from(const component_view& component);
+    static result<packed_view> from(const component_view& component);
 
     /// How many elements there are; bytes() has half as many, rounded up.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }

@@ -37,27 +37,27 @@ public:
     /// Elements as they are stored, least significant byte first whatever the file's order; bools are 0 or 1.
     /// Errors: unsupported_encoding, out_of_memory; of big-endian bytes unknown_dtype (of no known width),
     /// needs_byteswap (of another layout than dense), size_mismatch (no whole elements).
-    [[nodiscard]] static result<component_pieces> open(const component_view& from);
+    static result<component_pieces> open(const component_view& from);
 
     /// Elements converted to f64, f32, f16 or bf16, each rounded once, as read_as() does. Errors: invalid_argument for
     /// another dtype, unknown_dtype, unsupported_type (complex and unknown logical types), type_mismatch,
     /// size_mismatch; as open().
-    [[nodiscard]] static result<component_pieces> open_as(const component_view& from, dtype floating);
+    static result<component_pieces> open_as(const component_view& from, dtype floating);
 
     /// The same of an object: of a dense one its elements, of one that is blocks of quantized weights the weights.
     /// Errors: as object_view::read_as() and above; unsupported_format where weights are not in one component.
-    [[nodiscard]] static result<component_pieces> open_as(const object_view& from, dtype floating);
+    static result<component_pieces> open_as(const object_view& from, dtype floating);
 
     /// The next elements, little-endian, valid until the next call; empty once all have been given. Whole ones, unless
     /// they are stored bytes of a blob that holds indices as well. Errors: digest_mismatch, decode_failed, decode_size,
     /// limit_exceeded, bad_bool, size_mismatch (where only decoding tells), and what the source says; after one, the
     /// same at every call.
-    [[nodiscard]] result<bytes_view> next() &;
+    result<bytes_view> next() &;
     result<bytes_view> next() && = delete; // the piece would be gone
 
 private:
     explicit component_pieces(detail::piece_reader* made) noexcept : pieces_(made) {}
-    [[nodiscard]] static result<component_pieces> start(const component_view& from, const dtype* floating);
+    static result<component_pieces> start(const component_view& from, const dtype* floating);
 
     std::unique_ptr<detail::piece_reader, detail::piece_deleter> pieces_;
 };

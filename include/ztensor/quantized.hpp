@@ -31,7 +31,7 @@ inline namespace ZTENSOR_MODE {
 class quantized_view {
 public:
     /// Errors: unsupported_format (not quantized_group), quant_bits, quant_group, quant_packing, size_mismatch.
-    [[nodiscard]] static result<quantized_view> from(const object_view& object);
+    static result<quantized_view> from(const object_view& object);
 
     /// Of the weights before quantization.
     [[nodiscard]] ztensor::shape shape() const noexcept { return object_.shape(); }
@@ -63,7 +63,7 @@ public:
     /// Errors: quant_packing (unknown), quant_bits (more bits than Q has), size_mismatch, limit_exceeded (integers and
     /// words together take more than read_options::max_decoded_bytes); as component_view::read().
     template <class Q = std::uint8_t>
-    [[nodiscard]] result<std::vector<Q>> unpack() const {
+    result<std::vector<Q>> unpack() const {
         static_assert(std::is_unsigned_v<Q> && !std::is_same_v<Q, bool> && sizeof(Q) <= sizeof(std::uint64_t),
                       "quantized weights are unsigned integers");
         std::vector<Q> weights;
@@ -77,7 +77,7 @@ public:
     /// The weights: (q - zero) * scale, with the zero and scale of the weight's group along the last dimension,
     /// computed in float. Errors: as unpack(), the limit being that of weights, words, scales and zeros together; as
     /// component_view::read_as<float>() of scales and zeros.
-    [[nodiscard]] result<std::vector<float>> dequantize() const;
+    result<std::vector<float>> dequantize() const;
 
 private:
     quantized_view(const object_view& object, quantization parameters, const component_view& packed,
@@ -86,14 +86,14 @@ private:
 
     static constexpr std::size_t last_axis = static_cast<std::size_t>(-1);
 
-    [[nodiscard]] static result<quantized_view> load(const object_view& object);
-    [[nodiscard]] static result<quantized_view> load_2(const object_view& object);
-    [[nodiscard]] result<void> unpack_into_2(detail::element_memory weights, std::size_t weight_bytes) const;
+    static result<quantized_view> load(const object_view& object);
+    static result<quantized_view> load_2(const object_view& object);
+    result<void> unpack_into_2(detail::element_memory weights, std::size_t weight_bytes) const;
     /// Unsigned integers of 1, 2, 4 or 8 bytes.
-    [[nodiscard]] result<void> unpack_into(detail::element_memory weights, std::size_t weight_bytes) const;
-    [[nodiscard]] result<std::vector<float>> compute_weights() const;
+    result<void> unpack_into(detail::element_memory weights, std::size_t weight_bytes) const;
+    result<std::vector<float>> compute_weights() const;
     /// One number for each group.
-    [[nodiscard]] result<std::vector<float>> group_numbers(const component_view& part) const;
+    result<std::vector<float>> group_numbers(const component_view& part) const;
     [[nodiscard]] ztensor::shape divided(std::uint64_t divisor) const noexcept;
 
     object_view object_;

@@ -68,20 +68,19 @@ public:
     /// file: as "<stem>-<name>.zt", as "blobs/<algorithm>/<hex>", then by size and digest among all files there;
     /// shard_missing and shard_mismatch name all that were not found. A shard that is a symbolic link may lead to where
     /// read_options::follow_links() says.
-    [[nodiscard]] static result<reader> open(const file_path& path, const read_options& options = {});
+    static result<reader> open(const file_path& path, const read_options& options = {});
 
     /// Opens a container in memory that outlives the reader and does not change meanwhile.
-    [[nodiscard]] static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {});
+    static result<reader> from_bytes(bytes_view borrowed, const read_options& options = {});
     /// Opens a container in memory that the reader takes over.
-    [[nodiscard]] static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {});
+    static result<reader> from_bytes(std::vector<std::byte>&& owned, const read_options& options = {});
     /// Memory that is about to die can't be borrowed: keep the container in a variable, or give a
     /// std::vector<std::byte>.
     template <class Container, std::enable_if_t<detail::is_dying_owner_v<Container&&>, int> = 0>
     static result<reader> from_bytes(Container&& temporary, const read_options& options = {}) = delete;
     /// Opens a container of the caller's making: an archive, a database, a network store. Errors: invalid_argument for
     /// null; as open().
-    [[nodiscard]] static result<reader> from_source(std::shared_ptr<const byte_source> source,
-                                                    const read_options& options = {});
+    static result<reader> from_source(std::shared_ptr<const byte_source> source, const read_options& options = {});
 
     [[nodiscard]] bool is_open() const noexcept { return file_.use_count() != 0; }
     /// What kind of file it is: zt, unless open_any() opened another.
@@ -133,7 +132,7 @@ public:
 
     /// The object of that name. The first call makes a table of the names; where there is no memory for that, each call
     /// goes through them. Errors: object_not_found, out_of_memory (to say that it is not there).
-    [[nodiscard]] result<object_view> find(std::string_view name) const&;
+    result<object_view> find(std::string_view name) const&;
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
     /// find(name).value(): the object, or an exception where there is none of that name.
     [[nodiscard]] object_view operator[](std::string_view name) const& { return find(name).value(); }
@@ -146,65 +145,63 @@ public:
 
     /// The elements where they lie, without a copy.
     template <class T>
-    [[nodiscard]] result<span<const T>> view(std::string_view name) const& {
+    result<span<const T>> view(std::string_view name) const& {
         const result<object_view> object = find(name);
         return object ? object->template view<T>() : object.error();
     }
     /// The elements in memory of the caller's own: decoded, verified, in the host's byte order.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read(std::string_view name) const {
+    result<std::vector<T>> read(std::string_view name) const {
         const result<object_view> object = find(name);
         return object ? object->template read<T>() : object.error();
     }
     /// The same, converted to floating-point numbers from whatever they are stored as.
     template <class To>
-    [[nodiscard]] result<std::vector<To>> read_as(std::string_view name) const {
+    result<std::vector<To>> read_as(std::string_view name) const {
         const result<object_view> object = find(name);
         return object ? object->template read_as<To>() : object.error();
     }
     /// The same into memory of the caller's: a span, or a container of the right size.
     template <class Destination>
-    [[nodiscard]] result<void> read_into(std::string_view name, Destination&& destination) const {
+    result<void> read_into(std::string_view name, Destination&& destination) const {
         const result<object_view> object = find(name);
         return object ? object->read_into(destination) : object.error();
     }
     /// The same, converted to floats or doubles block by block.
     template <class Destination>
-    [[nodiscard]] result<void> read_as_into(std::string_view name, Destination&& destination) const {
+    result<void> read_as_into(std::string_view name, Destination&& destination) const {
         const result<object_view> object = find(name);
         return object ? object->read_as_into(destination) : object.error();
     }
     /// As read(), in an array that large tensors are read into faster: include <ztensor/array.hpp>.
     template <class T>
-    [[nodiscard]] result<array<T>> load(std::string_view name) const {
+    result<array<T>> load(std::string_view name) const {
         const result<object_view> object = find(name);
         return object ? object->template load<T>() : object.error();
     }
     /// Rows [first, last) of the outermost dimension.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first,
-                                                   std::uint64_t last) const {
+    result<std::vector<T>> read_rows(std::string_view name, std::uint64_t first, std::uint64_t last) const {
         const result<object_view> object = find(name);
         return object ? object->template read_rows<T>(first, last) : object.error();
     }
 
     /// The same into memory of the caller's.
     template <class Destination>
-    [[nodiscard]] result<void> read_rows_into(std::string_view name, std::uint64_t first, std::uint64_t last,
-                                              Destination&& destination) const {
+    result<void> read_rows_into(std::string_view name, std::uint64_t first, std::uint64_t last,
+                                Destination&& destination) const {
         const result<object_view> object = find(name);
         return object ? object->read_rows_into(first, last, destination) : object.error();
     }
     /// A range of indices in each dimension, such as {{0, 4}, {8, 16}}.
     template <class T>
-    [[nodiscard]] result<std::vector<T>> read_slice(std::string_view name, const slice& ranges) const {
+    result<std::vector<T>> read_slice(std::string_view name, const slice& ranges) const {
         const result<object_view> object = find(name);
         return object ? object->template read_slice<T>(ranges) : object.error();
     }
     /// The same into memory of the caller's.
     template <class Destination>
-    [[nodiscard]] result<void> read_slice_into(std::string_view name, const slice& ranges,
-                                               Destination&& destination) const {
+    result<void> read_slice_into(std::string_view name, const slice& ranges, Destination&& destination) const {
         const result<object_view> object = find(name);
         return object ? object->read_slice_into(ranges, destination) : object.error();
     }
@@ -215,7 +212,7 @@ public:
     /// rule is checked that only data shows: where one is broken and no digest is, that is the error (decode_failed,
     /// decode_size, bad_bool, bad_padding, sparse_indptr, sparse_index, sparse_order). What can't be checked, such as
     /// an unknown encoding, is passed over.
-    [[nodiscard]] result<verification> verify(unsigned threads = 0) const&;
+    result<verification> verify(unsigned threads = 0) const&;
 
     // Borrowing from a reader that is about to die.
     std::string_view version() const&& = delete;
@@ -238,12 +235,11 @@ private:
 
     explicit reader(std::shared_ptr<const detail::opened_file> opened) noexcept : file_(std::move(opened)) {}
 
-    [[nodiscard]] static result<reader> open_from(std::shared_ptr<const byte_source> source,
-                                                  const read_options& options, std::string path,
-                                                  const detail::native_path& root = {});
-    [[nodiscard]] static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
+    static result<reader> open_from(std::shared_ptr<const byte_source> source, const read_options& options,
+                                    std::string path, const detail::native_path& root = {});
+    static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
-    [[nodiscard]] result<verification> verify_2(unsigned threads) const;
+    result<verification> verify_2(unsigned threads) const;
 
     std::shared_ptr<const detail::opened_file> file_;
 };

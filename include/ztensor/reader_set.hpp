@@ -60,11 +60,11 @@ public:
     /// manifest_too_large, not_built_in, invalid_argument (a directory of several models, by their
     /// indices or the names of their parts). Where the names of files in a directory without an index say that they are
     /// parts of one model, as model-00002-of-00003.safetensors does, one that is missing is shard_missing.
-    [[nodiscard]] static result<reader_set> open(const file_path& path, const read_options& options = {});
+    static result<reader_set> open(const file_path& path, const read_options& options = {});
 
     /// The files at these paths: any container of what file_path is made of.
     template <class Paths, std::enable_if_t<!std::is_convertible_v<const Paths&, file_path>, int> = 0>
-    [[nodiscard]] static result<reader_set> open(const Paths& paths, const read_options& options = {}) {
+    static result<reader_set> open(const Paths& paths, const read_options& options = {}) {
         return detail::guard_memory([&] {
             std::vector<file_path> borrowed;
             for (const auto& each : paths) {
@@ -73,12 +73,11 @@ public:
             return open_files({borrowed.data(), borrowed.size()}, options);
         });
     }
-    [[nodiscard]] static result<reader_set> open(std::initializer_list<file_path> paths,
-                                                 const read_options& options = {}) {
+    static result<reader_set> open(std::initializer_list<file_path> paths, const read_options& options = {}) {
         return open_files({paths.begin(), paths.size()}, options);
     }
     /// Readers that are open already.
-    [[nodiscard]] static result<reader_set> of(std::vector<reader> shards);
+    static result<reader_set> of(std::vector<reader> shards);
 
     /// The files, in the order in which they were given; those of an index sorted by name.
     [[nodiscard]] span<const reader> shards() const& noexcept;
@@ -92,14 +91,14 @@ public:
     [[nodiscard]] iterator end() const& noexcept;
 
     /// The object of that name, whichever file it is in. Errors: object_not_found.
-    [[nodiscard]] result<object_view> find(std::string_view name) const&;
+    result<object_view> find(std::string_view name) const&;
     [[nodiscard]] bool contains(std::string_view name) const noexcept;
     /// find(name).value(): the object, or an exception where there is none of that name.
     [[nodiscard]] object_view operator[](std::string_view name) const& { return find(name).value(); }
     /// The i-th object of all files, i < size().
     [[nodiscard]] object_view operator[](std::size_t i) const& noexcept { return begin()[i]; }
     /// In which of the shards() it is. Errors: object_not_found.
-    [[nodiscard]] result<std::size_t> shard_of(std::string_view name) const;
+    result<std::size_t> shard_of(std::string_view name) const;
 
     // Borrowing from a set that is about to die.
     span<const reader> shards() const&& = delete;
@@ -112,7 +111,7 @@ public:
 private:
     explicit reader_set(std::shared_ptr<const detail::opened_set> opened) noexcept : set_(std::move(opened)) {}
 
-    [[nodiscard]] static result<reader_set> open_files(span<const file_path> paths, const read_options& options);
+    static result<reader_set> open_files(span<const file_path> paths, const read_options& options);
 
     std::shared_ptr<const detail::opened_set> set_;
 };
@@ -159,7 +158,7 @@ public:
 
     /// Reads them all, once everything has been checked in every file; what is missing or does not fit is one error
     /// with a sentence for each, of the code of the first. The report is the sum of all. Errors: as load_plan::run().
-    [[nodiscard]] result<load_report> run(const load_options& options = {}) const;
+    result<load_report> run(const load_options& options = {}) const;
 
 private:
     /// Of the file that the name is in; null, and noted, if there is none.

@@ -29,11 +29,11 @@ inline namespace ZTENSOR_MODE {
 /// does not own the file: it has to be the owner's, root's or the caller's own. File and record are left alone. If the
 /// file is as it should be, remove the record); invalid_argument, io_error, out_of_memory; and where there is a record,
 /// file_not_found and not_regular_file: without one nothing is looked at.
-[[nodiscard]] result<recovery> recover(const file_path& path);
+result<recovery> recover(const file_path& path);
 
 /// Whether an undo record lies beside the file: a writer or an editor in place is at work on it, or was broken off.
 /// Errors: invalid_argument, io_error, out_of_memory.
-[[nodiscard]] result<bool> has_undo_record(const file_path& path);
+result<bool> has_undo_record(const file_path& path);
 
 /// Removes the temporary files `.ztensor-<16 hex digits>.tmp` in a directory whose processes are gone, and gives how
 /// many. One that is being written is locked, and stays; where the file system has no locks, all of them stay. Some
@@ -44,8 +44,7 @@ inline namespace ZTENSOR_MODE {
 ///
 /// Errors: io_error, of the first file that can't be removed, when all others have been; invalid_argument;
 /// out_of_memory.
-[[nodiscard]] result<std::size_t> remove_abandoned(const file_path& directory,
-                                                   std::uint64_t least_age_seconds = 86'400);
+result<std::size_t> remove_abandoned(const file_path& directory, std::uint64_t least_age_seconds = 86'400);
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

@@ -288,7 +288,7 @@ private:
 
 /// Success, or the error. Default-constructed it is success: `return {};`.
 template <>
-class [[nodiscard]] result<void> {
+class result<void> {
 public:
     using value_type = void;
     using error_type = ztensor::error;

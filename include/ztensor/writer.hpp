@@ -57,29 +57,29 @@ public:
     /// size_mismatch for more elements than are missing (nothing of them is written); writer_closed; what the sink
     /// says.
     template <class Elements>
-    [[nodiscard]] result<void> append(const Elements& elements) {
+    result<void> append(const Elements& elements) {
         return append_elements(detail::typed_bytes_of(elements), sizeof(detail::element_of_t<Elements>));
     }
 
     /// The same of elements that are listed.
     template <class T>
-    [[nodiscard]] result<void> append(std::initializer_list<T> elements) {
+    result<void> append(std::initializer_list<T> elements) {
         return append_elements(detail::typed_bytes_of(elements), sizeof(T));
     }
 
     /// The next bytes as the file will hold them, decoded: little-endian. A piece may end within an element.
     /// Errors: as append().
-    [[nodiscard]] result<void> append_bytes(bytes_view little_endian);
+    result<void> append_bytes(bytes_view little_endian);
 
     /// The attributes of the object, in place of those given before. Errors: name_invalid, cbor_utf8, not_expressible
     /// (0.1 has fields of that name), manifest_too_large, writer_closed.
-    [[nodiscard]] result<void> attributes(ztensor::attributes values);
+    result<void> attributes(ztensor::attributes values);
 
     /// Bytes of the decoded tensor that are still to come.
     [[nodiscard]] std::uint64_t missing_bytes() const noexcept;
 
     /// Completes the tensor. Errors: size_mismatch if elements are missing; writer_closed; what the sink says.
-    [[nodiscard]] result<void> finish();
+    result<void> finish();
 
 private:
     friend class writer;
@@ -90,9 +90,9 @@ private:
 
     explicit tensor_stream(detail::writer_core& core) noexcept : core_(&core) {}
 
-    [[nodiscard]] result<void> append_elements(const detail::typed_bytes& elements, std::size_t element_bytes);
+    result<void> append_elements(const detail::typed_bytes& elements, std::size_t element_bytes);
     template <class Work>
-    [[nodiscard]] result<void> unless_over(const Work& work);
+    result<void> unless_over(const Work& work);
 
     std::unique_ptr<detail::writer_core, abandon> core_; ///< the writer's own; null once the stream is over
 };
@@ -108,28 +108,28 @@ class writer {
 public:
     /// Starts a file that finish() will put at `path`. Errors: not_regular_file, invalid_argument, io_error,
     /// out_of_memory. See publish_mode for what is promised of the old file and the new one.
-    [[nodiscard]] static result<writer> create(const file_path& path, const write_options& options = {});
+    static result<writer> create(const file_path& path, const write_options& options = {});
 
     /// Starts a file in memory, which take_bytes() gives after finish().
-    [[nodiscard]] static result<writer> to_memory(const write_options& options = {});
+    static result<writer> to_memory(const write_options& options = {});
 
     /// Starts a file in a sink of the caller's making. Errors: invalid_argument for none.
-    [[nodiscard]] static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {});
+    static result<writer> to_sink(std::unique_ptr<byte_sink> sink, const write_options& options = {});
 
     /// Goes on with the file at `path`: what is added comes after all that it holds. Include append.hpp, which has the
     /// whole text.
-    [[nodiscard]] static result<writer> append(const file_path& path, const write_options& options = {});
+    static result<writer> append(const file_path& path, const write_options& options = {});
 
     /// The version being written; of a writer that was moved from, 1.2.
     [[nodiscard]] format_version version() const noexcept;
 
     /// The attributes of the file itself. Errors: name_invalid, cbor_utf8, not_expressible (0.1 has none),
     /// writer_closed.
-    [[nodiscard]] result<void> attributes(ztensor::attributes values);
+    result<void> attributes(ztensor::attributes values);
 
     /// Adds to the attributes of the file; of a key that is there already the value is replaced. Errors: as
     /// attributes().
-    [[nodiscard]] result<void> add_attributes(const attributes_view& more);
+    result<void> add_attributes(const attributes_view& more);
 
     /// Adds a dense tensor: a span, vector or array of any type that element_traits describes, in row-major order.
     /// Errors: name_invalid, duplicate_key, size_mismatch (elements and shape differ), shape_overflow, limit_exceeded
@@ -137,45 +137,42 @@ public:
     /// or a name out of order in version 2, see write_options::any_order), manifest_too_large
     /// (write_options::max_manifest_bytes), cbor_utf8 (attributes), writer_closed; what the sink says.
     template <class Elements>
-    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, const Elements& elements,
-                                   const store& how = {}, const object_attributes& about = {}) {
+    result<void> add(std::string_view name, const shape& dimensions, const Elements& elements, const store& how = {},
+                     const object_attributes& about = {}) {
         return add_elements(name, dimensions, detail::typed_bytes_of(elements), how, about);
     }
     /// The same of elements that are listed: `{1, 0}` are ints.
     template <class T>
-    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions, std::initializer_list<T> elements,
-                                   const store& how = {}, const object_attributes& about = {}) {
+    result<void> add(std::string_view name, const shape& dimensions, std::initializer_list<T> elements,
+                     const store& how = {}, const object_attributes& about = {}) {
         return add_elements(name, dimensions, detail::typed_bytes_of(elements), how, about);
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
     template <class Allocator>
-    [[nodiscard]] result<void> add(std::string_view name, const shape& dimensions,
-                                   const std::vector<bool, Allocator>& bools, const store& how = {},
-                                   const object_attributes& about = {}) {
+    result<void> add(std::string_view name, const shape& dimensions, const std::vector<bool, Allocator>& bools,
+                     const store& how = {}, const object_attributes& about = {}) {
         return detail::guard_memory([&] { return add(name, dimensions, detail::bools_in_memory(bools), how, about); });
     }
 
     /// Adds a dense tensor from bytes that are already as the file will hold them, decoded: little-endian.
     /// Errors: as add().
-    [[nodiscard]] result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage,
-                                         bytes_view little_endian, const store& how = {},
-                                         const object_attributes& about = {});
+    result<void> add_bytes(std::string_view name, const shape& dimensions, dtype storage, bytes_view little_endian,
+                           const store& how = {}, const object_attributes& about = {});
 
     /// Adds an object of any format with any components, written in the order they have in the draft, or of their roles
     /// in version 2. There format::sparse_csr is "zt.sparse_csr/1", and so on. Of a format
     /// that is known, roles and sizes must fit.
     /// Errors: as add(); limit_exceeded (write_options::max_components_per_object), cbor_utf8 (attributes),
     /// schema_missing (no components), layout_components, sparse_shape, sparse_size, sparse_dtype.
-    [[nodiscard]] result<void> add_object(std::string_view name, const object_draft& draft);
+    result<void> add_object(std::string_view name, const object_draft& draft);
 
     /// Adds a sparse matrix by rows: the column and the value of every entry, row after row, and rows + 1 positions
     /// where each row starts and the last one ends. In version 0.1 they become one blob. Other index types than u64
     /// need version 1.1, u32 may stand in version 2, where the columns of every row rise (sparse_order).
     /// Errors: as add_object(); sparse_shape, sparse_size, sparse_indptr, sparse_index, sparse_dtype (index type).
     template <class Values, class Indices, class Pointers>
-    [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Indices& indices, const Pointers& indptr, const store& how = {},
-                                       const object_attributes& about = {}) {
+    result<void> add_csr(std::string_view name, const shape& dimensions, const Values& values, const Indices& indices,
+                         const Pointers& indptr, const store& how = {}, const object_attributes& about = {}) {
         using T = detail::element_of_t<Values>;
         static_assert(std::is_same_v<detail::element_of_t<Indices>, detail::element_of_t<Pointers>>,
                       "indices and indptr are of one type");
@@ -185,9 +182,9 @@ public:
     }
     /// Bools of a std::vector, which has no bool in memory to borrow.
     template <class Indices, class Pointers>
-    [[nodiscard]] result<void> add_csr(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
-                                       const Indices& indices, const Pointers& indptr, const store& how = {},
-                                       const object_attributes& about = {}) {
+    result<void> add_csr(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
+                         const Indices& indices, const Pointers& indptr, const store& how = {},
+                         const object_attributes& about = {}) {
         return detail::guard_memory(
             [&] { return add_csr(name, dimensions, detail::bools_in_memory(values), indices, indptr, how, about); });
     }
@@ -196,9 +193,8 @@ public:
     /// 2 no two entries have the same (sparse_order). Errors: as add_object(); sparse_shape, sparse_size, sparse_index,
     /// sparse_dtype.
     template <class Values, class Coords>
-    [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values,
-                                       const Coords& coords, const store& how = {},
-                                       const object_attributes& about = {}) {
+    result<void> add_coo(std::string_view name, const shape& dimensions, const Values& values, const Coords& coords,
+                         const store& how = {}, const object_attributes& about = {}) {
         using T = detail::element_of_t<Values>;
         static_assert(detail::is_integer_element_v<detail::element_of_t<Coords>>, "an index type is an integer");
         return add_coo_parts(name, dimensions, detail::typed_bytes_of(values), sizeof(T),
@@ -206,9 +202,8 @@ public:
     }
     /// Bools of a std::vector.
     template <class Coords>
-    [[nodiscard]] result<void> add_coo(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
-                                       const Coords& coords, const store& how = {},
-                                       const object_attributes& about = {}) {
+    result<void> add_coo(std::string_view name, const shape& dimensions, const std::vector<bool>& values,
+                         const Coords& coords, const store& how = {}, const object_attributes& about = {}) {
         return detail::guard_memory(
             [&] { return add_coo(name, dimensions, detail::bools_in_memory(values), coords, how, about); });
     }
@@ -218,10 +213,9 @@ public:
     /// they are zt.quant_group/1, with f32 factors, and not_expressible where its words can't say them. Errors: as
     /// add_object(); quant_bits, quant_group, quant_packing, size_mismatch.
     template <class Words, class Scales, class Zeros>
-    [[nodiscard]] result<void> add_quantized(std::string_view name, const shape& dimensions,
-                                             const quantization& parameters, const Words& packed_weight,
-                                             const Scales& scales, const Zeros& zeros, const store& how = {},
-                                             const object_attributes& about = {}) {
+    result<void> add_quantized(std::string_view name, const shape& dimensions, const quantization& parameters,
+                               const Words& packed_weight, const Scales& scales, const Zeros& zeros,
+                               const store& how = {}, const object_attributes& about = {}) {
         return add_quantized_parts(name, dimensions, parameters, detail::typed_bytes_of(packed_weight),
                                    detail::typed_bytes_of(scales), detail::typed_bytes_of(zeros), how, about);
     }
@@ -229,13 +223,13 @@ public:
     /// Gives what was written as `of` a second name, `name`: the same format, shape, attributes and bytes, which stand
     /// in the file once. For weights that two layers share; object_view::same_storage_as() tells when reading. Errors:
     /// object_not_found (`of`), name_invalid, duplicate_key, not_expressible (0.1), manifest_too_large, writer_closed.
-    [[nodiscard]] result<void> add_tied(std::string_view name, std::string_view of);
+    result<void> add_tied(std::string_view name, std::string_view of);
 
     /// Starts a dense tensor of elements of T that is written in pieces, for what is larger than memory. Errors: as
     /// add().
     template <class T>
-    [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, const store& how = {},
-                                               const object_attributes& about = {}) & {
+    result<tensor_stream> stream(std::string_view name, const shape& dimensions, const store& how = {},
+                                 const object_attributes& about = {}) & {
         static_assert(is_element_v<T>, "specialise ztensor::element_traits for this type");
         return detail::guard_memory([&] {
             const store typed = how.has_type_ ? how : store(how).type(element_traits<T>::type);
@@ -248,8 +242,8 @@ public:
 
     /// The same of a type that is told at run time: elements of the storage type, or of the logical type that `how`
     /// names, if that is one of the specification's.
-    [[nodiscard]] result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage,
-                                               const store& how = {}, const object_attributes& about = {}) & {
+    result<tensor_stream> stream(std::string_view name, const shape& dimensions, dtype storage, const store& how = {},
+                                 const object_attributes& about = {}) & {
         return start_stream(name, dimensions, storage, how, about, 0);
     }
     result<tensor_stream> stream(std::string_view, const shape&, dtype, const store& = {},
@@ -257,7 +251,7 @@ public:
 
     /// Writes manifest and footer and publishes the file. Errors: writer_closed (finished before, failed before, or a
     /// stream is open), manifest_too_large; what the sink says, of which not_durable means that the file is in place.
-    [[nodiscard]] result<void> finish();
+    result<void> finish();
 
     /// The finished file of a writer made by to_memory(), moved out; empty for every other.
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept;
@@ -267,28 +261,22 @@ private:
 
     explicit writer(detail::writer_core* core) noexcept : core_(core) {}
 
-    [[nodiscard]] static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
-                                              const write_options& options,
-                                              std::unique_ptr<detail::shard_files> shards);
-    [[nodiscard]] result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage,
-                                                     const store& how, const object_attributes& about,
-                                                     std::size_t element_bytes);
-    [[nodiscard]] result<void> add_elements(std::string_view name, const shape& dimensions,
-                                            const detail::typed_bytes& elements, const store& how,
-                                            const object_attributes& about);
-    [[nodiscard]] result<void> add_csr_parts(std::string_view name, const shape& dimensions,
-                                             const detail::typed_bytes& values, std::size_t value_bytes,
-                                             const detail::typed_bytes& indices, const detail::typed_bytes& indptr,
-                                             const store& how, const object_attributes& about);
-    [[nodiscard]] result<void> add_coo_parts(std::string_view name, const shape& dimensions,
-                                             const detail::typed_bytes& values, std::size_t value_bytes,
-                                             const detail::typed_bytes& coords, const store& how,
-                                             const object_attributes& about);
-    [[nodiscard]] result<void> add_quantized_parts(std::string_view name, const shape& dimensions,
-                                                   const quantization& parameters,
-                                                   const detail::typed_bytes& packed_weight,
-                                                   const detail::typed_bytes& scales, const detail::typed_bytes& zeros,
-                                                   const store& how, const object_attributes& about);
+    static result<writer> start(std::unique_ptr<byte_sink> sink, detail::memory_sink* memory,
+                                const write_options& options, std::unique_ptr<detail::shard_files> shards);
+    result<tensor_stream> start_stream(std::string_view name, const shape& dimensions, dtype storage, const store& how,
+                                       const object_attributes& about, std::size_t element_bytes);
+    result<void> add_elements(std::string_view name, const shape& dimensions, const detail::typed_bytes& elements,
+                              const store& how, const object_attributes& about);
+    result<void> add_csr_parts(std::string_view name, const shape& dimensions, const detail::typed_bytes& values,
+                               std::size_t value_bytes, const detail::typed_bytes& indices,
+                               const detail::typed_bytes& indptr, const store& how, const object_attributes& about);
+    result<void> add_coo_parts(std::string_view name, const shape& dimensions, const detail::typed_bytes& values,
+                               std::size_t value_bytes, const detail::typed_bytes& coords, const store& how,
+                               const object_attributes& about);
+    result<void> add_quantized_parts(std::string_view name, const shape& dimensions, const quantization& parameters,
+                                     const detail::typed_bytes& packed_weight, const detail::typed_bytes& scales,
+                                     const detail::typed_bytes& zeros, const store& how,
+                                     const object_attributes& about);
 
     std::unique_ptr<detail::writer_core, detail::writer_deleter> core_;
 };

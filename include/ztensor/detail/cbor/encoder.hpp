@@ -163,7 +163,7 @@ public:
     /// Appends the item that `item` starts with, which is well-formed; `depth` arrays and maps will enclose it.
     /// Errors: cbor_depth, cbor_utf8, duplicate_key; not_expressible for tags and for simple values but false, true and
     /// null.
-    [[nodiscard]] ZTENSOR_COLD static result<void> encode(bytes_view item, std::size_t depth, cbor_encoder& out) {
+    ZTENSOR_COLD static result<void> encode(bytes_view item, std::size_t depth, cbor_encoder& out) {
         return deterministic_encoder(item, depth, out).run();
     }
 
@@ -179,7 +179,7 @@ private:
     deterministic_encoder(bytes_view item, std::size_t depth, cbor_encoder& out) noexcept
         : cursor_(item), depth_(depth), out_(out) {}
 
-    [[nodiscard]] result<void> run() {
+    result<void> run() {
         for (bool is_first = true; is_first || !open_.empty(); is_first = false) {
             if (!open_.empty() && !has_next(open_.back())) {
                 ZTENSOR_TRY(close());
@@ -203,7 +203,7 @@ private:
         return another;
     }
 
-    [[nodiscard]] result<void> add_item() {
+    result<void> add_item() {
         if (depth_ + open_.size() > max_deterministic_depth) { // an empty array or map encloses nothing
             return fail(errc::cbor_depth, "nested deeper than the {} arrays and maps of version 2",
                         {max_deterministic_depth});
@@ -235,7 +235,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_simple(const cbor_head& head) {
+    result<void> add_simple(const cbor_head& head) {
         if (double value = 0; to_number(head, value)) {
             out_.number(value);
         } else if (head.info == cbor_false || head.info == cbor_true) {
@@ -248,7 +248,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_string(cbor_major major) {
+    result<void> add_string(cbor_major major) {
         std::string joined;
         if (!cursor_.read_joined(major, joined)) {
             return cursor_.failed() ? fault(cursor_) : fail(errc::cbor_utf8, "text that is not UTF-8");
@@ -261,7 +261,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> open(bool is_map) {
+    result<void> open(bool is_map) {
         container made = {{}, out_.size(), starts_.size(), is_map, false};
         if (!(is_map ? cursor_.enter_map(made.items) : cursor_.enter_array(made.items))) {
             return fault(cursor_);
@@ -271,7 +271,7 @@ private:
     }
 
     /// What is in the innermost container has been appended: gives it its head, and a map its order.
-    [[nodiscard]] result<void> close() {
+    result<void> close() {
         if (cursor_.failed()) {
             return fault(cursor_);
         }
@@ -293,7 +293,7 @@ private:
         return closed;
     }
 
-    [[nodiscard]] result<void> add_pairs(bytes_view content, const container& map) {
+    result<void> add_pairs(bytes_view content, const container& map) {
         const std::size_t pairs = (starts_.size() - map.starts) / 2;
         const auto start_of = [&](std::size_t item) {
             return item == 2 * pairs ? content.size() : starts_[map.starts + item] - map.begin;
@@ -331,7 +331,7 @@ private:
 
 /// The same attributes as version 2 has them, their values in deterministic encoding. `depth` as above.
 /// Errors: those of deterministic_encoder.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, std::size_t depth) {
+ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, std::size_t depth) {
     attributes made;
     cbor_encoder value;
     for (const attributes::entry& each : source.values()) {

@@ -33,7 +33,7 @@ inline constexpr std::size_t max_json_memory_bytes = 16 * max_json_cbor_bytes + 
 class json_budget {
 public:
     /// Errors: limit_exceeded.
-    [[nodiscard]] result<void> take_cbor(std::size_t bytes) noexcept {
+    result<void> take_cbor(std::size_t bytes) noexcept {
         if (bytes > cbor_bytes_) {
             return fail(errc::limit_exceeded, "more than {} bytes of CBOR are too much to become JSON at once",
                         {max_json_cbor_bytes});
@@ -92,7 +92,7 @@ public:
 
     /// Errors: attribute_type (tags, keys that are no text, undefined, integers below -2^63), duplicate_key (where
     /// there is a target), limit_exceeded, and the cbor_... codes.
-    [[nodiscard]] result<void> build(Json* target) {
+    result<void> build(Json* target) {
         result<void> valid = budget_.take_cbor(item_.size());
         if (valid) {
             valid = take_value(target);
@@ -131,7 +131,7 @@ private:
     }
 
     /// The next value, to `place`; a container is entered.
-    [[nodiscard]] result<void> take_value(Json* place) {
+    result<void> take_value(Json* place) {
         const cbor_cursor before = cursor_;
         cbor_head head;
         if (!cursor_.read_head(head)) {
@@ -160,14 +160,14 @@ private:
     }
 
     template <class Value>
-    [[nodiscard]] static result<void> put(Json* place, Value&& value) {
+    static result<void> put(Json* place, Value&& value) {
         if (place != nullptr) {
             *place = std::forward<Value>(value);
         }
         return {};
     }
 
-    [[nodiscard]] static result<void> take_simple(Json* place, const cbor_head& head) {
+    static result<void> take_simple(Json* place, const cbor_head& head) {
         if (head.info == cbor_false || head.info == cbor_true) {
             return put(place, head.info == cbor_true);
         }
@@ -178,7 +178,7 @@ private:
                                       : result<void>(not_json("undefined or another simple value"));
     }
 
-    [[nodiscard]] result<void> take_string(Json* place, cbor_major major) {
+    result<void> take_string(Json* place, cbor_major major) {
         const std::size_t start = cursor_.position();
         cbor_cursor passing = cursor_;
         if (passing.skip() && place != nullptr) {
@@ -199,7 +199,7 @@ private:
         return put(place, Json(std::move(bytes)));
     }
 
-    [[nodiscard]] result<void> enter(Json* place, bool is_map) {
+    result<void> enter(Json* place, bool is_map) {
         container entered;
         entered.is_map = is_map;
         entered.value = place;
@@ -218,7 +218,7 @@ private:
     }
 
     /// Leaves the containers that end here, and finds where the next value goes; of a map, by its key.
-    [[nodiscard]] result<void> to_next_value(Json*& place) {
+    result<void> to_next_value(Json*& place) {
         while (!cursor_.failed() && !open_.empty()) {
             container& innermost = open_.back();
             if (cursor_.next(innermost.items)) {
@@ -229,7 +229,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> add_member(container& map, Json*& place) {
+    result<void> add_member(container& map, Json*& place) {
         const std::size_t start = cursor_.position();
         std::string key;
         if (!cursor_.read_joined(cbor_major::text, key)) {
@@ -248,7 +248,7 @@ private:
     }
 
     /// Grows the array by itself, so that what growing takes is known.
-    [[nodiscard]] result<void> add_item(container& array, Json*& place) {
+    result<void> add_item(container& array, Json*& place) {
         if (array.value == nullptr) {
             return {};
         }

@@ -71,10 +71,9 @@ namespace detail {
 /// The data of a dense object, of elements of a type that is known: for what is read and for what is to be written.
 /// `found` is their size, if it is known before they are decoded.
 /// Errors: shape_overflow, size_mismatch.
-[[nodiscard]] ZTENSOR_NOINLINE inline result<void> check_dense_size(const shape& dimensions, dtype storage,
-                                                                    const logical_type_facts* type,
-                                                                    bool zero_hides_overflow,
-                                                                    std::optional<std::uint64_t> found) {
+ZTENSOR_NOINLINE inline result<void> check_dense_size(const shape& dimensions, dtype storage,
+                                                      const logical_type_facts* type, bool zero_hides_overflow,
+                                                      std::optional<std::uint64_t> found) {
     const std::optional<std::uint64_t> expected = bytes_of_elements(dimensions, storage, type, zero_hides_overflow);
     if (!expected) {
         const std::uint64_t each = width_bytes(storage) * (type != nullptr ? type->storage_elements : 1);

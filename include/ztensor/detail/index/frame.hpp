@@ -158,7 +158,7 @@ inline constexpr signature foreign_signatures[] = {
 
 /// Which container starts with `head`, the first head_bytes of a file of `file_bytes` bytes.
 /// Errors: file_too_small, truncated (only the start of a magic), unsupported_container, foreign_file, bad_magic.
-[[nodiscard]] ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
+ZTENSOR_COLD inline result<container> identify_container(bytes_view head, std::uint64_t file_bytes) {
     const std::string_view text = as_text(head);
     const std::string_view start = text.substr(0, magic_bytes);
     if (start.empty()) {
@@ -196,10 +196,9 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// The size field and what it leaves: shared by all containers. `fixed_bytes` is what surrounds the manifest.
-[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std::uint64_t length,
-                                                                           std::uint64_t file_bytes,
-                                                                           std::uint64_t fixed_bytes,
-                                                                           std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> place_manifest(container kind, std::uint64_t length,
+                                                             std::uint64_t file_bytes, std::uint64_t fixed_bytes,
+                                                             std::uint64_t max_manifest_bytes) {
     if (length > file_bytes - fixed_bytes) {
         return fail(errc::manifest_out_of_bounds,
                     "the footer claims a manifest of {} bytes, but the file has room for {}: it is damaged or cut off",
@@ -221,8 +220,8 @@ inline constexpr signature foreign_signatures[] = {
 }
 
 /// The same for version 2, whose footer gives both ends of the manifest. One of a data shard has no manifest.
-[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail, std::uint64_t file_bytes,
-                                                                              std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> locate_manifest_2(bytes_view tail, std::uint64_t file_bytes,
+                                                                std::uint64_t max_manifest_bytes) {
     if (file_bytes < least_file_bytes_2 || as_text(tail.last(magic_bytes)) != magic_2) {
         return missing_footer(file_bytes);
     }
@@ -266,8 +265,8 @@ inline constexpr signature foreign_signatures[] = {
 /// Where the manifest lies, from `tail`, the last tail_bytes_of(kind) of the file (all of it, if it is shorter).
 /// Errors: file_too_small, truncated, manifest_empty, manifest_out_of_bounds, manifest_too_large; of version 2 also
 /// unsupported_version, misaligned_offset.
-[[nodiscard]] ZTENSOR_COLD inline result<manifest_location>
-locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes, std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> locate_manifest(container kind, bytes_view tail, std::uint64_t file_bytes,
+                                                              std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t fixed_bytes_1 = magic_bytes + size_field_bytes + magic_bytes;
     constexpr std::uint64_t fixed_bytes_without_magic = magic_bytes + size_field_bytes;
     const auto size_before = [&](std::size_t from_end) {

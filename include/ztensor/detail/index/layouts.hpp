@@ -108,7 +108,7 @@ struct shape_access {
 }
 
 /// Errors: quant_bits, quant_group, quant_packing (missing or no text; an unknown text is allowed).
-[[nodiscard]] ZTENSOR_COLD inline result<quantization> read_quantization(const attributes_view& attributes) {
+ZTENSOR_COLD inline result<quantization> read_quantization(const attributes_view& attributes) {
     const result<std::uint64_t> bits = attributes.unsigned_integer("bits");
     if (!bits) {
         return error(errc::quant_bits, bits.error().sentence());
@@ -140,7 +140,7 @@ struct quantized_counts {
 /// What the parameters demand of the parts of an object of that shape.
 /// Errors: quant_packing (contradicts bits, or the dtype of packed_weight, or does not divide the last dimension),
 /// quant_group (does not divide it, or there is none), shape_overflow.
-[[nodiscard]] ZTENSOR_COLD inline result<quantized_counts>
+ZTENSOR_COLD inline result<quantized_counts>
 count_quantized_parts(const quantization& parameters, const shape& dimensions, std::optional<dtype> stored_word) {
     const std::optional<packing> packing = parse_packing(parameters.packing_name);
     if (!packing) {
@@ -172,7 +172,7 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
 }
 
 /// Errors: size_mismatch.
-[[nodiscard]] inline result<void> check_part_count(std::uint64_t found, std::uint64_t expected, std::string_view role) {
+inline result<void> check_part_count(std::uint64_t found, std::uint64_t expected, std::string_view role) {
     if (found == expected) {
         return {};
     }
@@ -203,22 +203,19 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
 }
 
 /// A required number. Errors: layout_attributes.
-[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes,
-                                                                        std::string_view key) {
+ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes, std::string_view key) {
     result<std::uint64_t> found = attributes.unsigned_integer(key);
     return found ? found : bad_attribute(found.error());
 }
 
 /// A required word. Errors: layout_attributes.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes,
-                                                                    std::string_view key) {
+ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes, std::string_view key) {
     result<std::string> found = attributes.text(key);
     return found ? found : bad_attribute(found.error());
 }
 
 /// A required map, all of whose keys are text. Errors: layout_attributes.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes,
-                                                                       std::string_view key) {
+ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes, std::string_view key) {
     const result<bytes_view> found = attributes.cbor(key);
     if (!found) {
         return bad_attribute(found.error());
@@ -236,7 +233,7 @@ count_quantized_parts(const quantization& parameters, const shape& dimensions, s
     return attributes_view(*found);
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_axis(std::uint64_t axis, const shape& dimensions) {
+ZTENSOR_COLD inline result<void> check_axis(std::uint64_t axis, const shape& dimensions) {
     if (axis < dimensions.rank()) {
         return {};
     }
@@ -252,8 +249,7 @@ struct mx_layout {
 };
 
 /// Errors: layout_attributes, quant_group (the block size divides no such dimension).
-[[nodiscard]] ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes,
-                                                            const shape& dimensions) {
+ZTENSOR_COLD inline result<mx_layout> read_mx(const attributes_view& attributes, const shape& dimensions) {
     ZTENSOR_TRY_ASSIGN(const std::string scale_form, required_word(attributes, "scale_form"));
     if (scale_form != "e8m0_exponent") {
         return fail(errc::layout_attributes, "the scale form of zt.mx/1 is \"e8m0_exponent\", not {}",
@@ -314,8 +310,7 @@ struct quant_group_layout {
 }
 
 /// The packing of codes of `layout.bits`. Errors: layout_attributes, quant_bits, quant_packing.
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes,
-                                                            quant_group_layout& layout) {
+ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes, quant_group_layout& layout) {
     ZTENSOR_TRY_ASSIGN(const attributes_view packing, required_map(attributes, "packing"));
     const result<std::string> word = required_word(packing, "word");
     const result<std::string> order = required_word(packing, "order");
@@ -346,8 +341,7 @@ struct quant_group_layout {
 }
 
 /// Errors: layout_attributes.
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attributes,
-                                                               quant_group_layout& layout) {
+ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attributes, quant_group_layout& layout) {
     ZTENSOR_TRY_ASSIGN(const attributes_view zero_point, required_map(attributes, "zero_point"));
     ZTENSOR_TRY_ASSIGN(const std::string form, required_word(zero_point, "form"));
     if (form == "none") {
@@ -377,8 +371,8 @@ struct quant_group_layout {
 }
 
 /// Errors: layout_attributes, quant_bits, quant_group, quant_packing.
-[[nodiscard]] ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes_view& attributes,
-                                                                              const shape& dimensions) {
+ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes_view& attributes,
+                                                                const shape& dimensions) {
     constexpr std::uint64_t allowed_bits[] = {2, 3, 4, 5, 6, 8};
     quant_group_layout layout;
     const result<std::uint64_t> bits = required_number(attributes, "bits");
@@ -443,8 +437,7 @@ struct gguf_layout {
 };
 
 /// Errors: layout_attributes, quant_group (blocks don't divide the elements).
-[[nodiscard]] ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes,
-                                                                std::uint64_t elements) {
+ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes, std::uint64_t elements) {
     const result<std::uint64_t> elements_per_block = required_number(attributes, "elems_per_block");
     const result<std::uint64_t> block_bytes = required_number(attributes, "block_bytes");
     if (!elements_per_block || !block_bytes) {

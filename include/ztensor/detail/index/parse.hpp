@@ -23,9 +23,8 @@ namespace detail {
 /// Errors: the cbor_... and schema_... codes, duplicate_key, name_invalid, unsupported_version, limit_exceeded,
 /// shape_overflow, truncated (what looked like 1.0 is none); of version 2 also shard_table, unknown_dtype,
 /// type_mismatch, digest_format, misaligned_offset, out_of_bounds.
-[[nodiscard]] ZTENSOR_COLD inline result<void> parse_index(manifest& into, const manifest_location& at,
-                                                           std::uint64_t file_bytes, const read_options& limits,
-                                                           bool uses_templates = true) {
+ZTENSOR_COLD inline result<void> parse_index(manifest& into, const manifest_location& at, std::uint64_t file_bytes,
+                                             const read_options& limits, bool uses_templates = true) {
     if (at.kind == container::zt_2) {
         return parser_2(into, limits, at.offset, file_bytes, uses_templates).parse();
     }

@@ -40,7 +40,7 @@ public:
     }
 
     /// An index of no bytes has no tensors.
-    [[nodiscard]] ZTENSOR_COLD result<void> parse() {
+    ZTENSOR_COLD result<void> parse() {
         if (into_.index.size() == 0) {
             return {};
         }

@@ -29,7 +29,7 @@ public:
     parser_1(manifest& into, const read_options& limits, std::uint64_t index_offset, bool uses_templates) noexcept
         : index_parser(into, limits, index_offset, uses_templates) {}
 
-    [[nodiscard]] ZTENSOR_COLD result<void> parse() {
+    ZTENSOR_COLD result<void> parse() {
         static constexpr field_key fields[] = {"version", "attributes", "objects"};
         field_walk walk(fields);
         if (!read_root(walk) || !require(walk, {0, 2}) || !finish()) {
@@ -46,7 +46,7 @@ public:
     }
 
     /// 1.0: `tensors` in place of `objects`, and the dtype at the tensor.
-    [[nodiscard]] ZTENSOR_COLD result<void> parse_1_0() {
+    ZTENSOR_COLD result<void> parse_1_0() {
         static constexpr field_key fields[] = {"version", "attributes", "tensors"};
         into_.generation = generation::v1_0;
         is_1_0_ = knows_words_ = true;

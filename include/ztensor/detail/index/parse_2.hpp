@@ -41,7 +41,7 @@ public:
         into.blobs_end = file_bytes; // and that of the row of this file and its shards, once they are known
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> parse() {
+    ZTENSOR_COLD result<void> parse() {
         static constexpr field_key fields[] = {"shards", "objects", "attributes"};
         field_walk walk(fields);
         static_cast<void>(enter(walk));

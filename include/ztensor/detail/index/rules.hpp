@@ -55,7 +55,7 @@ public:
     explicit rulebook(manifest& index) noexcept : index_(index), is_version_2_(index.generation == generation::v2) {}
 
     /// Errors: those of the table above.
-    [[nodiscard]] ZTENSOR_COLD result<void> check() {
+    ZTENSOR_COLD result<void> check() {
         for (const object_record& object : index_.objects) {
             if (object.is_valid || is_plain_and_valid(object)) {
                 continue;
@@ -78,7 +78,7 @@ private:
         return bytes != 0 && is_valid_dense(index_, data, index_.element_count_of(object), bytes);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_object(const object_record& object) {
+    ZTENSOR_COLD result<void> check_object(const object_record& object) {
         for (component_record& component : index_.components_of(object)) {
             result<void> valid = is_version_2_ ? check_length(component) : check_component(object, component);
             if (!valid) {
@@ -89,7 +89,7 @@ private:
     }
 
     /// Of 1.0 to 1.2 and 0.1, whose one component has all that its layout needs.
-    [[nodiscard]] result<void> check_format(const object_record& object) const {
+    result<void> check_format(const object_record& object) const {
         if (object.format && index_.generation != generation::v0_1) {
             ZTENSOR_TRY(check_roles(object));
         }
@@ -97,7 +97,7 @@ private:
     }
 
     /// Of version 2.
-    [[nodiscard]] result<void> check_layout(const object_record& object) const {
+    result<void> check_layout(const object_record& object) const {
         if (!object.format) {
             return is_gguf_layout(index_.text(object.format_word)) ? check_gguf(object) : result<void>();
         }
@@ -117,7 +117,7 @@ private:
 
     // -- one component
 
-    [[nodiscard]] result<void> check_component(const object_record& object, component_record& component) {
+    result<void> check_component(const object_record& object, component_record& component) {
         ZTENSOR_TRY(check_place(component));
         ZTENSOR_TRY(check_type(component));
         ZTENSOR_TRY(check_digest_text(component));
@@ -129,7 +129,7 @@ private:
         return check_whole_elements(object, component);
     }
 
-    [[nodiscard]] result<void> check_place(const component_record& component) const {
+    result<void> check_place(const component_record& component) const {
         if (component.offset % index_.alignment_bytes != 0) {
             return fail(errc::misaligned_offset, "the blob's offset is {}, not a multiple of {}",
                         {component.offset, index_.alignment_bytes});
@@ -145,7 +145,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> check_type(const component_record& component) const {
+    result<void> check_type(const component_record& component) const {
         if (component.logical_type >= logical_types.size() || !component.dtype) {
             return {};
         }
@@ -154,7 +154,7 @@ private:
                                                 : not_stored_as(type, name(*component.dtype)).by_file();
     }
 
-    [[nodiscard]] result<void> check_digest_text(const component_record& component) const {
+    result<void> check_digest_text(const component_record& component) const {
         const std::string_view text = index_.text(component.digest_text);
         if (!component.digest_text.is_present() || parse_digest(text).is_well_formed) {
             return {};
@@ -194,7 +194,7 @@ private:
 
     /// What the two lengths must be to each other and to the element, and what zstd can do at most. SPEC.md
     /// section 6.2.
-    [[nodiscard]] result<void> check_length(const component_record& component) const {
+    result<void> check_length(const component_record& component) const {
         if (component.encoding == encoding::raw && component.states_uncompressed_length &&
             component.uncompressed_length != component.length) {
             return fail(errc::size_mismatch, "a raw blob has a length of {} and an uncompressed length of {}",
@@ -215,8 +215,8 @@ private:
 
     /// A part that its format gives a meaning holds whole elements. Others may be packed in ways that are not
     /// defined: reading them as elements is what is refused.
-    [[nodiscard]] ZTENSOR_NOINLINE result<void> check_whole_elements(const object_record& object,
-                                                                     const component_record& component) const {
+    ZTENSOR_NOINLINE result<void> check_whole_elements(const object_record& object,
+                                                       const component_record& component) const {
         const std::optional<std::uint64_t> bytes = component.decoded_length();
         if (!object.format || !bytes || !component.dtype || component.logical_type == unknown_type ||
             component.holds_indices || !has_meaning(object, role_name(index_, component))) {
@@ -241,8 +241,8 @@ private:
     [[nodiscard]] bool is_unsized_generation() const noexcept { return index_.generation < generation::v1_2; }
 
     /// Elements of an unknown type may be of any size.
-    [[nodiscard]] result<void> check_dense_data(const object_record& object, const component_record& data,
-                                                std::optional<std::uint64_t> decoded_bytes) const {
+    result<void> check_dense_data(const object_record& object, const component_record& data,
+                                  std::optional<std::uint64_t> decoded_bytes) const {
         if (!data.dtype || data.logical_type == unknown_type) {
             return {};
         }
@@ -258,7 +258,7 @@ private:
 
     // -- objects of several components
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_roles(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_roles(const object_record& object) const {
         for (const std::string_view role : facts(*object.format).required_roles) {
             if (!role.empty() && find_component(index_, object, role) == nullptr) {
                 return fail(errc::layout_components, "an object of format {} needs a component {}",
@@ -272,7 +272,7 @@ private:
 
     /// `object` is sparse and has the components that its format requires.
     /// Errors: sparse_shape, sparse_size, sparse_dtype, shape_overflow.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_sparse(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_sparse(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         const bool is_csr = object.format == format::sparse_csr;
         ZTENSOR_TRY(is_csr ? check_csr_shape(dimensions) : check_coo_shape(dimensions));
@@ -296,7 +296,7 @@ private:
         return count_numbers(object, "coords") / (std::max<std::uint64_t>)(index_.shape_of(object).rank(), 1);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_csr_parts(const object_record& object, std::uint64_t pointers) const {
+    ZTENSOR_COLD result<void> check_csr_parts(const object_record& object, std::uint64_t pointers) const {
         const component_record& indices = *find_component(index_, object, "indices");
         const component_record& indptr = *find_component(index_, object, "indptr");
         ZTENSOR_TRY(check_index_dtype(indices));
@@ -308,7 +308,7 @@ private:
                                : valid;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_coo_parts(const object_record& object, std::uint64_t rank) const {
+    ZTENSOR_COLD result<void> check_coo_parts(const object_record& object, std::uint64_t rank) const {
         const component_record& coords = *find_component(index_, object, "coords");
         ZTENSOR_TRY(check_index_dtype(coords));
         const std::optional<std::uint64_t> values = count_elements(*find_component(index_, object, "values"));
@@ -324,7 +324,7 @@ private:
     }
 
     /// u64 in 1.0 and from 1.2 on, any integer in 1.1. An unknown word is refused only when it is used.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_index_dtype(const component_record& component) const {
+    ZTENSOR_COLD result<void> check_index_dtype(const component_record& component) const {
         if (!component.dtype || component.dtype == dtype::u64) {
             return {};
         }
@@ -342,8 +342,8 @@ private:
     }
 
     /// 0.1, all parts in one blob: its size, where that is known.
-    [[nodiscard]] ZTENSOR_COLD static result<void> check_blob_0_1(format layout, const shape& dimensions,
-                                                                  const component_record& blob) {
+    ZTENSOR_COLD static result<void> check_blob_0_1(format layout, const shape& dimensions,
+                                                    const component_record& blob) {
         const std::optional<std::uint64_t> bytes = blob.decoded_length();
         if (!bytes || !blob.dtype) {
             return {};
@@ -353,8 +353,8 @@ private:
     }
 
     /// 0.1, indices in the manifest: their counts, and that of the values in the blob, where it is known.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_index_arrays_0_1(const object_record& object, const shape& dimensions,
-                                                                   const component_record& blob) const {
+    ZTENSOR_COLD result<void> check_index_arrays_0_1(const object_record& object, const shape& dimensions,
+                                                     const component_record& blob) const {
         if (object.format == format::sparse_coo && count_numbers(object, "coords") % dimensions.rank() != 0) {
             return fail(errc::sparse_size, "there are {} coordinates, which is not the same number for each dimension",
                         {count_numbers(object, "coords")});
@@ -368,8 +368,8 @@ private:
         return valid;
     }
 
-    [[nodiscard]] ZTENSOR_COLD static result<void>
-    check_count(std::optional<std::uint64_t> found, std::uint64_t expected, std::string_view role, const char* why) {
+    ZTENSOR_COLD static result<void> check_count(std::optional<std::uint64_t> found, std::uint64_t expected,
+                                                 std::string_view role, const char* why) {
         if (!found || *found == expected) {
             return {};
         }
@@ -392,7 +392,7 @@ private:
 
     // -- layouts of version 2
 
-    [[nodiscard]] result<void> check_dense_2(const object_record& object) const {
+    result<void> check_dense_2(const object_record& object) const {
         ZTENSOR_TRY(check_parts(object, {"data"}));
         const component_record& data = part_of(object, "data");
         result<void> valid = check_dense_data(object, data, decoded_bytes(data));
@@ -400,8 +400,8 @@ private:
     }
 
     /// The object has these parts and no others.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_parts(const object_record& object,
-                                                        std::initializer_list<std::string_view> roles) const {
+    ZTENSOR_COLD result<void> check_parts(const object_record& object,
+                                          std::initializer_list<std::string_view> roles) const {
         for (const std::string_view role : roles) {
             if (find_component(index_, object, role) == nullptr) {
                 return fail(errc::layout_components, "an object of layout {} needs a part {}",
@@ -429,8 +429,8 @@ private:
     }
 
     /// The part decodes to so many elements of its type, if that is known.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_elements(const component_record& part, std::uint64_t elements,
-                                                           errc code = errc::size_mismatch) const {
+    ZTENSOR_COLD result<void> check_elements(const component_record& part, std::uint64_t elements,
+                                             errc code = errc::size_mismatch) const {
         if (part.logical_type == unknown_type) {
             return {};
         }
@@ -438,9 +438,8 @@ private:
         return check_bytes(part, checked_multiply(stored, element_bytes(part)), code);
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_bytes(const component_record& part,
-                                                        std::optional<std::uint64_t> expected,
-                                                        errc code = errc::size_mismatch) const {
+    ZTENSOR_COLD result<void> check_bytes(const component_record& part, std::optional<std::uint64_t> expected,
+                                          errc code = errc::size_mismatch) const {
         if (expected && *expected == decoded_bytes(part)) {
             return {};
         }
@@ -453,7 +452,7 @@ private:
     }
 
     /// How many whole indices a part has, if they are such.
-    [[nodiscard]] result<std::uint64_t> count_indices(const component_record& part, std::uint64_t of_each) const {
+    result<std::uint64_t> count_indices(const component_record& part, std::uint64_t of_each) const {
         const std::string_view role = index_.text(part.role);
         if ((part.dtype != dtype::u32 && part.dtype != dtype::u64) || !is_plain(part)) {
             return fail(errc::sparse_dtype, "indices are plain u32 or u64, not {}", {describe_type(part)})
@@ -468,7 +467,7 @@ private:
         return decoded_bytes(part) / entry_bytes;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_csr_2(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_csr_2(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         if (dimensions.rank() != 2) {
             return fail(errc::sparse_shape, "a CSR matrix has 2 dimensions, not those of shape {}",
@@ -489,7 +488,7 @@ private:
         return valid ? check_elements(part_of(object, "values"), entries, errc::sparse_size) : valid;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_coo_2(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_coo_2(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         if (dimensions.empty()) {
             return fail(errc::sparse_shape, "a COO tensor has at least 1 dimension");
@@ -499,7 +498,7 @@ private:
         return entries ? check_elements(part_of(object, "values"), *entries, errc::sparse_size) : entries.error();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_mx(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_mx(const object_record& object) const {
         ZTENSOR_TRY(check_parts(object, {"data", "scales"}));
         const shape dimensions = index_.shape_of(object);
         ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(index_, object), dimensions));
@@ -522,7 +521,7 @@ private:
         return valid ? check_elements(scales, elements / layout.block_size) : valid;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_quantized(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_quantized(const object_record& object) const {
         const shape dimensions = index_.shape_of(object);
         ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
                            read_quant_group(attributes_of(index_, object), dimensions));
@@ -554,8 +553,8 @@ private:
     }
 
     /// Words that would be left partly empty are none that a packing of version 2 has.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_packed_words(const component_record& part, std::uint64_t codes,
-                                                               const quant_group_layout& layout) const {
+    ZTENSOR_COLD result<void> check_packed_words(const component_record& part, std::uint64_t codes,
+                                                 const quant_group_layout& layout) const {
         if (codes % layout.per_word != 0) {
             return fail(errc::quant_packing, "{} codes don't fill words of {}", {codes, layout.per_word})
                 .in_component(index_.text(part.role));
@@ -563,7 +562,7 @@ private:
         return check_bytes(part, checked_multiply(codes / layout.per_word, width_bytes(layout.word)));
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_gguf(const object_record& object) const {
+    ZTENSOR_COLD result<void> check_gguf(const object_record& object) const {
         ZTENSOR_TRY(check_parts(object, {"data"}));
         const component_record& data = part_of(object, "data");
         if (data.dtype != dtype::u8 || !is_plain(data)) {
@@ -579,7 +578,7 @@ private:
     // -- blobs among each other
 
     /// In version 2 offsets are those of the row of files, so the error names none.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_overlap() const {
+    ZTENSOR_COLD result<void> check_overlap() const {
         blob_range first = {};
         blob_range second = {};
         if (index_.blobs_are_in_order || index_.blobs_may_overlap || !find_overlap(index_, first, second)) {

@@ -176,7 +176,7 @@ private:
 }
 
 /// Errors: sparse_shape.
-[[nodiscard]] inline result<void> check_csr_shape(const shape& dimensions) {
+inline result<void> check_csr_shape(const shape& dimensions) {
     if (dimensions.rank() == 2) {
         return {};
     }
@@ -184,7 +184,7 @@ private:
 }
 
 /// Errors: sparse_shape.
-[[nodiscard]] inline result<void> check_coo_shape(const shape& dimensions) {
+inline result<void> check_coo_shape(const shape& dimensions) {
     if (!dimensions.empty()) {
         return {};
     }
@@ -193,8 +193,8 @@ private:
 
 /// Entries in the one blob in which 0.1 keeps a sparse tensor: csr has rows + 1 row pointers before them; each is one
 /// u64 for every index and a value. Errors: sparse_size. SPEC.md section 8.3.
-[[nodiscard]] ZTENSOR_COLD inline result<std::uint64_t>
-count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_bytes, std::uint64_t blob_bytes) {
+ZTENSOR_COLD inline result<std::uint64_t> count_entries_0_1(format layout, const shape& dimensions,
+                                                            std::uint64_t value_bytes, std::uint64_t blob_bytes) {
     constexpr std::uint64_t index_bytes = sizeof(std::uint64_t);
     const bool is_csr = layout == format::sparse_csr;
     if (is_csr && dimensions[0] >= blob_bytes / index_bytes) {
@@ -212,7 +212,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 }
 
 /// The row pointers of `rows` rows and `entries` entries. Errors: sparse_size, sparse_indptr.
-[[nodiscard]] inline result<void> check_indptr(const integers_view& indptr, std::uint64_t rows, std::uint64_t entries) {
+inline result<void> check_indptr(const integers_view& indptr, std::uint64_t rows, std::uint64_t entries) {
     if (indptr.size() == 0 || indptr.size() - 1 != rows) {
         return wrong_count(indptr.size(), checked_add(rows, 1).value_or(rows), "row pointers");
     }
@@ -241,7 +241,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 }
 
 /// Every index is below `limit`. Errors: sparse_index.
-[[nodiscard]] inline result<void> check_indices(const integers_view& indices, std::uint64_t limit, const char* what) {
+inline result<void> check_indices(const integers_view& indices, std::uint64_t limit, const char* what) {
     const std::size_t outside = indices.find_outside(limit);
     if (outside == indices.size()) {
         return {};
@@ -252,8 +252,8 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 
 /// All of a CSR object, its indices and row pointers being of the integer type `index`, in host byte order.
 /// Errors: sparse_shape, sparse_size, sparse_indptr, sparse_index.
-[[nodiscard]] inline result<void> check_csr(const shape& dimensions, std::uint64_t values, bytes_view indices,
-                                            bytes_view indptr, dtype index) {
+inline result<void> check_csr(const shape& dimensions, std::uint64_t values, bytes_view indices, bytes_view indptr,
+                              dtype index) {
     ZTENSOR_TRY(check_csr_shape(dimensions));
     const integers_view columns(indices, index);
     if (columns.size() != values) {
@@ -264,8 +264,8 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 }
 
 /// For strict reading and version 2: the columns of every row rise, in parts that were checked. Errors: `code`.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_view indptr, dtype index,
-                                                                    errc code = errc::strict_order) {
+ZTENSOR_COLD inline result<void> check_rising_columns(bytes_view indices, bytes_view indptr, dtype index,
+                                                      errc code = errc::strict_order) {
     const integers_view columns(indices, index);
     const integers_view pointers(indptr, index);
     for (std::size_t row = 0; row + 1 < pointers.size(); ++row) {
@@ -280,8 +280,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 }
 
 /// The same of coordinates: entries stand in row-major order, none twice. Errors: strict_order.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_rising_coords(const shape& dimensions, bytes_view coords,
-                                                                   dtype index) {
+ZTENSOR_COLD inline result<void> check_rising_coords(const shape& dimensions, bytes_view coords, dtype index) {
     const integers_view coordinates(coords, index);
     const std::size_t entries = coordinates.size() / dimensions.rank();
     for (std::size_t entry = 1; entry < entries; ++entry) {
@@ -302,8 +301,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 
 /// Of version 2: no cell is named twice, in coordinates that were checked, so that cells can be counted in 64 bits.
 /// Errors: sparse_order. Throws std::bad_alloc.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_distinct_coords(const shape& dimensions, bytes_view coords,
-                                                                     dtype index) {
+ZTENSOR_COLD inline result<void> check_distinct_coords(const shape& dimensions, bytes_view coords, dtype index) {
     if (check_rising_coords(dimensions, coords, index)) {
         return {};
     }
@@ -324,8 +322,7 @@ count_entries_0_1(format layout, const shape& dimensions, std::uint64_t value_by
 
 /// All of a COO object; `coords` holds all coordinates of dimension 0, then of dimension 1, and so on, of the integer
 /// type `index`, in host byte order. Errors: sparse_shape, sparse_size, sparse_index, shape_overflow.
-[[nodiscard]] inline result<void> check_coo(const shape& dimensions, std::uint64_t values, bytes_view coords,
-                                            dtype index) {
+inline result<void> check_coo(const shape& dimensions, std::uint64_t values, bytes_view coords, dtype index) {
     ZTENSOR_TRY(check_coo_shape(dimensions));
     const std::optional<std::uint64_t> expected = checked_multiply(values, dimensions.rank());
     if (!expected) {

@@ -132,7 +132,7 @@ inline void resolve_words(manifest& index, object_record& object) noexcept {
 }
 
 /// Sorted names are distinct. Others go into the table that look-ups will use: it finds a twin without sorting.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_object_names(const manifest& index, std::uint64_t index_offset) {
+ZTENSOR_COLD inline result<void> check_object_names(const manifest& index, std::uint64_t index_offset) {
     const std::uint32_t twin = index.names_are_sorted ? name_table::absent : index.index_names();
     if (twin == name_table::absent) {
         return {};
@@ -143,7 +143,7 @@ inline void resolve_words(manifest& index, object_record& object) noexcept {
 
 /// The end of parsing before version 2, where its words have their meanings and no name stands twice. Where the version
 /// came behind the objects, `knows_words` is false.
-[[nodiscard]] ZTENSOR_COLD inline result<void> resolve(manifest& index, bool knows_words, std::uint64_t index_offset) {
+ZTENSOR_COLD inline result<void> resolve(manifest& index, bool knows_words, std::uint64_t index_offset) {
     for (std::size_t i = 0; i < index.objects.size() && !knows_words; ++i) {
         resolve_words(index, index.objects[i]);
     }
