@@ -25,57 +25,6 @@ struct blob_range {
     std::uint64_t length;
 };
 
-/// Blobs by offset, in one pass over as many buckets as there are blobs or up to twice as many: where their lengths do
-/// not differ much, a bucket holds about one. Files whose names are sorted and whose blobs are not are the rule, and
-/// sorting them digit by digit alone took 20 to 34 % of what opening takes; this takes half of that.
-class blob_buckets {
-public:
-    /// Offsets are at most `most`, and there are at most `blobs` blobs.
-    blob_buckets(std::uint64_t most, std::size_t blobs) {
-        while (most >> shift_ > 2 * std::uint64_t{blobs}) {
-            ++shift_;
-        }
-        const std::size_t buckets = static_cast<std::size_t>(most >> shift_) + 1;
-        advise_huge_pages(begins_.extend(buckets), buckets * sizeof(std::uint32_t));
-        std::fill(begins_.begin(), begins_.end(), 0U);
-    }
-
-    void count(const blob_range& blob) noexcept { ++begins_[bucket_of(blob)]; }
-
-    /// Once all are counted: `to` has room for as many as `blobs`.
-    void distribute(span<const blob_range> blobs, span<blob_range> to) noexcept {
-        std::uint32_t before = 0;
-        for (std::uint32_t& begin : begins_) {
-            before += std::exchange(begin, before);
-        }
-        for (const blob_range& blob : blobs) {
-            to[begins_[bucket_of(blob)]++] = blob;
-        }
-    }
-
-private:
-    [[nodiscard]] std::size_t bucket_of(const blob_range& blob) const noexcept {
-        return static_cast<std::size_t>(blob.offset >> shift_);
-    }
-
-    record_array<std::uint32_t> begins_; ///< where in the row the next blob of each bucket goes
-    unsigned shift_ = 0;
-};
-
-/// Sorts what is in order but for neighbours. False, and nothing is lost, if it takes more moves than eight for each.
-[[nodiscard]] inline bool sort_neighbours(span<blob_range> blobs) noexcept {
-    std::size_t moves_left = 8 * blobs.size();
-    for (std::size_t i = 1; i < blobs.size(); ++i) {
-        const blob_range blob = blobs[i];
-        std::size_t at = i;
-        for (; at > 0 && blob.offset < blobs[at - 1].offset && moves_left > 0; --at, --moves_left) {
-            blobs[at] = blobs[at - 1];
-        }
-        blobs[at] = blob;
-    }
-    return moves_left > 0;
-}
-
 /// By offset, digit by digit from the last one on, in a time that no order and no lengths make worse: std::sort took as
 /// long as all else that opening does. `most` bounds the offsets. `scratch` has room for as many; what is given lies
 /// there or in place of the blobs.
@@ -146,23 +95,15 @@ void for_each_blob(const manifest& index, const Take& take) {
         return search.next(blob);
     };
     const std::size_t most = index.components.size() + 1;
-    const bool has_memory_to_spare = most <= index.index.size() / (2 * sizeof(blob_range) + 2 * sizeof(std::uint32_t));
+    const bool has_memory_to_spare = most <= index.index.size() / (2 * sizeof(blob_range));
     if (has_memory_to_spare) {
         record_array<blob_range> memory;
         const span<blob_range> room(memory.extend(2 * most), 2 * most);
         advise_huge_pages(room.data(), room.size_bytes());
-        blob_buckets buckets(index.blobs_end, most);
         std::size_t filled = 0;
-        for_each_blob(index, [&](const blob_range& blob, std::uint32_t) {
-            room[filled++] = blob;
-            buckets.count(blob);
-        });
-        const span<blob_range> found = room.first(filled);
-        span<blob_range> blobs = room.subspan(most, filled);
-        buckets.distribute(found, blobs);
-        if (!sort_neighbours(blobs)) {
-            blobs = sorted_by_offset(blobs, found, index.blobs_end);
-        }
+        for_each_blob(index, [&](const blob_range& blob, std::uint32_t) { room[filled++] = blob; });
+        const span<blob_range> blobs =
+            sorted_by_offset(room.first(filled), room.subspan(most, filled), index.blobs_end);
         return std::any_of(blobs.begin(), blobs.end(), overlaps);
     }
     record_array<std::uint32_t> addresses; // an index that is nothing but components
