@@ -28,7 +28,7 @@
 /// dropped does that by itself. After a power cut this holds unless sync_level is none.
 ///
 /// A second writer of the file, to append or to edit, is refused while this one lives: errc::busy. So is one where an
-/// undo record is left. A writer that creates the file anew is not: the last to finish wins, but that what was written
+/// undo record is left. A writer that creates the file from nothing is not: the last to finish wins, but that what was written
 /// in place of a file that has been replaced or removed meanwhile is lost, and finish() says so: errc::file_changed.
 ///
 /// Errors: those of reader::open; not_expressible for a file of version 1.0, which can't be written, and for a data

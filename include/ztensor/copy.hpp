@@ -59,7 +59,7 @@ struct copy_options {
 ///
 /// A blob is copied as it is stored, with its compression and digest, unless the target's version needs it otherwise:
 /// big-endian data and bools of 0.1, sparse tensors between 0.1 (one blob) and later versions (parts), narrow indices
-/// of 1.1 in 1.2. Those are decoded, verified and stored anew with the same encoding and digest algorithm; a digest of
+/// of 1.1 in 1.2. Those are decoded, verified and stored again with the same encoding and digest algorithm; a digest of
 /// an unknown algorithm is left out then. A blob that several components share stays one, where it is copied as it is.
 ///
 /// What has a digest is compared with it before it is copied, in whatever way, unless `from` was opened with
@@ -67,9 +67,9 @@ struct copy_options {
 /// they do not match. Nothing else of such bytes is looked at: bools among them may hold other bytes than 0 and 1.
 ///
 /// In version 2 the names of what `to` has come before those that are copied, unless write_options::any_order().
-/// Between version 2 and the versions before it digests are computed anew, since there they are of the decoded bytes:
+/// Between version 2 and the versions before it digests are computed again, since there they are of the decoded bytes:
 /// SHA-256 stays SHA-256, and each side's light one (CRC-32C, XXH3) becomes the other's. Indices that are neither u32
-/// nor u64 are widened, compressed data is compressed anew on its way into version 2 and copied on its way out, and
+/// nor u64 are widened, compressed data is compressed again on its way into version 2 and copied on its way out, and
 /// quantized weights get the attributes of the other side. Refused with not_expressible, among others: layouts, types
 /// and encodings that only one side knows, layouts of one's own without a name such as "vendor.layout/1" in version 2,
 /// CBOR tags there, and sparse tensors whose columns don't rise or whose coordinates repeat.

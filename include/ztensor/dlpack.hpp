@@ -86,7 +86,7 @@ inline result<const dlpack_type*> find_dlpack_type(dlpack::data_type wanted) noe
                 {wanted.code, wanted.bits, wanted.lanes});
 }
 
-/// A tensor with all that it needs: whoever deletes it lets go of the reader, or of the elements.
+/// A tensor with all that it needs: its deleter releases the reader, or the elements.
 template <class Owner>
 struct dlpack_package {
     dlpack::managed_tensor tensor{};

@@ -52,7 +52,7 @@ struct data_type {
     std::uint16_t lanes; ///< 1 of everything that this library knows
 };
 
-/// Elements in memory, without whoever owns them.
+/// Elements in memory, without their owner.
 struct tensor {
     void* data;                ///< null if there are no elements
     dlpack::device device;     ///< whose memory it is
@@ -93,7 +93,7 @@ struct call_deleter {
     }
 };
 
-/// A tensor that lives as long as its handle. release() gives it to whoever takes over the duty to call its deleter.
+/// A tensor that lives as long as its handle. release() hands it on: the new owner calls its deleter.
 using handle = std::unique_ptr<managed_tensor, call_deleter>;
 
 /// The same by the name that <dlpack/dlpack.h> gives it: release_as<DLManagedTensorVersioned>(std::move(tensor)).

@@ -107,7 +107,7 @@ struct editor_access {
 /// finish(). With publish_mode::in_place only replace() works, and only as it says there: the old bytes go to an undo
 /// record first, `.ztensor-<16 hex digits>.undo`, and a mark in place of the file's last 8 bytes. From the first
 /// replace() until finish(), and after a crash until recover() (recover.hpp) has brought the old bytes back, readers
-/// that open the file find it without a footer (errc::truncated); those that have it open may see a mixture. An editor
+/// that open the file find it without a footer (errc::truncated); those that have it open may see old and new bytes. An editor
 /// that fails or is dropped does that by itself.
 ///
 /// A second writer of the file, to append or to edit, is refused while this one lives, or where an undo record is left:

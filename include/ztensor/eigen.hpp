@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Vectors and matrices of Eigen 3.3 or later: tensors viewed as, read into and written from them. Included only by
-// whoever uses it.
+// Vectors and matrices of Eigen 3.3 or later: tensors viewed as, read into and written from them. No other header
+// includes it.
 #ifndef ZTENSOR_EIGEN_HPP
 #define ZTENSOR_EIGEN_HPP
 

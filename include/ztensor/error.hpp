@@ -29,7 +29,7 @@ enum class error_kind : std::uint8_t {
     usage,        ///< the call does not fit what the object is, or what was passed does not fit together
 };
 
-/// One code per broken rule, whoever broke it: error::kind() tells. The comment says what broke it; SPEC.md has the
+/// One code per broken rule; error::kind() tells who broke it. The comment says what broke it; SPEC.md has the
 /// rules.
 enum class errc : std::uint8_t {
     // -- the operating system and where bytes come from

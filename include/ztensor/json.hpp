@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Attributes <-> nlohmann::json, through its CBOR mode. The only header that knows nlohmann; whoever does not include
-// it (or the umbrella) does not need that package. SPEC.md section 3.6.
+// Attributes <-> nlohmann::json, through its CBOR mode. The only header that knows nlohmann: a program that includes
+// neither it nor the umbrella does not need that package. SPEC.md section 3.6.
 #ifndef ZTENSOR_JSON_HPP
 #define ZTENSOR_JSON_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tensors as std::mdspan, where the standard library has it (C++23), and as Kokkos' mdspan, which is the same for
-// C++17, elsewhere. Included only by whoever uses it.
+// C++17, elsewhere. No other header includes it.
 #ifndef ZTENSOR_MDSPAN_HPP
 #define ZTENSOR_MDSPAN_HPP
 

@@ -71,7 +71,7 @@ struct read_options {
     /// copied, converted, verified and decoded where they lie in the mapping, which takes less time. It holds for all
     /// files that are opened with these options, shards included; io_mode::positional and other byte sources stay as
     /// they are. Where the promise is broken: touching bytes that the file has lost ends the process, unless that is
-    /// noticed before (errc::file_changed); of a file that is rewritten any mixture of old and new bytes may be used,
+    /// noticed before (errc::file_changed); of a file that is rewritten old and new bytes may be mixed,
     /// also of bytes whose digest matched; one that grows or is replaced by rename is read as before. Where the disk
     /// fails, the process ends as well (SIGBUS), because there is no read that could report it. The index, and the
     /// indices of sparse objects, are read into memory before they are checked all the same.
@@ -157,7 +157,7 @@ enum class publish_mode : std::uint8_t {
     ///
     /// Of the file replaced, as it is when finish() is called, are kept: permission bits, owner, group and the access
     /// control list (POSIX ACL, macOS ACL), as far as the process may set them; what it may not set costs permissions,
-    /// so that nobody can read the new file who could not read the old one. On Windows the directory's ACL applies. A
+    /// so that only those can read the new file who could read the old one. On Windows the directory's ACL applies. A
     /// target that is a symbolic link stays one: the file it leads to is replaced, unless it is a stranger's link in a
     /// folder such as /tmp (as fs.protected_symlinks has it). Not kept: set-user-ID and its like,
     /// other extended attributes, times, and other hard links, which go on leading to the old file.

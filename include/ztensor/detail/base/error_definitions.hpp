@@ -39,7 +39,7 @@ struct error_details {
           sentence(other.sentence), what(other.what), offset(other.offset), os_error(other.os_error) {}
 };
 
-/// Takes no memory: text so short stands in the strings themselves. Owned by itself too, so that nobody deletes it.
+/// Takes no memory: text so short stands in the strings themselves. It holds a count of its own, so that it is never deleted.
 [[nodiscard]] ZTENSOR_COLD inline error_details* memory_ran_out() noexcept {
     static never_destroyed<error_details> told(errc::out_of_memory, "memory ran out");
     ++told.get().owners;
@@ -76,7 +76,7 @@ struct addition {
     blame to = blame::by_code;
 };
 
-/// Says more, in details of our own: another error may share those in `mine`. Never says a place anew.
+/// Says more, in details of our own: another error may share those in `mine`. A place that is said is kept.
 ZTENSOR_COLD inline void add_to(error_details*& mine, const addition& more) {
     if (more.place != nullptr && (more.text.empty() || !(mine->*more.place).empty())) {
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An item of CBOR -> JSON, whose type json.hpp names. Templates, so that whoever includes that and makes no JSON
-// compiles none of it: that was a fifth of what g++ took for a file that includes ztensor.hpp, and a quarter in
+// An item of CBOR -> JSON, whose type json.hpp names. Templates, so that a file that includes it and makes no
+// JSON compiles none of it: that was a fifth of what g++ took for a file that includes ztensor.hpp, and a quarter in
 // compiled mode. SPEC.md section 3.6.
 #ifndef ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP
 #define ZTENSOR_DETAIL_CBOR_JSON_BUILDER_HPP

@@ -5,15 +5,16 @@
 //
 // | rule | code | SPEC.md |
 // | --- | --- | --- |
-// | a blob starts at a multiple of the alignment, behind the magic, and ends before the manifest | misaligned_offset,
-// out_of_bounds | 2.3 | | a logical type stands over its own storage type | type_mismatch | 4.2 | | a digest of a known
-// algorithm has its digits | digest_format | 7.1 | | the data of a dense object are as long as shape and type say |
-// size_mismatch, shape_overflow | 4.3, 13.6 | | lengths fit the encoding, and are stated where the version has them so
-// | size_mismatch, schema_missing, decode_limit | 6.2 | | a part that its format gives a meaning holds whole elements |
-// size_mismatch | 4.3 | | an object has the parts of its format; in version 2 no others | layout_components | 5, 13.6 |
-// | the parts of a sparse object fit its shape and each other | sparse_shape, sparse_size, sparse_dtype, shape_overflow
-// | 5.2, 5.3, 8.3, 13.6 | | those of quantized and microscaled ones fit their attributes | layout_attributes,
-// quant_..., type_mismatch, size_mismatch | 13.6 | | two blobs are the same bytes or share none | blob_overlap | 2.3 |
+// | a blob is aligned and lies between magic and manifest | misaligned_offset, out_of_bounds | 2.3 |
+// | a logical type stands over its own storage type | type_mismatch | 4.2 |
+// | a digest of a known algorithm has its digits | digest_format | 7.1 |
+// | dense data is as long as shape and type say | size_mismatch, shape_overflow | 4.3, 13.6 |
+// | lengths fit the encoding, and are stated where they must be | size_mismatch, schema_missing, decode_limit | 6.2 |
+// | a part that its format gives a meaning holds whole elements | size_mismatch | 4.3 |
+// | an object has the parts of its format; in version 2 no others | layout_components | 5, 13.6 |
+// | sparse parts fit the shape and each other | sparse_..., shape_overflow | 5.2, 5.3, 8.3, 13.6 |
+// | quantized parts fit the attributes | layout_attributes, quant_..., type_mismatch, size_mismatch | 13.6 |
+// | two blobs are the same bytes or share none | blob_overlap | 2.3 |
 #ifndef ZTENSOR_DETAIL_INDEX_RULES_HPP
 #define ZTENSOR_DETAIL_INDEX_RULES_HPP
 
