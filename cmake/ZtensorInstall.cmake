@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 # Headers are of every architecture, a library is of one: that decides where packages are described.
-set(ztensor_installed_targets ztensor)
+set(ztensor_installed_targets ztensor ztensor_import)
 if(ztensor_builds_compiled)
     list(APPEND ztensor_installed_targets ztensor_compiled)
     set(ztensor_packages_dir "${CMAKE_INSTALL_LIBDIR}")

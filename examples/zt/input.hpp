@@ -4,6 +4,8 @@
 #ifndef ZTENSOR_EXAMPLES_ZT_INPUT_HPP
 #define ZTENSOR_EXAMPLES_ZT_INPUT_HPP
 
+#include <ztensor/foreign.hpp>
+#include <ztensor/reader_set.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <CLI/CLI.hpp>

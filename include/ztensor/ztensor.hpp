@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The whole library, in the order of its ranks. json.hpp is among it where nlohmann/json is installed.
+// All that .zt files take, in the order of its ranks. json.hpp is among it where nlohmann/json is installed. Files of
+// other formats have headers of their own: foreign.hpp and reader_set.hpp read them, export.hpp writes them.
 #ifndef ZTENSOR_ZTENSOR_HPP
 #define ZTENSOR_ZTENSOR_HPP
 
@@ -53,13 +54,9 @@
 #include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/export.hpp>
-#include <ztensor/export_options.hpp>
-#include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
-#include <ztensor/reader_set.hpp>
 #include <ztensor/recover.hpp>
 #include <ztensor/shards.hpp>
 #if __has_include(<nlohmann/json.hpp>)

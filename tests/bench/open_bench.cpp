@@ -10,6 +10,7 @@
 #include "table.hpp"
 #include "walk.hpp"
 
+#include <ztensor/foreign.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <atomic>

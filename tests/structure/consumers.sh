@@ -69,7 +69,7 @@ make_repository() { # FOLDER: with the files that an installation takes
 way_find_package() {
     install_library "$scratch/a place"
     [[ ! -e $scratch/a\ place/lib ]] || stop "A header-only package is installed into lib/."
-    by_cmake uses find_package ztensor -DCMAKE_PREFIX_PATH="$scratch/a place"
+    by_cmake uses find_package 'ztensor;import' -DCMAKE_PREFIX_PATH="$scratch/a place"
     install_to "$scratch/uses" "$scratch/ignored"
 }
 way_find_package_static() {
@@ -90,7 +90,7 @@ way_find_package_without_json() {
     local absent=(-DCMAKE_PREFIX_PATH="$scratch/a place" -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON
         -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)
     install_library "$scratch/a place" -DZTENSOR_JSON=ON
-    by_cmake uses find_package ztensor "${absent[@]}"
+    by_cmake uses find_package 'ztensor;import' "${absent[@]}"
     if configure asks find_package ztensor "${absent[@]}" -DCONSUMER_COMPONENTS=json >"$scratch/asks.log" 2>&1; then
         stop "The component json was found without nlohmann/json."
     fi
@@ -128,7 +128,7 @@ exports_what_public_headers_declare() { # LIBRARY
     exported=$(nm -DC --defined-only "$1" | sed -nE 's/.* [TWBDR] ztensor::[a-z0-9_]+::detail::(~?[a-z0-9_]+).*/\1/p' | sort -u)
     [[ $exported == *raise* ]] || stop "The shared library $1 does not export what its users call."
     for name in $exported; do
-        grep -qw -- "$name" "$source"/include/ztensor/*.hpp "$source"/include/ztensor/detail/core/*.hpp ||
+        grep -qw -- "$name" "$source"/include/ztensor/*.hpp "$source"/include/ztensor/detail/base/*.hpp ||
             stop "The shared library $1 exports detail::$name, which no public header declares."
     done
 }

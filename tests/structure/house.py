@@ -23,6 +23,7 @@ RANKS = {
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
 ADAPTORS = 9  # the rank that only users include
+FOREIGN_GROUP = {"foreign", "reader_set", "export", "export_options"}  # of files of other formats, beside the umbrella
 
 # The folders of detail/, with the floor that each stands on and the highest rank of the public headers that it may
 # include. A wing includes itself, where that makes no circle, and wings on lower floors.
@@ -294,7 +295,8 @@ def check_umbrella(project):
     reached = reachable(graph, "ztensor")
     problems += [f"{UMBRELLA} does not reach {name}.hpp" for name in graph
                  if is_public(name) and name not in reached and name + ".hpp" not in (UMBRELLA, COMPILED)
-                 and ranks.get(name) != ADAPTORS]
+                 and ranks.get(name) != ADAPTORS and name not in FOREIGN_GROUP]
+    problems += [f"{UMBRELLA} includes {name}.hpp, which is for other formats" for name in FOREIGN_GROUP & set(reached)]
     problems += [f"{UMBRELLA} lists {name}.hpp below a header of a higher rank" for before, name
                  in zip(included, included[1:]) if ranks.get(name, 0) < ranks.get(before, 0)]
     return problems

@@ -13,7 +13,8 @@ import re
 import sys
 
 HAS_MAIN = re.compile(r"^int main\(", re.MULTILINE)
-PRELUDE = "#include <ztensor/ztensor.hpp>\n#include <iostream>\n#include <string>\n#include <vector>\n"
+PRELUDE = "#include <ztensor/export.hpp>\n#include <ztensor/foreign.hpp>\n#include <ztensor/reader_set.hpp>\n" \
+    "#include <ztensor/ztensor.hpp>\n#include <iostream>\n#include <string>\n#include <vector>\n"
 
 
 def find_blocks(lines):

@@ -121,11 +121,12 @@ class ZtensorConan(ConanFile):
         if self.options.hdf5:
             self.cpp_info.requires.append("hdf5::hdf5_c")
         if self.options.compiled:
-            self.cpp_info.set_property("cmake_target_aliases", ["ztensor::compiled"])
+            self.cpp_info.set_property("cmake_target_aliases", ["ztensor::import", "ztensor::compiled"])
             self.cpp_info.set_property("pkg_config_aliases", ["ztensor-compiled"])
             self.cpp_info.defines = ["ZTENSOR_COMPILED"]
             self.cpp_info.libs = ["ztensor"]
         else:
+            self.cpp_info.set_property("cmake_target_aliases", ["ztensor::import"])
             without = {"ZTENSOR_WITHOUT_JSON": self.options.json, "ZTENSOR_WITHOUT_ZLIB": self.options.zlib}
             self.cpp_info.defines = [word for word, has_it in without.items() if not has_it]
             self.cpp_info.bindirs = []

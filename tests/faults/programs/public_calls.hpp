@@ -7,7 +7,10 @@
 
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dlpack.hpp>
+#include <ztensor/export.hpp>
+#include <ztensor/foreign.hpp>
 #include <ztensor/json.hpp>
+#include <ztensor/reader_set.hpp>
 #include <ztensor/visit.hpp>
 #include <ztensor/ztensor.hpp>
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes a file and reads it back with everything included. No test framework and no exception, so that it also
-// builds with -fno-exceptions -fno-rtti. Takes the path of the file to write.
+// Writes a file and reads it back with everything included, with CONSUMER_IMPORTS by what reads any format. No test
+// framework and no exception, so that it also builds with -fno-exceptions -fno-rtti. Takes the path of the file to
+// write.
 #include <ztensor/ztensor.hpp>
+#if defined(CONSUMER_IMPORTS)
+#include <ztensor/foreign.hpp>
+#endif
 
 #include <cstdio>
 #include <vector>
@@ -34,6 +38,14 @@ ztensor::result<void> save(const char* path, const std::vector<float>& values) {
     return {};
 }
 
+ztensor::result<ztensor::reader> open(const char* path) {
+#if defined(CONSUMER_IMPORTS)
+    return ztensor::open_any(path);
+#else
+    return ztensor::reader::open(path);
+#endif
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -45,7 +57,7 @@ int main(int argc, char** argv) {
     if (!saved) {
         return fail(saved.error());
     }
-    const auto model = ztensor::reader::open(argv[1]);
+    const auto model = open(argv[1]);
     if (!model) {
         return fail(model.error());
     }
