@@ -7,7 +7,6 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
@@ -201,10 +200,7 @@ ZTENSOR_COLD inline result<void> require_xxh3() {
     }
 }
 
-// -- digest 2
-//
-// The digests that version 2 knows, XXH3 and SHA-256, without the others: a program that opens files of version 2
-// carries no tables of CRCs. SPEC.md section 13.8.
+// -- text of a digest
 
 [[nodiscard]] inline std::string with_hex(std::string_view prefix, bytes_view bytes, const char* digits) {
     std::string out(prefix);
@@ -220,33 +216,6 @@ ZTENSOR_COLD inline result<void> require_xxh3() {
     std::array<std::byte, 8> bytes = {};
     store_big(value, bytes.data(), bytes.size());
     return with_hex("xxh3:", bytes, "0123456789abcdef");
-}
-
-inline void start_digest_2(digest algorithm, digest_memory& memory) noexcept {
-    if (algorithm == digest::xxh3) {
-        xxh3_start(memory);
-    } else {
-        std::copy_n(sha256_start, 8, memory.words);
-    }
-}
-
-inline void update_digest_2(digest algorithm, digest_memory& memory, bytes_view bytes) noexcept {
-    if (algorithm == digest::sha256) {
-        sha256_update(memory, bytes);
-    } else if (algorithm == digest::xxh3) {
-        xxh3_update(memory, bytes);
-    }
-}
-
-/// "" for an algorithm that is neither, or that this build can't compute.
-[[nodiscard]] ZTENSOR_COLD inline std::string text_of_digest_2(digest algorithm, const digest_memory& memory) {
-    if (algorithm == digest::sha256) {
-        return with_hex("sha256:", sha256_value(memory), "0123456789abcdef");
-    }
-    if (algorithm == digest::xxh3 && has_xxh3) {
-        return text_of_xxh3(xxh3_value(memory));
-    }
-    return {};
 }
 
 } // namespace detail
