@@ -85,6 +85,20 @@ struct shape_access {
 // What follows from the parameters of quantized weights for the sizes of their parts. For reading and for writing.
 // SPEC.md section 5.4.
 
+/// An attribute that must be there and be a number. Errors: `code`.
+ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes, std::string_view key,
+                                                          errc code = errc::layout_attributes) {
+    result<std::uint64_t> found = attributes.unsigned_integer(key);
+    return found ? found : error(code, found.error().sentence());
+}
+
+/// The same of a word. Errors: `code`.
+ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes, std::string_view key,
+                                                      errc code = errc::layout_attributes) {
+    result<std::string> found = attributes.text(key);
+    return found ? found : error(code, found.error().sentence());
+}
+
 /// "N_per_D" with a number without leading zeros and an integer dtype; nothing for any other text.
 [[nodiscard]] constexpr std::optional<packing> parse_packing(std::string_view text) noexcept {
     constexpr std::string_view between = "_per_";
@@ -109,25 +123,16 @@ struct shape_access {
 
 /// Errors: quant_bits, quant_group, quant_packing (missing or no text; an unknown text is allowed).
 ZTENSOR_COLD inline result<quantization> read_quantization(const attributes_view& attributes) {
-    const result<std::uint64_t> bits = attributes.unsigned_integer("bits");
-    if (!bits) {
-        return error(errc::quant_bits, bits.error().sentence());
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t bits, required_number(attributes, "bits", errc::quant_bits));
+    if (bits == 0 || bits > 64) {
+        return fail(errc::quant_bits, "\"bits\" is {}, not from 1 to 64", {bits});
     }
-    if (*bits == 0 || *bits > 64) {
-        return fail(errc::quant_bits, "\"bits\" is {}, not from 1 to 64", {*bits});
-    }
-    const result<std::uint64_t> group_size = attributes.unsigned_integer("group_size");
-    if (!group_size) {
-        return error(errc::quant_group, group_size.error().sentence());
-    }
-    if (*group_size == 0) {
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t group_size, required_number(attributes, "group_size", errc::quant_group));
+    if (group_size == 0) {
         return fail(errc::quant_group, "\"group_size\" is 0");
     }
-    result<std::string> packing = attributes.text("packing");
-    if (!packing) {
-        return error(errc::quant_packing, packing.error().sentence());
-    }
-    return quantization{static_cast<unsigned>(*bits), *group_size, *std::move(packing)};
+    ZTENSOR_TRY_ASSIGN(std::string packing, required_word(attributes, "packing", errc::quant_packing));
+    return quantization{static_cast<unsigned>(bits), group_size, std::move(packing)};
 }
 
 /// How many elements each part must have.
@@ -185,40 +190,11 @@ inline result<void> check_part_count(std::uint64_t found, std::uint64_t expected
 // What the attributes of an object say of its parts in the layouts of version 2 that have any: zt.mx/1,
 // zt.quant_group/1 and gguf.<type>/1. SPEC.md section 13.6.
 
-/// Product of the dimensions, of which it is known that it fits 64 bits if none is zero.
-[[nodiscard]] inline std::uint64_t product_of(const shape& dimensions) noexcept {
-    std::uint64_t product = 1;
-    for (const std::uint64_t each : dimensions) {
-        if (each == 0) {
-            return 0;
-        }
-        product *= each;
-    }
-    return product;
-}
-
-/// A required attribute that is missing or of another kind.
-[[nodiscard]] ZTENSOR_COLD inline error bad_attribute(const error& why) {
-    return error(errc::layout_attributes, why.sentence());
-}
-
-/// A required number. Errors: layout_attributes.
-ZTENSOR_COLD inline result<std::uint64_t> required_number(const attributes_view& attributes, std::string_view key) {
-    result<std::uint64_t> found = attributes.unsigned_integer(key);
-    return found ? found : bad_attribute(found.error());
-}
-
-/// A required word. Errors: layout_attributes.
-ZTENSOR_COLD inline result<std::string> required_word(const attributes_view& attributes, std::string_view key) {
-    result<std::string> found = attributes.text(key);
-    return found ? found : bad_attribute(found.error());
-}
-
 /// A required map, all of whose keys are text. Errors: layout_attributes.
 ZTENSOR_COLD inline result<attributes_view> required_map(const attributes_view& attributes, std::string_view key) {
     const result<bytes_view> found = attributes.cbor(key);
     if (!found) {
-        return bad_attribute(found.error());
+        return error(errc::layout_attributes, found.error().sentence());
     }
     cbor_cursor cursor(*found);
     cbor_sequence pairs;
@@ -312,31 +288,27 @@ struct quant_group_layout {
 /// The packing of codes of `layout.bits`. Errors: layout_attributes, quant_bits, quant_packing.
 ZTENSOR_COLD inline result<void> read_packing(const attributes_view& attributes, quant_group_layout& layout) {
     ZTENSOR_TRY_ASSIGN(const attributes_view packing, required_map(attributes, "packing"));
-    const result<std::string> word = required_word(packing, "word");
-    const result<std::string> order = required_word(packing, "order");
-    const result<std::uint64_t> per_word = required_number(packing, "per_word");
-    if (!word || !order || !per_word) {
-        return !word ? word.error() : !order ? order.error() : per_word.error();
-    }
-    const std::optional<dtype> type = find_dtype(*word);
+    ZTENSOR_TRY_ASSIGN(const std::string word, required_word(packing, "word"));
+    ZTENSOR_TRY_ASSIGN(const std::string order, required_word(packing, "order"));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t per_word, required_number(packing, "per_word"));
+    const std::optional<dtype> type = find_dtype(word);
     if (!type || facts(*type).category != dtype_class::unsigned_integer) {
-        return fail(errc::quant_packing, "words are \"u8\", \"u16\", \"u32\" or \"u64\", not {}", {in_quotes(*word)});
+        return fail(errc::quant_packing, "words are \"u8\", \"u16\", \"u32\" or \"u64\", not {}", {in_quotes(word)});
     }
-    if (*order != "lsb_first" && *order != "msb_first") {
-        return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}",
-                    {in_quotes(*order)});
+    if (order != "lsb_first" && order != "msb_first") {
+        return fail(errc::quant_packing, "codes are packed \"lsb_first\" or \"msb_first\", not {}", {in_quotes(order)});
     }
     const std::uint64_t word_bits = 8 * width_bytes(*type);
     if (word_bits % layout.bits != 0) {
-        return fail(errc::quant_bits, "codes of {} bits leave bits of {} words unused", {layout.bits, *word});
+        return fail(errc::quant_bits, "codes of {} bits leave bits of {} words unused", {layout.bits, word});
     }
-    if (*per_word != word_bits / layout.bits) {
+    if (per_word != word_bits / layout.bits) {
         return fail(errc::quant_packing, "{} codes of {} bits to a {} were announced, but {} fit",
-                    {*per_word, layout.bits, *word, word_bits / layout.bits});
+                    {per_word, layout.bits, word, word_bits / layout.bits});
     }
     layout.word = *type;
-    layout.per_word = *per_word;
-    layout.is_lsb_first = *order == "lsb_first";
+    layout.per_word = per_word;
+    layout.is_lsb_first = order == "lsb_first";
     return {};
 }
 
@@ -350,7 +322,7 @@ ZTENSOR_COLD inline result<void> read_zero_point(const attributes_view& attribut
     if (form == "implied") {
         const result<std::int64_t> value = zero_point.integer("value");
         if (!value) {
-            return bad_attribute(value.error());
+            return error(errc::layout_attributes, value.error().sentence());
         }
         layout.zero = zero_form::implied;
         layout.zero_value = *value;
@@ -375,42 +347,31 @@ ZTENSOR_COLD inline result<quant_group_layout> read_quant_group(const attributes
                                                                 const shape& dimensions) {
     constexpr std::uint64_t allowed_bits[] = {2, 3, 4, 5, 6, 8};
     quant_group_layout layout;
-    const result<std::uint64_t> bits = required_number(attributes, "bits");
-    const result<std::uint64_t> group_size = required_number(attributes, "group_size");
-    const result<std::uint64_t> axis = required_number(attributes, "axis");
-    const result<std::string> scale = required_word(attributes, "scale_form");
-    if (!bits || !group_size || !axis || !scale) {
-        return !bits ? bits.error() : !group_size ? group_size.error() : !axis ? axis.error() : scale.error();
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t bits, required_number(attributes, "bits"));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t group_size, required_number(attributes, "group_size"));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t axis, required_number(attributes, "axis"));
+    ZTENSOR_TRY_ASSIGN(const std::string scale, required_word(attributes, "scale_form"));
+    if (std::find(std::begin(allowed_bits), std::end(allowed_bits), bits) == std::end(allowed_bits)) {
+        return fail(errc::quant_bits, "\"bits\" is {}, not 2, 3, 4, 5, 6 or 8", {bits});
     }
-    if (std::find(std::begin(allowed_bits), std::end(allowed_bits), *bits) == std::end(allowed_bits)) {
-        return fail(errc::quant_bits, "\"bits\" is {}, not 2, 3, 4, 5, 6 or 8", {*bits});
-    }
-    layout.bits = static_cast<unsigned>(*bits);
+    layout.bits = static_cast<unsigned>(bits);
     constexpr std::string_view forms[] = {"f32_factors", "f16_factors", "e8m0_exponent"};
-    const std::size_t form = place_of(*scale, forms);
+    const std::size_t form = place_of(scale, forms);
     if (form == std::size(forms)) {
-        return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has",
-                    {in_quotes(*scale)});
+        return fail(errc::layout_attributes, "the scale form {} is none that zt.quant_group/1 has", {in_quotes(scale)});
     }
     layout.scale = static_cast<scale_form>(form);
-    result<void> valid = read_packing(attributes, layout);
-    if (valid) {
-        valid = read_zero_point(attributes, layout);
-    }
-    if (valid) {
-        valid = check_axis(*axis, dimensions);
-    }
-    if (!valid) {
-        return std::move(valid).error();
-    }
-    layout.axis = *axis;
-    const std::uint64_t along = dimensions[static_cast<std::size_t>(*axis)];
-    layout.group_size = *group_size == 0 ? 1 : *group_size;
+    ZTENSOR_TRY(read_packing(attributes, layout));
+    ZTENSOR_TRY(read_zero_point(attributes, layout));
+    ZTENSOR_TRY(check_axis(axis, dimensions));
+    layout.axis = axis;
+    const std::uint64_t along = dimensions[static_cast<std::size_t>(axis)];
+    layout.group_size = group_size == 0 ? 1 : group_size;
     if (along % layout.group_size != 0) {
         return fail(errc::quant_group, "groups of {} don't divide dimension {} of shape {}",
                     {layout.group_size, layout.axis, to_string(dimensions)});
     }
-    layout.codes = product_of(dimensions);
+    layout.codes = dimensions.element_count().value_or(0); // nothing where a zero hides what 64 bits can't hold
     layout.groups = layout.codes / layout.group_size;
     return layout;
 }
@@ -438,19 +399,15 @@ struct gguf_layout {
 
 /// Errors: layout_attributes, quant_group (blocks don't divide the elements).
 ZTENSOR_COLD inline result<gguf_layout> read_gguf(const attributes_view& attributes, std::uint64_t elements) {
-    const result<std::uint64_t> elements_per_block = required_number(attributes, "elems_per_block");
-    const result<std::uint64_t> block_bytes = required_number(attributes, "block_bytes");
-    if (!elements_per_block || !block_bytes) {
-        return !elements_per_block ? elements_per_block.error() : block_bytes.error();
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t elements_per_block, required_number(attributes, "elems_per_block"));
+    ZTENSOR_TRY_ASSIGN(const std::uint64_t block_bytes, required_number(attributes, "block_bytes"));
+    if (elements_per_block == 0 || block_bytes == 0) {
+        return fail(errc::layout_attributes, "a block has {} elements and {} bytes", {elements_per_block, block_bytes});
     }
-    if (*elements_per_block == 0 || *block_bytes == 0) {
-        return fail(errc::layout_attributes, "a block has {} elements and {} bytes",
-                    {*elements_per_block, *block_bytes});
+    if (elements % elements_per_block != 0) {
+        return fail(errc::quant_group, "blocks of {} elements don't divide {}", {elements_per_block, elements});
     }
-    if (elements % *elements_per_block != 0) {
-        return fail(errc::quant_group, "blocks of {} elements don't divide {}", {*elements_per_block, elements});
-    }
-    return gguf_layout{*elements_per_block, *block_bytes};
+    return gguf_layout{elements_per_block, block_bytes};
 }
 
 } // namespace detail
