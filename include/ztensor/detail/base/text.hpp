@@ -155,23 +155,14 @@ ZTENSOR_COLD inline void append_quoted(std::string& out, std::string_view text) 
     out += text.size() > max_quoted_bytes ? "\xe2\x80\xa6\"" : "\"";
 }
 
-ZTENSOR_COLD inline void append_number(std::string& out, std::uint64_t number) {
-    char digits[20];
-    char* at = digits + sizeof digits;
-    do {
-        *--at = static_cast<char>('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    out.append(at, static_cast<std::size_t>(digits + sizeof digits - at));
-}
-
 ZTENSOR_COLD inline void piece::append_to(std::string& out) const {
     if (size_ == is_number) {
-        return append_number(out, number_);
+        out += std::to_string(number_);
+        return;
     }
     if (size_ == is_negative_number) {
-        out += '-';
-        return append_number(out, std::uint64_t{0} - number_);
+        out.append(1, '-').append(std::to_string(std::uint64_t{0} - number_));
+        return;
     }
     if (size_ >= is_quoted) {
         return append_quoted(out, {text_, size_ - is_quoted});

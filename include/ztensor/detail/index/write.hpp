@@ -103,8 +103,7 @@ inline void say_in_2(dtype& storage, std::optional<std::string_view>& type) noex
 /// "00001" for the first: five digits or more.
 [[nodiscard]] ZTENSOR_COLD inline std::string shard_name(std::uint32_t number) {
     constexpr std::size_t least_digits = 5;
-    std::string digits;
-    append_number(digits, number);
+    const std::string digits = std::to_string(number);
     return std::string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
 }
 

@@ -304,7 +304,7 @@ inline constexpr std::uint64_t longest_npy_header_bytes = 65536;
 [[nodiscard]] inline std::string npy_shape_text(const shape& dimensions) {
     std::string out = "(";
     for (const std::uint64_t dimension : dimensions) {
-        append_number(out, dimension);
+        out += std::to_string(dimension);
         out += ", ";
     }
     if (dimensions.rank() == 0) {
@@ -392,7 +392,7 @@ inline void append_json_tensor(std::string& out, const exported_tensor& tensor, 
     append_json_text(out, tensor.name);
     out += sentence(":{\"dtype\":\"{}\",\"shape\":[", {tensor.word->safetensors});
     for (const std::uint64_t dimension : tensor.shape) {
-        append_number(out, dimension);
+        out += std::to_string(dimension);
         out += ',';
     }
     drop_comma(out);

@@ -93,7 +93,7 @@ ZTENSOR_COLD inline result<quantization> quantization_across(const object_view& 
         return not_expressible(to, problem);
     }
     std::string packing_name;
-    append_number(packing_name, layout.per_word);
+    packing_name += std::to_string(layout.per_word);
     packing_name += "_per_";
     packing_name += name(*data->dtype());
     return quantization{layout.bits, layout.group_size, packing_name};
