@@ -35,7 +35,7 @@ TABLE_TOKENS = 100
 SMALL_LINES = 60
 VERSION = r"_(?:0_1|1_[0-9]|1|2|v[0-9](?:_[0-9])?)"
 VERSION_FILE = re.compile(VERSION + r"(?:_definitions)?$")
-VERSION_FUNCTION = re.compile(r"\b\w+" + VERSION + r"$")
+VERSION_FUNCTION = re.compile(r"(?!H5)\w+" + VERSION + r"$")  # those of libhdf5 have names that are not ours
 # Where a version may be in a name: today's folders, and those that are to be.
 OF_VERSIONS = {"manifest", "index", "copy", "transfer"}
 RECORD = re.compile(r"(component|part|object|tensor|stored|draft|entry)", re.IGNORECASE)
