@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_CBOR_ENCODER_HPP
 #define ZTENSOR_DETAIL_CBOR_ENCODER_HPP
 
-#include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -328,23 +327,6 @@ private:
     record_array<container> open_;
     record_array<std::size_t> starts_; ///< of the items in open containers, in the output
 };
-
-/// The same attributes as version 2 has them, their values in deterministic encoding. `depth` as above.
-/// Errors: those of deterministic_encoder.
-ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, std::size_t depth) {
-    attributes made;
-    cbor_encoder value;
-    for (const attributes::entry& each : source.values()) {
-        value.clear();
-        result<void> encoded = deterministic_encoder::encode({each.cbor.data(), each.cbor.size()}, depth, value);
-        encoded = encoded ? made.set_cbor(each.key, value.bytes()) : std::move(encoded);
-        if (!encoded) {
-            return fail(encoded.error().code(), "the value of attribute {}: {}",
-                        {in_quotes(each.key), encoded.error().sentence()});
-        }
-    }
-    return made;
-}
 
 } // namespace detail
 } // namespace ZTENSOR_MODE

@@ -348,6 +348,23 @@ inline constexpr std::size_t depth_around_file_attributes = 2;
                 "or ask for write_options::any_order()");
 }
 
+/// The same attributes as version 2 has them, their values in deterministic encoding. They stand in `depth` containers.
+/// Errors: those of deterministic_encoder.
+ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source, std::size_t depth) {
+    attributes made;
+    cbor_encoder value;
+    for (const attributes::entry& each : source.values()) {
+        value.clear();
+        result<void> encoded = deterministic_encoder::encode({each.cbor.data(), each.cbor.size()}, depth, value);
+        encoded = encoded ? made.set_cbor(each.key, value.bytes()) : std::move(encoded);
+        if (!encoded) {
+            return fail(encoded.error().code(), "the value of attribute {}: {}",
+                        {in_quotes(each.key), encoded.error().sentence()});
+        }
+    }
+    return made;
+}
+
 /// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
 [[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
     ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
