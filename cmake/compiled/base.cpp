@@ -5,15 +5,13 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/array.hpp>
-#include <ztensor/attribute_value.hpp>
 #include <ztensor/attributes.hpp>
-#include <ztensor/attributes_view.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/error_code.hpp>
-#include <ztensor/exception.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 ZTENSOR_EXPORT_END
 
@@ -21,9 +19,7 @@ ZTENSOR_EXPORT_END
 #include <ztensor/detail/base/error_definitions.hpp>
 #include <ztensor/detail/base/exception_definitions.hpp>
 #include <ztensor/detail/base/shape_definitions.hpp>
-#include <ztensor/detail/cbor/attribute_value_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
-#include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
 #include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>

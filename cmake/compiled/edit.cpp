@@ -4,9 +4,7 @@
 #include "export.hpp"
 
 ZTENSOR_EXPORT_BEGIN
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/recover.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/write/edit_definitions.hpp>

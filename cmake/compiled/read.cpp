@@ -5,7 +5,6 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/attributes.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>

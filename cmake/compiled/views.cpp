@@ -5,13 +5,12 @@
 
 ZTENSOR_EXPORT_BEGIN
 #include <ztensor/component_view.hpp>
-#include <ztensor/csr_view.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/packed.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/quantized.hpp>
+#include <ztensor/sparse.hpp>
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/read/component_definitions.hpp>

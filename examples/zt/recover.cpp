@@ -3,7 +3,7 @@
 #include "input.hpp"
 #include "terminal.hpp"
 
-#include <ztensor/recover.hpp>
+#include <ztensor/edit.hpp>
 
 #include <filesystem>
 #include <iostream>

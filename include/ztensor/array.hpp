@@ -5,7 +5,6 @@
 #define ZTENSOR_ARRAY_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/span.hpp>
 

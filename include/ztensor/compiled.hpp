@@ -13,9 +13,7 @@
 #include <ztensor/detail/base/error_definitions.hpp>
 #include <ztensor/detail/base/exception_definitions.hpp>
 #include <ztensor/detail/base/shape_definitions.hpp>
-#include <ztensor/detail/cbor/attribute_value_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
-#include <ztensor/detail/cbor/attributes_view_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
 #include <ztensor/detail/import/archives_definitions.hpp>
 #include <ztensor/detail/import/import_definitions.hpp>

@@ -1,25 +1,61 @@
 // SPDX-License-Identifier: MIT
 //
-// Changing a file that exists: names, attributes, single objects; everything else stays byte for byte. SPEC.md
-// section 10.
+// Changing a file that exists: its attributes, names and data, in place or beside; and what a crash has left half done.
+// SPEC.md section 10.
 #ifndef ZTENSOR_EDIT_HPP
 #define ZTENSOR_EDIT_HPP
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/store.hpp>
+#include <ztensor/writer.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+/// Brings back the last complete state of a file that a writer or an editor in place (publish_mode::in_place) was
+/// changing when its process or the machine stopped: the state before, or the one after if the change was complete.
+/// Uses the undo record beside the file, and removes it. May itself be stopped at any moment, and be called again; of a
+/// file that needs it not, it touches nothing.
+///
+/// The file is known by its content: while it is changed it holds a mark that the record knows. So a folder may be
+/// copied first, file and record together; and a file that was put in the place of the changed one is left as it is.
+/// It does not search: a file that only looks as if it were cut off stays as it is, too. After publish_mode::in_place
+/// of a writer that creates a file there is nothing to bring back.
+///
+/// Errors: busy (the writer is alive); undo_record_refused (the file is neither in the state before nor in the one
+/// after the change nor between them; or the record is damaged, of an earlier release, or may come from somebody who
+/// does not own the file: it has to be the owner's, root's or the caller's own. File and record are left alone. If the
+/// file is as it should be, remove the record); invalid_argument, io_error, out_of_memory; and where there is a record,
+/// file_not_found and not_regular_file: without one nothing is looked at.
+result<recovery> recover(const file_path& path);
+
+/// Whether an undo record lies beside the file: a writer or an editor in place is at work on it, or was broken off.
+/// Errors: invalid_argument, io_error, out_of_memory.
+result<bool> has_undo_record(const file_path& path);
+
+/// Removes the temporary files `.ztensor-<16 hex digits>.tmp` in a directory whose processes are gone, and gives how
+/// many. One that is being written is locked, and stays; where the file system has no locks, all of them stay. Some
+/// file systems keep locks to each host (NFS with `nolock`, CIFS, Lustre with `localflock`, some of FUSE), where a
+/// writer on another host is not seen: so files stay, too, that were written to within the last `least_age_seconds`, a
+/// day unless told otherwise. 0 is for where no other host writes. Undo records (`.ztensor-<16 hex digits>.undo`) stay:
+/// they are needed, and recover() removes them.
+///
+/// Errors: io_error, of the first file that can't be removed, when all others have been; invalid_argument;
+/// out_of_memory.
+result<std::size_t> remove_abandoned(const file_path& directory, std::uint64_t least_age_seconds = 86'400);
 
 namespace detail {
 
@@ -106,9 +142,9 @@ struct editor_access {
 /// With publish_mode::replace, which is the default, a new file is made beside and takes the old one's place at
 /// finish(). With publish_mode::in_place only replace() works, and only as it says there: the old bytes go to an undo
 /// record first, `.ztensor-<16 hex digits>.undo`, and a mark in place of the file's last 8 bytes. From the first
-/// replace() until finish(), and after a crash until recover() (recover.hpp) has brought the old bytes back, readers
-/// that open the file find it without a footer (errc::truncated); those that have it open may see old and new bytes. An editor
-/// that fails or is dropped does that by itself.
+/// replace() until finish(), and after a crash until recover() has brought the old bytes back, readers
+/// that open the file find it without a footer (errc::truncated); those that have it open may see old and new bytes. An
+/// editor that fails or is dropped does that by itself.
 ///
 /// A second writer of the file, to append or to edit, is refused while this one lives, or where an undo record is left:
 /// errc::busy.

@@ -361,6 +361,32 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
     return out << e.what();
 }
 
+/// Says that the error of a result is made in place: `result<int>(unexpect, errc::cancelled, "stopped")`.
+struct unexpect_t {
+    explicit unexpect_t() = default;
+};
+/// The one value of unexpect_t.
+inline constexpr unexpect_t unexpect{};
+
+/// An error that becomes a result of any type, also of one whose values are made of errors.
+class unexpected {
+public:
+    explicit unexpected(ztensor::error why) noexcept : error_(std::move(why)) {}
+    unexpected(errc code, std::string sentence) noexcept : error_(code, std::move(sentence)) {}
+
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
+    [[nodiscard]] ztensor::error& error() & noexcept { return error_; }
+    [[nodiscard]] ztensor::error error() && noexcept { return std::move(error_); }
+
+    void swap(unexpected& other) noexcept { std::swap(error_, other.error_); }
+    friend void swap(unexpected& a, unexpected& b) noexcept { a.swap(b); }
+    friend bool operator==(const unexpected& a, const unexpected& b) noexcept { return a.error_ == b.error_; }
+    friend bool operator!=(const unexpected& a, const unexpected& b) noexcept { return !(a == b); }
+
+private:
+    ztensor::error error_;
+};
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 

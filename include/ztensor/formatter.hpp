@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_FORMATTER_HPP
 #define ZTENSOR_FORMATTER_HPP
 
-#include <ztensor/attribute_value.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/shape.hpp>

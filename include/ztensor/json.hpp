@@ -6,7 +6,6 @@
 #define ZTENSOR_JSON_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/attributes_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>

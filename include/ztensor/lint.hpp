@@ -5,8 +5,8 @@
 #ifndef ZTENSOR_LINT_HPP
 #define ZTENSOR_LINT_HPP
 
+#include <ztensor/findings.hpp>
 #include <ztensor/fwd.hpp>
-#include <ztensor/lint_finding.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 

@@ -8,11 +8,11 @@
 #include <ztensor/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
-#include <ztensor/load_options.hpp>
 #include <ztensor/object_view.hpp>
+#include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/slice.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>

@@ -4,14 +4,13 @@
 #ifndef ZTENSOR_OBJECT_VIEW_HPP
 #define ZTENSOR_OBJECT_VIEW_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/position_iterator.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 

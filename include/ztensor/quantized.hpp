@@ -11,6 +11,7 @@
 #include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,6 +23,33 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+/// The elements of a component of logical type f4_e2m1 (or f4, which is the same), where they lie. Borrowed from the
+/// reader.
+class packed_view {
+public:
+    /// Errors: unsupported_type (other elements), not_viewable (compressed, or not in memory),
+    /// size_mismatch, bad_padding.
+    static result<packed_view> from(const component_view& component);
+
+    /// How many elements there are; bytes() has half as many, rounded up.
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    /// Two elements to a byte, the first in the low half.
+    [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
+    /// The four bits of element `position`, which is below size().
+    [[nodiscard]] std::uint8_t operator[](std::uint64_t position) const noexcept {
+        const auto pair = std::to_integer<unsigned>(bytes_[static_cast<std::size_t>(position / 2)]);
+        return static_cast<std::uint8_t>(pair >> position % 2 * 4 & 15);
+    }
+    /// What they stand for: +/-0, 0.5, 1, 1.5, 2, 3, 4 or 6.
+    [[nodiscard]] float value(std::uint64_t position) const noexcept;
+
+private:
+    packed_view(bytes_view packed, std::uint64_t size) noexcept : bytes_(packed), size_(size) {}
+
+    bytes_view bytes_;
+    std::uint64_t size_;
+};
 
 /// An object of format quantized_group (zt.quant_group/1 in version 2) whose parameters are valid and whose parts have
 /// the sizes that they demand. In version 2 parameters().packing_name is empty for codes that stand most significant
@@ -109,6 +137,7 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #endif
 

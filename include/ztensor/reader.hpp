@@ -5,16 +5,17 @@
 #ifndef ZTENSOR_READER_HPP
 #define ZTENSOR_READER_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/position_iterator.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/skipped_item.hpp>
-#include <ztensor/slice.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -244,10 +245,20 @@ private:
     std::shared_ptr<const detail::opened_file> file_;
 };
 
+/// The content digest of a file of version 2: "xxh3:" or "sha256:" and lower-case digits. It is that of names, shapes,
+/// layouts, attributes, types and of the digest of every component, which are of decoded bytes: the same tensors have
+/// the same one at any alignment, in any order, raw or compressed, in one file or in many, as long as their components
+/// have digests of the same algorithm. No blob is read, nor any shard.
+///
+/// Errors: invalid_argument (another algorithm); not_expressible (a file before version 2, a data shard, or a component
+/// without a digest: then there is none); unsupported_digest (a build without xxHash); out_of_memory.
+result<std::string> content_digest(const reader& of, digest algorithm = digest::xxh3);
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #endif
 

@@ -6,13 +6,12 @@
 
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/load_options.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/slice.hpp>
+#include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>

@@ -6,10 +6,9 @@
 
 #include <ztensor/detail/base/result_steps.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/exception.hpp>
-#include <ztensor/unexpected.hpp>
 #include <ztensor/version.hpp>
 
+#include <exception>
 #include <initializer_list>
 #include <new>
 #include <type_traits>
@@ -17,6 +16,38 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+/// What result<T>::value() throws: holds the error.
+class exception : public std::exception {
+public:
+    explicit exception(ztensor::error why) noexcept : error_(std::move(why)) {}
+    [[nodiscard]] const char* what() const noexcept override { return error_.what().c_str(); }
+    [[nodiscard]] const ztensor::error& error() const& noexcept { return error_; }
+    [[nodiscard]] ztensor::error error() const&& noexcept { return error_; }
+    [[nodiscard]] errc code() const noexcept { return error_.code(); }
+
+private:
+    ztensor::error error_;
+};
+
+namespace detail {
+
+/// Throws exception(why), or says why and ends the program where exceptions are off.
+[[noreturn]] void raise(const error& why);
+
+/// Says that a result was asked for what it does not hold, which is a value where it holds `held`, and ends the
+/// program.
+[[noreturn]] void result_misused(const error* held) noexcept;
+
+inline void expect([[maybe_unused]] bool is_there, [[maybe_unused]] const error* held) noexcept {
+#if !defined(NDEBUG)
+    if (!is_there) {
+        result_misused(held);
+    }
+#endif
+}
+
+} // namespace detail
 
 /// Either a T or an error. `if (r)` asks which; `*r` and `r->` take the value of one that was asked;
 /// `r.value()` takes it or throws ztensor::exception (ends the program where exceptions are off).
@@ -393,5 +424,9 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
+
+#if !defined(ZTENSOR_COMPILED)
+#include <ztensor/detail/base/exception_definitions.hpp>
+#endif
 
 #endif

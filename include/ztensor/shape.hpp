@@ -4,8 +4,9 @@
 #ifndef ZTENSOR_SHAPE_HPP
 #define ZTENSOR_SHAPE_HPP
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dtype.hpp>
+#include <ztensor/span.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -212,6 +213,24 @@ template <class Traits, class Shape, std::enable_if_t<std::is_same_v<Shape, shap
 std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const Shape& dimensions) {
     return out << to_string(dimensions);
 }
+
+/// Indices begin, begin + 1, ... up to but not including end.
+struct index_range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+/// One range for each dimension, outermost first, such as {{0, 4}, {8, 16}}. Borrowed, for the length of a call.
+class slice {
+public:
+    slice(std::initializer_list<index_range> ranges) noexcept : ranges_(ranges.begin(), ranges.size()) {}
+    slice(span<const index_range> ranges) noexcept : ranges_(ranges) {}
+
+    [[nodiscard]] span<const index_range> ranges() const noexcept { return ranges_; }
+
+private:
+    span<const index_range> ranges_;
+};
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

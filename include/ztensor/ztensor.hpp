@@ -15,24 +15,20 @@
 
 #include <ztensor/error.hpp>
 #include <ztensor/error_code.hpp>
-#include <ztensor/exception.hpp>
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/recovery.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/slice.hpp>
 #include <ztensor/store.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <ztensor/array.hpp>
-#include <ztensor/attribute_value.hpp>
 #include <ztensor/attributes.hpp>
-#include <ztensor/attributes_view.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/digest.hpp>
@@ -42,23 +38,16 @@
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 
-#include <ztensor/coo_view.hpp>
-#include <ztensor/csr_view.hpp>
-#include <ztensor/packed.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
-#include <ztensor/append.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
-#include <ztensor/recover.hpp>
-#include <ztensor/shards.hpp>
 #if __has_include(<nlohmann/json.hpp>)
 #include <ztensor/json.hpp>
 #endif

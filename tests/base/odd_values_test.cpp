@@ -5,11 +5,11 @@
 #include "support/catch.hpp"
 #include "support/temp_dir.hpp"
 
+#include <ztensor/error.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/unexpected.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstdint>

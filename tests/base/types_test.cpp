@@ -4,7 +4,7 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/shape.hpp>

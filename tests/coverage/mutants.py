@@ -22,8 +22,8 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DETAIL = PROJECT / "include" / "ztensor" / "detail"
 EARLIER = [
-    "index/frame", "cbor/cursor", "index/distinct_keys", "index/parser", "index/parse_0_1", "index/parse_1", "index/rules",
-    "index/dense_rules", "index/overlap", "index/record_template", "index/scan", "index/sparse_rules", "index/layouts",
+    "index/frame", "cbor/cursor", "index/parser", "index/parse_0_1", "index/parse_1", "index/rules", "index/part_rules",
+    "index/overlap", "index/record_template", "index/scan", "index/layouts",
 ]
 LATER = [ # which tests of their own reach, and hardly any others
     # version 2
@@ -38,16 +38,14 @@ HEADERS = EARLIER + LATER
 FIRST = {
     "index/frame": "footer foreign_files corpus_2 version_2",
     "cbor/cursor": "attributes refused_fields cursor deterministic corpus_2",
-    "index/distinct_keys": "generations refused_fields chunked_text unknown_pairs",
     "index/parser": "generations templates chunked_text refused_fields",
     "index/parse_0_1": "generations unlike_objects old_indices",
     "index/parse_1": "generations templates unlike_objects",
     "index/rules": "generations refused_fields sparse_0_1 sparse_views sparse_refused deterministic corpus_2 version_2",
-    "index/dense_rules": "generations refused_fields templates written_version_2",
     "index/overlap": "refused_fields blobs_in_any_order",
     "index/record_template": "generations templates templates_2 corpus_2 version_2",
-    "index/scan": "templates_2 generations templates corpus_2 version_2",
-    "index/sparse_rules": "sparse_0_1 lint sparse_refused version_2",
+    "index/scan": "templates_2 generations templates chunked_text unknown_pairs refused_fields corpus_2 version_2",
+    "index/part_rules": "sparse_0_1 generations refused_fields templates lint sparse_refused version_2 written_version_2",
     "index/layouts": "quantized_refused deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "index/parse_2": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
     "read/convert": "deterministic corpus_2 version_2 templates_2 written_version_2 corpus_across",
@@ -82,7 +80,7 @@ SLOW = [["sparse_refused", "refused_containers"], ["templates"]]
 ELSEWHERE = ("damage json exhaustion opening_memory exhausted_memory peak_memory out_of_memory "
              "float_types result task_group file byte_sink digest digest_kernels "
              "zstd zstd_frames edit_faults").split()
-WINGS = "support core os cbor codec layout manifest read write foreign".split()
+WINGS = "support base os cbor codec index read write transfer import".split()
 COMPILE = "clang++ -std=c++17 -fPIC -w -DZTENSOR_COMPILED".split()
 SECONDS = 300  # a test run that takes longer hangs: the longest takes a third of it
 

@@ -10,13 +10,11 @@
 #include "support/watched_source.hpp"
 
 #include <ztensor/byte_sink.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/load_plan.hpp>
-#include <ztensor/packed.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

@@ -5,7 +5,6 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/work_file.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>

@@ -6,7 +6,7 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/well_formed.hpp"
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 
 #include <array>

@@ -5,10 +5,8 @@
 #include "fuzz/fuzzing.hpp"
 #include "fuzz/work_file.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <map>

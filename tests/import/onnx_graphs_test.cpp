@@ -10,10 +10,10 @@
 #include "support/temp_dir.hpp"
 #include "support/watched_source.hpp"
 
-#include <ztensor/coo_view.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/skipped_item.hpp>
+#include <ztensor/sparse.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,10 +8,10 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/coo_view.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/sparse.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include "support/cbor.hpp"
 #include "support/refusal.hpp"
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 
 TEST_CASE("a map that a layout needs has keys of text alone") {

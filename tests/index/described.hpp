@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_TESTS_MANIFEST_DESCRIBED_HPP
 #define ZTENSOR_TESTS_MANIFEST_DESCRIBED_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/index/model.hpp>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "support/refusal.hpp"
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,12 +9,11 @@
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/coo_view.hpp>
-#include <ztensor/csr_view.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/sparse.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <cstdint>

@@ -10,13 +10,12 @@
 #include "support/refusal.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/coo_view.hpp>
-#include <ztensor/csr_view.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 
 #include <complex>

@@ -6,9 +6,9 @@
 #include "support/watched_source.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/csr_view.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/sparse.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,6 @@
 //
 // Appends to a file, or edits it, for the comparison with other implementations: go_on FILE HOW, where HOW is append,
 // append-in-place, edit or edit-in-place.
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 

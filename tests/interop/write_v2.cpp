@@ -3,8 +3,7 @@
 // Writes a file of version 2 as a script says, for the comparison with the reference: write_v2 FILE SCRIPT. A script is
 // lines of words, text and bytes in hexadecimal digits; check_v2_written.py makes them. Or tells the content digest of
 // one, a SHA-256: write_v2 --id FILE.
-#include <ztensor/append.hpp>
-#include <ztensor/content_digest.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>

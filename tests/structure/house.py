@@ -12,13 +12,13 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "error error_code exception unexpected result dtype vocabulary shape slice float_types options store file_path array executor recovery lint_finding skipped_item",
-    2: "digest attribute_value attributes attributes_view byte_source byte_sink quantization",
+    1: "findings error error_code result dtype vocabulary shape float_types options store file_path array executor",
+    2: "digest attributes byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
-    6: "csr_view coo_view sparse quantized packed reader writer load_options",
-    7: "load_plan append content_digest copy edit lint json recover pieces export_options export shards foreign reader_set",
+    6: "sparse quantized reader writer",
+    7: "load_plan copy edit lint json pieces export_options export foreign reader_set",
     8: "ztensor compiled",
-    9: "hdf5 eigen mdspan dlpack dlpack_types visit formatter",
+    9: "hdf5 eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it

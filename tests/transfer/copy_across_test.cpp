@@ -7,7 +7,6 @@
 #include "support/refusal.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>

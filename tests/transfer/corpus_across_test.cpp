@@ -6,9 +6,8 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/append.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/copy.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 
 #include <algorithm>

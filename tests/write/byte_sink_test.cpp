@@ -12,8 +12,8 @@
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/recover.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,11 +9,9 @@
 #include "support/temp_dir.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/recover.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -108,7 +106,7 @@ struct two_states {
     std::size_t call_count = 0;
 };
 
-/// As recover.hpp says: afterwards nothing is left, and one of the two states is there.
+/// As recover() says: afterwards nothing is left, and one of the two states is there.
 void check_tidied(const temp_dir& directory, const two_states& states) {
     faulty_os os;
     os.syncs = false;

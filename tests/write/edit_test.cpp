@@ -8,10 +8,8 @@
 #include "support/zt_builder.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 
 #include <cstddef>
 #include <cstdint>

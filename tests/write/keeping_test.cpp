@@ -9,9 +9,9 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/copy.hpp>
-#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/recover.hpp>
+#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>

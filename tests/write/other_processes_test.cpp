@@ -7,10 +7,8 @@
 #include "support/temp_dir.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

@@ -15,7 +15,6 @@
 #include "support/temp_dir.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>

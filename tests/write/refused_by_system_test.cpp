@@ -9,12 +9,10 @@
 #include "support/temp_dir.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

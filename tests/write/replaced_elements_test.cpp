@@ -11,11 +11,9 @@
 #include "support/zt_builder.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 
 #include <cstdint>
 #include <filesystem>

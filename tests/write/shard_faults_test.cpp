@@ -9,8 +9,8 @@
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

@@ -12,7 +12,6 @@
 #include "support/writing.hpp"
 #include "write/gone_on_with.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -20,8 +19,8 @@
 #include <ztensor/detail/write/blob_encoder.hpp>
 #include <ztensor/detail/write/editor.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

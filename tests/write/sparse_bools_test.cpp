@@ -6,8 +6,6 @@
 #include "support/refusal.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/coo_view.hpp>
-#include <ztensor/csr_view.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>

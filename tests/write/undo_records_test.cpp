@@ -16,7 +16,6 @@
 #include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <cstddef>

@@ -4,14 +4,12 @@
 #include "support/catch.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/export.hpp>
 #include <ztensor/foreign.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/reader_set.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <filesystem>

@@ -9,8 +9,8 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/attributes.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/sparse.hpp>

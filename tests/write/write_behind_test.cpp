@@ -11,11 +11,11 @@
 #include "support/refusal.hpp"
 #include "support/temp_dir.hpp"
 
-#include <ztensor/append.hpp>
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
+#include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>
 

@@ -8,12 +8,9 @@
 #include "support/temp_dir.hpp"
 #include "support/writing.hpp"
 
-#include <ztensor/append.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/quantized.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/writer.hpp>
 

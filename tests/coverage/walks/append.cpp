@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // One tensor is appended to a file, in place. Argument: the file.
-#include <ztensor/append.hpp>
+#include <ztensor/edit.hpp>
 
 #include <vector>
 

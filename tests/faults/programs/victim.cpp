@@ -11,9 +11,7 @@
 // victim kill_at_random FOLDER ROUNDS SEED: changes a file of FOLDER/work so many times, each time in a process that is
 // killed at a random moment, every other time with a recovery that is killed likewise; then as check. Writes how many
 // were tried, ended with an error, were done all the same, were killed, and broke a promise; 3 if any did.
-#include <ztensor/append.hpp>
 #include <ztensor/edit.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/writer.hpp>
 
 #include <array>

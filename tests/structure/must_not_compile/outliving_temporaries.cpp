@@ -2,12 +2,11 @@
 //
 // What borrows from a reader, an array or other memory does not outlive it.
 #include <ztensor/array.hpp>
-#include <ztensor/attribute_value.hpp>
-#include <ztensor/attributes_view.hpp>
-#include <ztensor/exception.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
+#include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
 #include <cstddef>

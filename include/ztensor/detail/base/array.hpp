@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_DETAIL_BASE_ARRAY_HPP
 #define ZTENSOR_DETAIL_BASE_ARRAY_HPP
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 

@@ -9,7 +9,6 @@
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/vocabulary.hpp>
 

@@ -39,7 +39,8 @@ struct error_details {
           sentence(other.sentence), what(other.what), offset(other.offset), os_error(other.os_error) {}
 };
 
-/// Takes no memory: text so short stands in the strings themselves. It holds a count of its own, so that it is never deleted.
+/// Takes no memory: text so short stands in the strings themselves. It holds a count of its own, so that it is never
+/// deleted.
 [[nodiscard]] ZTENSOR_COLD inline error_details* memory_ran_out() noexcept {
     static never_destroyed<error_details> told(errc::out_of_memory, "memory ran out");
     ++told.get().owners;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What becomes of an error that was not checked. Defines what exception.hpp declares.
+// What becomes of an error that was not checked. Defines what result.hpp declares of it.
 #ifndef ZTENSOR_DETAIL_BASE_EXCEPTION_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_BASE_EXCEPTION_DEFINITIONS_HPP
 
-#include <ztensor/exception.hpp>
+#include <ztensor/result.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,6 @@
 #define ZTENSOR_DETAIL_BASE_RESULT_STEPS_HPP
 
 #include <ztensor/error.hpp>
-#include <ztensor/unexpected.hpp>
 
 #include <new>
 #include <type_traits>

@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_HDF5_DATASETS_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/detail/read/sources.hpp>

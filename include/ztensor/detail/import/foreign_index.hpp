@@ -12,9 +12,9 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/index/words.hpp>
 #include <ztensor/detail/index/write.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/skipped_item.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 

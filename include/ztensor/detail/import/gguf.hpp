@@ -6,7 +6,6 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>

@@ -11,10 +11,10 @@
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/skipped_item.hpp>
 
 #include <algorithm>
 #include <cstddef>

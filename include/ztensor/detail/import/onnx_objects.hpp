@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_IMPORT_ONNX_OBJECTS_HPP
 
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>

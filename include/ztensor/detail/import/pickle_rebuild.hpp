@@ -6,7 +6,6 @@
 #define ZTENSOR_DETAIL_IMPORT_PICKLE_REBUILD_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/npy_header.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>

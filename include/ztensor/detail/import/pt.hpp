@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_IMPORT_PT_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/pickle_machine.hpp>

@@ -6,7 +6,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>

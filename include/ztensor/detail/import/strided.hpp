@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/read/sources.hpp>

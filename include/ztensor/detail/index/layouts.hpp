@@ -4,8 +4,8 @@
 #ifndef ZTENSOR_DETAIL_INDEX_LAYOUTS_HPP
 #define ZTENSOR_DETAIL_INDEX_LAYOUTS_HPP
 
-#include <ztensor/attributes_view.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>

@@ -4,12 +4,13 @@
 #ifndef ZTENSOR_DETAIL_INDEX_MODEL_HPP
 #define ZTENSOR_DETAIL_INDEX_MODEL_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/index/records.hpp>
+#include <ztensor/detail/index/scan.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
@@ -73,21 +74,6 @@ field_keys_0_1(std::string_view layout_word, std::optional<format> layout, bool 
 //
 // Flat records over a private copy of the index, in which all text stands: opening a file allocates nothing for each
 // object. SPEC.md section 3.
-
-/// The text behind a head of more than two bytes.
-[[nodiscard]] ZTENSOR_COLD inline std::string_view long_text_at(const std::byte* head) noexcept {
-    const std::size_t size_bytes = std::size_t{1} << ((std::to_integer<std::size_t>(*head) & 31) - 24);
-    return as_text({head + 1 + size_bytes, static_cast<std::size_t>(load_big(head + 1, size_bytes))});
-}
-
-/// The text whose head is at `head`, which was validated and is definite.
-[[nodiscard]] inline std::string_view text_at(const std::byte* head) noexcept {
-    const std::size_t info = std::to_integer<std::size_t>(*head) & 31;
-    if (info < 24) {
-        return as_text({head + 1, info});
-    }
-    return info == 24 ? as_text({head + 2, std::to_integer<std::size_t>(head[1])}) : long_text_at(head);
-}
 
 /// The whole index of an open file. Built once by a parser, then never changed: any number of threads may ask.
 class manifest {

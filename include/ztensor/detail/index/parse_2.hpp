@@ -6,7 +6,7 @@
 #ifndef ZTENSOR_DETAIL_INDEX_PARSE_2_HPP
 #define ZTENSOR_DETAIL_INDEX_PARSE_2_HPP
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>

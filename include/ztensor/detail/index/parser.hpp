@@ -11,7 +11,6 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/distinct_keys.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/model_builder.hpp>
 #include <ztensor/detail/index/names.hpp>

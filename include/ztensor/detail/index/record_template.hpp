@@ -9,9 +9,9 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/dense_rules.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/index/records.hpp>
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/span.hpp>

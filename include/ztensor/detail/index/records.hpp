@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_INDEX_RECORDS_HPP
 
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/span.hpp>

@@ -18,15 +18,14 @@
 #ifndef ZTENSOR_DETAIL_INDEX_RULES_HPP
 #define ZTENSOR_DETAIL_INDEX_RULES_HPP
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/dense_rules.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/overlap.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

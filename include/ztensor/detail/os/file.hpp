@@ -5,7 +5,6 @@
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/cpu.hpp>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The manifest without its places -> one digest. Defines what content_digest.hpp declares. SPEC.md section 13.
+// The manifest without its places -> one digest. Defines content_digest(). SPEC.md section 13.
 #ifndef ZTENSOR_DETAIL_READ_CONTENT_DIGEST_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_CONTENT_DIGEST_DEFINITIONS_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/content_digest.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/digests.hpp>

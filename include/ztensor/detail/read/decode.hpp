@@ -6,7 +6,7 @@
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
 #include <ztensor/detail/index/model.hpp>
@@ -17,7 +17,6 @@
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>

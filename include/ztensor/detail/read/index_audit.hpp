@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 #define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
@@ -13,7 +13,7 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/lint_finding.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 

@@ -13,7 +13,7 @@
 #include <ztensor/detail/codec/ggml_types.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>

@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 #define ZTENSOR_DETAIL_READ_OPENED_FILE_HPP
 
-#include <ztensor/attribute_value.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -17,9 +17,9 @@
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/error.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/skipped_item.hpp>
 #include <ztensor/vocabulary.hpp>
 
 #include <algorithm>

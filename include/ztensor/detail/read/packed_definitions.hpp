@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Packed elements where they lie. Defines what packed.hpp declares. SPEC.md section 13.5.
+// Packed elements where they lie. Defines packed_view. SPEC.md section 13.5.
 #ifndef ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_PACKED_DEFINITIONS_HPP
 
@@ -8,7 +8,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/packed.hpp>
+#include <ztensor/quantized.hpp>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {

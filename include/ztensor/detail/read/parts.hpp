@@ -14,7 +14,6 @@
 #include <ztensor/detail/read/stored.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
-#include <ztensor/slice.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/os/file.hpp>

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // Sparse objects loaded, checked, cut and turned into one another. Defines what detail/base/elements.hpp declares
-// for csr_view.hpp and coo_view.hpp. SPEC.md section 5.2 and section 5.3.
+// for sparse.hpp. SPEC.md section 5.2 and section 5.3.
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/index/layouts.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>

@@ -6,11 +6,11 @@
 #define ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>

@@ -7,14 +7,13 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
 #include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/index/rules.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>

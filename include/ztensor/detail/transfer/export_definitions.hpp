@@ -7,7 +7,6 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/read/opened_file.hpp>

@@ -4,11 +4,10 @@
 #ifndef ZTENSOR_DETAIL_TRANSFER_EXPORT_FORMATS_HPP
 #define ZTENSOR_DETAIL_TRANSFER_EXPORT_FORMATS_HPP
 
-#include <ztensor/attributes_view.hpp>
+#include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>

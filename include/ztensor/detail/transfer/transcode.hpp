@@ -12,7 +12,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>

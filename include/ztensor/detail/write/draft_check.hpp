@@ -6,7 +6,7 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/normal_form.hpp>

@@ -5,7 +5,7 @@
 #ifndef ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 #define ZTENSOR_DETAIL_WRITE_DRAFT_MODEL_HPP
 
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>

@@ -4,7 +4,6 @@
 #ifndef ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_WRITE_EDIT_DEFINITIONS_HPP
 
-#include <ztensor/append.hpp>
 #include <ztensor/attributes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/system.hpp>
@@ -14,7 +13,6 @@
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/recover.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/writer.hpp>
 
@@ -30,7 +28,7 @@ inline namespace ZTENSOR_MODE {
 
 // -- append definitions
 //
-// Going on with a file that exists. Defines writer::append, see append.hpp. SPEC.md section 10.
+// Going on with a file that exists. Defines writer::append. SPEC.md section 10.
 
 ZTENSOR_COLD ZTENSOR_INLINE result<writer> writer::append(const file_path& path, const write_options& options) {
     return detail::guard_memory([&]() -> result<writer> {
@@ -113,7 +111,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<editor> edit(const file_path& path, const wri
 
 // -- recover definitions
 //
-// After a crash. Defines what recover.hpp declares. SPEC.md section 10.
+// After a crash. Defines recover() and its kin. SPEC.md section 10.
 
 ZTENSOR_COLD ZTENSOR_INLINE result<recovery> recover(const file_path& path) {
     return detail::guard_memory([&] {

@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_WRITE_EDITOR_HPP
 
 #include <ztensor/attributes.hpp>
-#include <ztensor/detail/base/checked.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/index/model.hpp>

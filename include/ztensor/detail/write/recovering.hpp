@@ -12,7 +12,7 @@
 #include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/file_path.hpp>
-#include <ztensor/recovery.hpp>
+#include <ztensor/findings.hpp>
 #include <ztensor/result.hpp>
 
 #include <algorithm>

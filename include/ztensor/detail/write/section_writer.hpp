@@ -9,7 +9,6 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/checked.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/encoded_objects.hpp>

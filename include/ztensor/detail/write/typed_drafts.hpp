@@ -11,7 +11,7 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/sparse_rules.hpp>
+#include <ztensor/detail/index/part_rules.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>

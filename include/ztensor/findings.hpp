@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What may be odd about a file that is valid: the words of lint.hpp.
-#ifndef ZTENSOR_LINT_FINDING_HPP
-#define ZTENSOR_LINT_FINDING_HPP
+// What calls have to say of a file beside errors: what lint() finds odd, what an importer left out, what recover() did.
+#ifndef ZTENSOR_FINDINGS_HPP
+#define ZTENSOR_FINDINGS_HPP
 
 #include <ztensor/fwd.hpp>
 #include <ztensor/version.hpp>
@@ -12,6 +12,21 @@
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
+
+/// What recover() found.
+enum class recovery : std::uint8_t {
+    not_needed, ///< no undo record, or one of a change that had not begun
+    kept_new,   ///< the change was complete: the file is as it was to become
+    undone,     ///< the file is as it was before the change
+};
+
+/// One item of reader::skipped(). All text is UTF-8: of a name that is not, a backslash, an x and two hexadecimal
+/// digits stand for each byte beyond ASCII.
+struct skipped_item {
+    std::string name;  ///< what the file calls it, as an object would be called: of HDF5 the path
+    std::string where; ///< what it lies in or belongs to, such as a graph or an entry; "" for the file itself
+    std::string why;   ///< why it is no object here: a sentence without a full stop
+};
 
 /// What lint() finds. Those marked strict are refused by read_options::strict(), each with its code.
 enum class lint_kind : std::uint8_t {
