@@ -131,7 +131,7 @@ find_logical_type_among(std::size_t first_rows, std::string_view name) noexcept 
     return detail::find_logical_type_among(logical_types_of_1_2, name);
 }
 /// The same for a word that the text of version 2 does not define.
-[[nodiscard]] constexpr const logical_type_facts* find_logical_type_2(std::string_view name) noexcept {
+[[nodiscard]] constexpr const logical_type_facts* find_any_logical_type(std::string_view name) noexcept {
     return detail::find_logical_type_among(logical_types.size(), name);
 }
 

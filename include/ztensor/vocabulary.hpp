@@ -120,7 +120,7 @@ inline constexpr std::array<format_facts, 5> formats = {{
     return std::nullopt;
 }
 /// The same for a word of version 2, which has none for raw.
-[[nodiscard]] constexpr std::optional<encoding> find_encoding_2(std::string_view name) noexcept {
+[[nodiscard]] constexpr std::optional<encoding> find_registered_encoding(std::string_view name) noexcept {
     return name == "zt.zstd-seekable/1" ? std::optional<encoding>(encoding::zstd_seekable) : std::nullopt;
 }
 

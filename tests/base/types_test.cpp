@@ -323,16 +323,16 @@ TEST_CASE("version 2 defines three logical types besides those of 1.2") {
     CHECK(ztensor::logical_types.size() == ztensor::logical_types_of_1_2 + 3);
     for (const ztensor::logical_type_facts& each : ztensor::logical_types) {
         CAPTURE(each.name);
-        CHECK(ztensor::find_logical_type_2(each.name) == &each);
+        CHECK(ztensor::find_any_logical_type(each.name) == &each);
         CHECK(each.packed_elements == (each.name == "f4_e2m1" ? 2 : 1));
     }
     for (const std::string_view name : {"bool", "f8_e8m0", "f4_e2m1"}) {
         CAPTURE(name);
-        REQUIRE(ztensor::find_logical_type_2(name) != nullptr);
-        CHECK(ztensor::find_logical_type_2(name)->storage == dtype::u8);
-        CHECK(ztensor::find_logical_type_2(name)->name_as_dtype.empty());
+        REQUIRE(ztensor::find_any_logical_type(name) != nullptr);
+        CHECK(ztensor::find_any_logical_type(name)->storage == dtype::u8);
+        CHECK(ztensor::find_any_logical_type(name)->name_as_dtype.empty());
     }
-    CHECK(ztensor::find_logical_type_2("f8_e4m3") == nullptr);
+    CHECK(ztensor::find_any_logical_type("f8_e4m3") == nullptr);
 }
 
 TEST_CASE("the formats and their roles are those of the specification") {
@@ -373,9 +373,9 @@ TEST_CASE("the encodings and digests are those of the specification") {
     CHECK(name(ztensor::digest::sha256) == "sha256");
     CHECK(name(ztensor::digest::xxh3) == "xxh3");
     CHECK(name(encoding::zstd_seekable) == "zt.zstd-seekable/1");
-    CHECK(ztensor::find_encoding_2("zt.zstd-seekable/1") == encoding::zstd_seekable);
+    CHECK(ztensor::find_registered_encoding("zt.zstd-seekable/1") == encoding::zstd_seekable);
     for (const std::string_view unknown : {"", "raw", "zstd", "zt.zstd-seekable/2"}) {
-        CHECK_FALSE(ztensor::find_encoding_2(unknown).has_value());
+        CHECK_FALSE(ztensor::find_registered_encoding(unknown).has_value());
     }
     CHECK(ztensor::blob_alignment_2 == 4096);
     CHECK(ztensor::canonical_alignment_2 == 65536);

@@ -18,7 +18,7 @@ using ztensor::detail::are_digits_of;
 using ztensor::detail::digest_parts;
 using ztensor::detail::parse_any_digest;
 using ztensor::detail::parse_digest;
-using ztensor::detail::parse_digest_2;
+using ztensor::detail::parse_strict_digest;
 using ztensor::detail::same_digest;
 
 const std::string sixty_four_digits = "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef";
@@ -70,7 +70,7 @@ TEST_CASE("the text of a digest is taken apart by its algorithm") {
 }
 
 TEST_CASE("a digest of version 2 is small letters and digits, a colon and hexadecimal digits in lower case") {
-    check_parts([](std::string_view text) { return parse_digest_2(text); },
+    check_parts([](std::string_view text) { return parse_strict_digest(text); },
                 {{"xxh3:0123456789abcdef", digest::xxh3, true},
                  {"xxh3:0", digest::xxh3, true}, // matches nothing
                  {"sha256:00", digest::sha256, true},

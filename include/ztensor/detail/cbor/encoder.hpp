@@ -153,7 +153,7 @@ private:
 // section 13.
 
 /// Keys of text in the order of their encoded bytes: the shorter one first.
-[[nodiscard]] inline bool comes_before_2(std::string_view a, std::string_view b) noexcept {
+[[nodiscard]] inline bool is_before_by_length(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 

@@ -87,7 +87,7 @@ struct digest_parts {
 
 /// The same of version 2, which knows other algorithms, and where every digest is an algorithm and digits in lower
 /// case. One of another length than its algorithm's is well-formed there, and matches nothing.
-[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_digest_2(std::string_view text) noexcept {
+[[nodiscard]] ZTENSOR_NOINLINE inline digest_parts parse_strict_digest(std::string_view text) noexcept {
     const std::size_t colon = (std::min)(text.find(':'), text.size());
     const std::string_view algorithm = text.substr(0, colon);
     const std::string_view digits = text.substr((std::min)(colon + 1, text.size()));

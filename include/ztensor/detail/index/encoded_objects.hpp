@@ -124,7 +124,7 @@ private:
         return text_.bytes().subspan(begin, at.end - begin);
     }
     [[nodiscard]] static bool comes_before(format_version version, std::string_view a, std::string_view b) noexcept {
-        return version == format_version::v2 ? comes_before_2(a, b) : a < b;
+        return version == format_version::v2 ? is_before_by_length(a, b) : a < b;
     }
     /// In 0.1 as they came, in 1.x by the bytes of their names, in 2 by those of their keys.
     ZTENSOR_COLD void put_in_order(format_version version, record_array<std::uint32_t>& order) const {

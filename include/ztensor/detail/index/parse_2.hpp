@@ -284,7 +284,7 @@ private:
         if (!read_text(out)) {
             return false;
         }
-        const digest_parts parts = parse_digest_2(into_.text(out));
+        const digest_parts parts = parse_strict_digest(into_.text(out));
         if (!parts.is_well_formed) {
             return cursor_.fail(errc::digest_format, start,
                                 "a digest is not an algorithm, a colon and lower-case hex digits");
@@ -314,7 +314,7 @@ private:
             return cursor_.fail(errc::unknown_dtype, part.dtype_word.position, "a storage type that is none of the 12");
         }
         if (part.type_word.is_present()) {
-            const logical_type_facts* const row = find_logical_type_2(into_.text(part.type_word));
+            const logical_type_facts* const row = find_any_logical_type(into_.text(part.type_word));
             part.logical_type = row != nullptr ? static_cast<std::uint8_t>(row - logical_types.data()) : unknown_type;
             if (row != nullptr && row->storage != *part.dtype) {
                 return cursor_.fail(errc::type_mismatch, part.type_word.position,
@@ -322,7 +322,7 @@ private:
             }
         }
         part.encoding = part.encoding_word.is_present()
-                            ? known_word<encoding>(find_encoding_2(into_.text(part.encoding_word)))
+                            ? known_word<encoding>(find_registered_encoding(into_.text(part.encoding_word)))
                             : known_word<encoding>(encoding::raw);
         return true;
     }

@@ -115,7 +115,7 @@ void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add)
         order.push_back(i);
     }
     sort_positions({order.data(), order.size()},
-                   [&](std::uint32_t a, std::uint32_t b) { return comes_before_2(key_of(a), key_of(b)); });
+                   [&](std::uint32_t a, std::uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); });
     for (const std::uint32_t item : order) {
         add(item);
     }

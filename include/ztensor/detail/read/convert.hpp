@@ -417,7 +417,7 @@ void convert_all(bytes_view source, dtype storage, const float8_values* values, 
     if (logical_type.empty() || logical_type == name(storage)) {
         return {};
     }
-    const logical_type_facts* known = find_logical_type_2(logical_type);
+    const logical_type_facts* known = find_any_logical_type(logical_type);
     if (known == nullptr) {
         return fail(errc::unsupported_type, "the logical type {} is unknown and can't be converted to numbers",
                     {in_quotes(logical_type)});

@@ -326,13 +326,13 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 /// shard_mismatch, and what the source says.
 [[nodiscard]] ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
     for (const shard_record& shard : file.index.shards) {
-        const digest_parts expected = parse_digest_2(file.index.text(shard.digest_text));
+        const digest_parts expected = parse_strict_digest(file.index.text(shard.digest_text));
         if (expected.algorithm == digest::none) {
             continue;
         }
         ZTENSOR_TRY_ASSIGN(const std::string found,
                            digest_of_range(*file.source, shard.base, shard.size_bytes, expected.algorithm));
-        if (!same_digest(parse_digest_2(found), expected)) {
+        if (!same_digest(parse_strict_digest(found), expected)) {
             return fail(errc::shard_mismatch, "the shard {} has the digest {}, but the root says {}",
                         {in_quotes(file.index.text(shard.name)), found, in_quotes(file.index.text(shard.digest_text))});
         }
@@ -403,7 +403,7 @@ private:
     [[nodiscard]] std::shared_ptr<const byte_source> find(const shard_record& shard) {
         const std::string_view name = file_.index.text(shard.name);
         const std::string_view digest_text = file_.index.text(shard.digest_text);
-        const digest_parts digest = parse_digest_2(digest_text);
+        const digest_parts digest = parse_strict_digest(digest_text);
         std::string reason = "is not there";
         native_path beside = stem_ + file_path("-" + std::string(name) + ".zt").native();
         std::shared_ptr<const byte_source> found = open(beside, shard, reason);
@@ -472,7 +472,7 @@ private:
             }
             const result<std::string> text = digest_of_range(*source, 0, source->size(), digest.algorithm);
             if (text && is_of_some_shard(*text)) {
-                those.known.emplace(parse_digest_2(*text).digits, std::move(source));
+                those.known.emplace(parse_strict_digest(*text).digits, std::move(source));
             }
         }
         const auto found = those.known.find(wanted);
@@ -482,11 +482,11 @@ private:
     [[nodiscard]] bool is_of_some_shard(std::string_view digest_text) {
         if (digests_.empty()) {
             for (const shard_record& each : file_.index.shards) {
-                const digest_parts digest = parse_digest_2(file_.index.text(each.digest_text));
+                const digest_parts digest = parse_strict_digest(file_.index.text(each.digest_text));
                 digests_.emplace(digest.algorithm, digest.digits);
             }
         }
-        const digest_parts digest = parse_digest_2(digest_text);
+        const digest_parts digest = parse_strict_digest(digest_text);
         return digests_.count({digest.algorithm, digest.digits}) != 0;
     }
 

@@ -198,7 +198,7 @@ template <class T>
 /// What the manifest's digest says of `computed`, the digester that took all stored bytes in.
 [[nodiscard]] inline digest_state compare_digest(const digest_parts& expected, const digester& computed) {
     const std::string text = computed.text();
-    const digest_parts found = expected.algorithm == digest::xxh3 ? parse_digest_2(text) : parse_any_digest(text);
+    const digest_parts found = expected.algorithm == digest::xxh3 ? parse_strict_digest(text) : parse_any_digest(text);
     return same_digest(found, expected) ? digest_state::match : digest_state::mismatch;
 }
 
@@ -206,7 +206,7 @@ template <class T>
 [[nodiscard]] inline digest_parts known_digest(const opened_file& file, const component_record& component) noexcept {
     const std::string_view text = file.index.text(component.digest_text);
     if (file.index.generation == generation::v2) {
-        return parse_digest_2(text);
+        return parse_strict_digest(text);
     }
     return file.index.is_foreign() ? parse_any_digest(text) : parse_digest(text);
 }

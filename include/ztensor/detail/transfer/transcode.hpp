@@ -66,7 +66,7 @@ namespace detail {
 /// what version 2 always has.
 [[nodiscard]] inline digest digest_across(const component_view& component, format_version to) noexcept {
     const bool is_2 = component.generation() == generation::v2;
-    const digest found = (is_2 ? parse_digest_2(component.digest()) : parse_digest(component.digest())).algorithm;
+    const digest found = (is_2 ? parse_strict_digest(component.digest()) : parse_digest(component.digest())).algorithm;
     if (found == digest::crc32c && to == format_version::v2) {
         return digest::none;
     }
@@ -219,7 +219,7 @@ ZTENSOR_COLD inline result<void> say_across(const component_view& component, for
 /// back with it; before that there is no place for one, unless it is said otherwise. Errors: not_expressible.
 ZTENSOR_COLD inline result<void> check_type_across(const component_view& component, format_version to) {
     const std::string_view type = component.type();
-    if (find_logical_type_2(type) == nullptr || find_logical_type(type) != nullptr) {
+    if (find_any_logical_type(type) == nullptr || find_logical_type(type) != nullptr) {
         return {};
     }
     const bool is_known = component.dtype() == dtype::u8; // what it stands over

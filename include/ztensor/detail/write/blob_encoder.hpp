@@ -238,7 +238,7 @@ private:
 
 /// What a file of version 2 says of a raw blob, if it says it.
 [[nodiscard]] ZTENSOR_COLD inline std::optional<std::uint64_t> stated_xxh3(const stored_component& stored) noexcept {
-    const digest_parts digest = parse_digest_2(stored.digest);
+    const digest_parts digest = parse_strict_digest(stored.digest);
     if (stored.generation != generation::v2 || digest.algorithm != digest::xxh3 || !digest.is_well_formed) {
         return std::nullopt;
     }

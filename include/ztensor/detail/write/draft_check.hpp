@@ -129,7 +129,7 @@ struct dense_tensor {
 
 [[nodiscard]] inline const logical_type_facts* find_logical_type_of(format_version version,
                                                                     std::string_view word) noexcept {
-    return version == format_version::v2 ? find_logical_type_2(word) : find_logical_type(word);
+    return version == format_version::v2 ? find_any_logical_type(word) : find_logical_type(word);
 }
 
 /// The data fills the shape, and its logical type stands over its storage type. Errors: shape_overflow, cbor_utf8,

@@ -95,7 +95,7 @@ private:
         record.length = entry.length;
         interpret(entry, record);
         const logical_type_facts* const type =
-            version_ == format_version::v2 ? find_logical_type_2(entry.type.value_or("")) : nullptr;
+            version_ == format_version::v2 ? find_any_logical_type(entry.type.value_or("")) : nullptr;
         if (type != nullptr && !(record.dtype == type->storage)) { // which a reader of version 2 finds before all else
             return not_stored_as(*type, entry.dtype);
         }
@@ -136,13 +136,13 @@ private:
 
     ZTENSOR_COLD void interpret_2(const component_entry& entry, component_record& record) {
         if (entry.type) {
-            const logical_type_facts* const type = find_logical_type_2(*entry.type);
+            const logical_type_facts* const type = find_any_logical_type(*entry.type);
             record.type_word = put(*entry.type);
             record.logical_type =
                 type != nullptr ? static_cast<std::uint8_t>(type - logical_types.data()) : unknown_type;
         }
         const bool is_raw = !entry.uncompressed_length;
-        record.encoding = is_raw ? std::optional(encoding::raw) : find_encoding_2(entry.encoding);
+        record.encoding = is_raw ? std::optional(encoding::raw) : find_registered_encoding(entry.encoding);
         if (!is_raw) {
             record.encoding_word = put(entry.encoding);
             record.states_uncompressed_length = record.knows_uncompressed_length = true;
