@@ -262,6 +262,21 @@ struct element_traits<float8_e5m2fnuz> : stored_as<dtype::u8> {
     static constexpr std::string_view type = "f8_e5m2fnuz";
 };
 
+namespace detail {
+
+template <class... T>
+struct element_types {};
+
+template <class... T, class... U>
+constexpr element_types<T..., U...> operator+(element_types<T...>, element_types<U...>) noexcept {
+    return {};
+}
+
+/// Every float of 8 bits that is an element type: visit() and conversions know those of this list.
+using float8_types = element_types<float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz>;
+
+} // namespace detail
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 

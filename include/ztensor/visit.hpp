@@ -43,14 +43,11 @@ struct element_type {
 
 namespace detail {
 
-template <class... T>
-struct element_types {};
-
 /// Every storage type, then every logical type that the specification defines.
 using every_element_type =
-    element_types<double, float, float16, bfloat16, std::int64_t, std::int32_t, std::int16_t, std::int8_t,
-                  std::uint64_t, std::uint32_t, std::uint16_t, std::uint8_t, stored_bool, float8_e4m3fn, float8_e5m2,
-                  float8_e4m3fnuz, float8_e5m2fnuz, std::complex<float>, std::complex<double>>;
+    decltype(element_types<double, float, float16, bfloat16, std::int64_t, std::int32_t, std::int16_t, std::int8_t,
+                           std::uint64_t, std::uint32_t, std::uint16_t, std::uint8_t, stored_bool>() +
+             float8_types() + element_types<std::complex<float>, std::complex<double>>());
 
 template <class T>
 struct as_result_of {

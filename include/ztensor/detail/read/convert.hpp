@@ -333,21 +333,16 @@ template <class Float8>
     return values;
 }
 
+template <class... Float8>
+[[nodiscard]] const float8_values* find_float8_among(std::string_view logical_type, element_types<Float8...>) noexcept {
+    const float8_values* found = nullptr;
+    ((found = logical_type == element_traits<Float8>::type ? &values_of<Float8>() : found), ...);
+    return found;
+}
+
 /// The values of the 8-bit float of that name; null for any other logical type.
 [[nodiscard]] inline const float8_values* find_float8(std::string_view logical_type) noexcept {
-    if (logical_type == element_traits<float8_e4m3fn>::type) {
-        return &values_of<float8_e4m3fn>();
-    }
-    if (logical_type == element_traits<float8_e5m2>::type) {
-        return &values_of<float8_e5m2>();
-    }
-    if (logical_type == element_traits<float8_e4m3fnuz>::type) {
-        return &values_of<float8_e4m3fnuz>();
-    }
-    if (logical_type == "f8_e8m0") {
-        return &values_of_e8m0();
-    }
-    return logical_type == element_traits<float8_e5m2fnuz>::type ? &values_of<float8_e5m2fnuz>() : nullptr;
+    return logical_type == "f8_e8m0" ? &values_of_e8m0() : find_float8_among(logical_type, float8_types());
 }
 
 template <class To>
