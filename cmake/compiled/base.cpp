@@ -8,14 +8,12 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/attributes.hpp>
 #include <ztensor/digest.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/error_code.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/base/error_code_definitions.hpp>
 #include <ztensor/detail/base/error_definitions.hpp>
 #include <ztensor/detail/base/exception_definitions.hpp>
 #include <ztensor/detail/base/shape_definitions.hpp>

@@ -9,7 +9,6 @@
 #error "Define ZTENSOR_COMPILED in every file that uses ztensor, and include <ztensor/compiled.hpp> in one of them"
 #endif
 
-#include <ztensor/detail/base/error_code_definitions.hpp>
 #include <ztensor/detail/base/error_definitions.hpp>
 #include <ztensor/detail/base/exception_definitions.hpp>
 #include <ztensor/detail/base/shape_definitions.hpp>

@@ -14,7 +14,6 @@
 #include <ztensor/span.hpp>
 
 #include <ztensor/error.hpp>
-#include <ztensor/error_code.hpp>
 #include <ztensor/result.hpp>
 
 #include <ztensor/dtype.hpp>

@@ -3,7 +3,7 @@
 // The library's errors as std::error_code, and formatted where the standard library can.
 #include "support/catch.hpp"
 
-#include <ztensor/error_code.hpp>
+#include <ztensor/error.hpp>
 #include <ztensor/formatter.hpp>
 #include <ztensor/result.hpp>
 

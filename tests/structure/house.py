@@ -12,7 +12,7 @@ import sys
 # Public headers. Each may include lower ranks, and its own rank where that makes no circle.
 RANKS = {
     0: "version span fwd",
-    1: "findings error error_code result dtype vocabulary shape float_types options store file_path array executor",
+    1: "findings error result dtype vocabulary shape float_types options store file_path array executor",
     2: "digest attributes byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "sparse quantized reader writer",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A shared library that gives an error code of the library's, by a function that is called FUNCTION.
-#include <ztensor/error_code.hpp>
+#include <ztensor/error.hpp>
 
 #include <system_error>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Codes that two shared libraries and the program make of one errc are equal, so the modules share their category.
-#include <ztensor/error_code.hpp>
+#include <ztensor/error.hpp>
 
 #include <cstdio>
 #include <system_error>

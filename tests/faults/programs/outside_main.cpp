@@ -5,7 +5,7 @@
 // after the library was first used there. Each call gives a value. ZTENSOR_TEST_FOLDER names a folder for files.
 #include "faults/programs/public_calls.hpp"
 
-#include <ztensor/error_code.hpp>
+#include <ztensor/error.hpp>
 
 #include <cstdio>
 #include <cstdlib>

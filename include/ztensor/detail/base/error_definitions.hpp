@@ -204,6 +204,11 @@ ZTENSOR_INLINE error error::by_file() && noexcept {
     return std::move(*this);
 }
 
+ZTENSOR_INLINE const std::error_category& category() noexcept {
+    static const detail::never_destroyed<errc_category> only;
+    return only.get();
+}
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
 
