@@ -4,7 +4,7 @@
 #ifndef ZTENSOR_EXPORT_HPP
 #define ZTENSOR_EXPORT_HPP
 
-#include <ztensor/export_options.hpp>
+#include <ztensor/copy.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>

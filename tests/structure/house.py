@@ -16,14 +16,14 @@ RANKS = {
     2: "digest attributes byte_source byte_sink quantization",
     5: "component_view object_view object_draft",
     6: "sparse quantized reader writer",
-    7: "load_plan copy edit lint json pieces export_options export foreign reader_set",
+    7: "load_plan copy edit lint json pieces export foreign reader_set",
     8: "ztensor compiled",
     9: "hdf5 eigen mdspan dlpack visit formatter",
 }
 UMBRELLA = "ztensor.hpp"
 COMPILED = "compiled.hpp"  # the definitions, for one file of a program; nothing includes it
 ADAPTORS = 9  # the rank that only users include
-FOREIGN_GROUP = {"foreign", "reader_set", "export", "export_options"}  # of files of other formats, beside the umbrella
+FOREIGN_GROUP = {"foreign", "reader_set", "export"}  # of files of other formats, beside the umbrella
 
 # The folders of detail/, with the floor that each stands on and the highest rank of the public headers that it may
 # include. A wing includes itself, where that makes no circle, and wings on lower floors.

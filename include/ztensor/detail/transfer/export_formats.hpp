@@ -7,6 +7,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/copy.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
@@ -17,7 +18,6 @@
 #include <ztensor/detail/read/numbers.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/dtype.hpp>
-#include <ztensor/export_options.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
 #include <ztensor/reader.hpp>
