@@ -68,21 +68,21 @@ private:
     blob_range before_ = {0, 0};
 };
 
-/// Calls `take(range, address of the component)` for each blob that is not empty. In version 2 the manifest is one.
+/// Calls `take(range, number)` for each blob that is not empty: the number of one of a component is its address + 1. In
+/// version 2 the manifest is a blob, too, of the number 0.
 template <class Take>
 void for_each_blob(const manifest& index, const Take& take) {
-    for (const object_record& object : index.objects) {
-        std::uint32_t address = object.first_component;
-        for (const component_record& each : index.components_of(object)) {
-            if (each.length != 0) {
-                take(blob_range{each.offset, each.length}, address);
-            }
-            ++address;
-        }
-    }
     if (index.manifest_offset != 0) {
-        take(blob_range{index.manifest_offset, index.index.size()},
-             static_cast<std::uint32_t>(index.components.address_end()));
+        take(blob_range{index.manifest_offset, index.index.size()}, std::uint32_t{0});
+    }
+    for (const object_record& object : index.objects) {
+        std::uint32_t number = object.first_component;
+        for (const component_record& each : index.components_of(object)) {
+            ++number;
+            if (each.length != 0) {
+                take(blob_range{each.offset, each.length}, number);
+            }
+        }
     }
 }
 
@@ -106,18 +106,18 @@ void for_each_blob(const manifest& index, const Take& take) {
             sorted_by_offset(room.first(filled), room.subspan(most, filled), index.blobs_end);
         return std::any_of(blobs.begin(), blobs.end(), overlaps);
     }
-    record_array<std::uint32_t> addresses; // an index that is nothing but components
-    addresses.reserve(most);
-    for_each_blob(index, [&](const blob_range&, std::uint32_t address) { addresses.push_back(address); });
-    const auto blob_at = [&](std::uint32_t address) {
-        return address == index.components.address_end()
-                   ? blob_range{index.manifest_offset, index.index.size()}
-                   : blob_range{index.components[address].offset, index.components[address].length};
+    record_array<std::uint32_t> numbers; // of an index that is nothing but components
+    numbers.reserve(most);
+    for_each_blob(index, [&](const blob_range&, std::uint32_t number) { numbers.push_back(number); });
+    const auto blob_at = [&](std::uint32_t number) {
+        return number == 0 ? blob_range{index.manifest_offset, index.index.size()}
+                           : blob_range{index.components[number - 1].offset, index.components[number - 1].length};
     };
-    sort_positions(span<std::uint32_t>(addresses),
-                   [&](std::uint32_t a, std::uint32_t b) { return blob_at(a).offset < blob_at(b).offset; });
-    return std::any_of(addresses.begin(), addresses.end(),
-                       [&](std::uint32_t address) { return overlaps(blob_at(address)); });
+    sort_positions(span<std::uint32_t>(numbers), [&](std::uint32_t a, std::uint32_t b) {
+        const std::uint64_t one = blob_at(a).offset, other = blob_at(b).offset;
+        return one != other ? one < other : a < b;
+    });
+    return std::any_of(numbers.begin(), numbers.end(), [&](std::uint32_t number) { return overlaps(blob_at(number)); });
 }
 
 /// The error for two blobs that overlap, with the object and component that the second one belongs to.
