@@ -267,6 +267,11 @@ private:
 [[nodiscard]] inline bool has_logical_type(const component_record& component, std::string_view name) noexcept {
     return component.logical_type < logical_types.size() && logical_types[component.logical_type].name == name;
 }
+/// Whether a known logical type stands over another storage type than its own.
+[[nodiscard]] inline bool has_foreign_storage(const component_record& component) noexcept {
+    return component.logical_type < logical_types.size() && component.dtype &&
+           component.dtype != logical_types[component.logical_type].storage;
+}
 /// Bytes that must be 0 or 1: a storage type before version 2, and a logical one there.
 [[nodiscard]] inline bool holds_bools(const component_record& component) noexcept {
     return component.dtype == dtype::boolean || has_logical_type(component, "bool");

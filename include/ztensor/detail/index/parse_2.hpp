@@ -309,22 +309,13 @@ private:
 
     /// What the words mean.
     bool resolve_part(component_record& part) noexcept {
-        part.dtype = find_storage(into_.text(part.dtype_word), storage_names);
+        resolve_words_2(into_, part);
         if (!part.dtype || part.dtype == dtype::boolean) {
             return cursor_.fail(errc::unknown_dtype, part.dtype_word.position, "a storage type that is none of the 12");
         }
-        if (part.type_word.is_present()) {
-            const logical_type_facts* const row = find_any_logical_type(into_.text(part.type_word));
-            part.logical_type = row != nullptr ? static_cast<std::uint8_t>(row - logical_types.data()) : unknown_type;
-            if (row != nullptr && row->storage != *part.dtype) {
-                return cursor_.fail(errc::type_mismatch, part.type_word.position,
-                                    "a logical type stands over another storage type than its own");
-            }
-        }
-        part.encoding = part.encoding_word.is_present()
-                            ? known_word<encoding>(find_registered_encoding(into_.text(part.encoding_word)))
-                            : known_word<encoding>(encoding::raw);
-        return true;
+        return !has_foreign_storage(part) ||
+               cursor_.fail(errc::type_mismatch, part.type_word.position,
+                            "a logical type stands over another storage type than its own");
     }
 
     /// What is wrong with where a blob lies in its own file; null for the file itself.

@@ -80,8 +80,7 @@ private:
 
     ZTENSOR_COLD result<void> check_object(const object_record& object) {
         for (component_record& component : index_.components_of(object)) {
-            result<void> valid = is_version_2_ ? check_length(component) : check_component(object, component);
-            if (!valid) {
+            if (result<void> valid = check_component(object, component); !valid) {
                 return std::move(valid).error().in_component(role_name(index_, component));
             }
         }
@@ -118,6 +117,10 @@ private:
     // -- one component
 
     result<void> check_component(const object_record& object, component_record& component) {
+        if (is_version_2_) { // whose parser has looked at places and digests
+            ZTENSOR_TRY(check_type(component));
+            return check_length(component);
+        }
         ZTENSOR_TRY(check_place(component));
         ZTENSOR_TRY(check_type(component));
         ZTENSOR_TRY(check_digest_text(component));
@@ -146,12 +149,9 @@ private:
     }
 
     result<void> check_type(const component_record& component) const {
-        if (component.logical_type >= logical_types.size() || !component.dtype) {
-            return {};
-        }
-        const logical_type_facts& type = logical_types[component.logical_type];
-        return type.storage == *component.dtype ? result<void>()
-                                                : not_stored_as(type, name(*component.dtype)).by_file();
+        return has_foreign_storage(component)
+                   ? not_stored_as(logical_types[component.logical_type], name(*component.dtype)).by_file()
+                   : result<void>();
     }
 
     result<void> check_digest_text(const component_record& component) const {

@@ -123,6 +123,17 @@ ZTENSOR_COLD inline void resolve_words(const manifest& index, component_record& 
                                                               : ztensor::encoding::raw;
 }
 
+/// The same in version 2.
+inline void resolve_words_2(const manifest& index, component_record& part) noexcept {
+    part.dtype = find_storage(index.text(part.dtype_word), storage_names);
+    if (part.type_word.is_present()) {
+        const logical_type_facts* const row = find_any_logical_type(index.text(part.type_word));
+        part.logical_type = row != nullptr ? static_cast<std::uint8_t>(row - logical_types.data()) : unknown_type;
+    }
+    part.encoding = part.encoding_word.is_present() ? find_registered_encoding(index.text(part.encoding_word))
+                                                    : std::optional<encoding>(encoding::raw);
+}
+
 /// The same of an object of 1.0 to 1.2.
 inline void resolve_words(manifest& index, object_record& object) noexcept {
     for (component_record& component : index.components_of(object)) {

@@ -107,18 +107,24 @@ inline void say_in_2(dtype& storage, std::optional<std::string_view>& type) noex
     return std::string(digits.size() < least_digits ? least_digits - digits.size() : 0, '0') + digits;
 }
 
-/// Calls `add(item)` for all of `count` items, in the order of their keys, `key_of(item) -> std::string_view`.
-template <class KeyOf, class Add>
-void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add) {
+/// Calls `add(item)` for all of `count` items, in the order that `less(a, b)` tells.
+template <class Less, class Add>
+void for_each_in_order(std::size_t count, const Less& less, const Add& add) {
     record_array<std::uint32_t> order;
+    order.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i) {
         order.push_back(i);
     }
-    sort_positions({order.data(), order.size()},
-                   [&](std::uint32_t a, std::uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); });
+    sort_positions({order.data(), order.size()}, less);
     for (const std::uint32_t item : order) {
         add(item);
     }
+}
+/// The same in the order of their keys in version 2, `key_of(item) -> std::string_view`.
+template <class KeyOf, class Add>
+void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add) {
+    for_each_in_order(
+        count, [&](std::uint32_t a, std::uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); }, add);
 }
 
 /// Whose values are in deterministic encoding already.
@@ -218,9 +224,13 @@ ZTENSOR_NOINLINE inline void encode_shape(cbor_encoder& out, const shape& dimens
     return type != nullptr && component.dtype == name(type->storage) ? type : nullptr;
 }
 
-/// The word for the storage type in 1.1, where some logical types stand in its place.
-[[nodiscard]] inline std::string_view dtype_word_1_1(const component_entry& component) noexcept {
-    const logical_type_facts* const type = known_type(component);
+/// The word for the storage type: in 1.1 some logical types stand in its place, and 0.1 has words of its own.
+[[nodiscard]] inline std::string_view dtype_word(format_version version, const component_entry& component) noexcept {
+    if (version == format_version::v0_1) {
+        const std::optional<dtype> storage = find_dtype(component.dtype);
+        return storage ? facts(*storage).long_name : component.dtype;
+    }
+    const logical_type_facts* const type = version == format_version::v1_1 ? known_type(component) : nullptr;
     return type != nullptr && !type->name_as_dtype.empty() ? type->name_as_dtype : component.dtype;
 }
 
@@ -233,7 +243,7 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
     const bool has_digest = component.has_digest();
     out.begin_map(std::uint64_t{3} + has_type + has_size + has_encoding + has_digest);
     out.text("dtype");
-    out.text(is_1_2 ? component.dtype : dtype_word_1_1(component));
+    out.text(dtype_word(version, component));
     if (has_type) {
         out.text("type");
         out.text(*component.type);
@@ -259,16 +269,12 @@ ZTENSOR_NOINLINE inline void encode_component(cbor_encoder& out, format_version 
 /// In the order of their roles.
 ZTENSOR_COLD inline void encode_components_in_order(cbor_encoder& out, format_version version,
                                                     span<const component_entry> components) {
-    record_array<std::uint32_t> order;
-    for (std::uint32_t i = 0; i < components.size(); ++i) {
-        order.push_back(i);
-    }
-    sort_positions({order.data(), order.size()},
-                   [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; });
-    for (const std::uint32_t at : order) {
-        out.text(components[at].role);
-        encode_component(out, version, components[at]);
-    }
+    for_each_in_order(
+        components.size(), [&](std::uint32_t a, std::uint32_t b) { return components[a].role < components[b].role; },
+        [&](std::uint32_t at) {
+            out.text(components[at].role);
+            encode_component(out, version, components[at]);
+        });
 }
 
 /// 1.1 and 1.2: what stands behind the object's name.
@@ -305,7 +311,7 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.text("size");
     out.unsigned_integer(component.length);
     out.text("dtype");
-    out.text(storage ? facts(*storage).long_name : component.dtype);
+    out.text(dtype_word(format_version::v0_1, component));
     out.text("layout");
     out.text(object.keeps_word                           ? object.format
              : object.format == name(format::sparse_csr) ? "sparsecsr"
@@ -332,48 +338,19 @@ ZTENSOR_COLD inline void encode_tensor_0_1(cbor_encoder& out, const object_entry
     out.end_indefinite();
 }
 
-/// What stands for one object in the manifest of 0.1 to 1.2: the value behind its name, in 0.1 an item of the array.
-inline void encode_object_before_2(cbor_encoder& out, format_version version, const object_entry& object) {
-    if (version == format_version::v0_1) {
-        encode_tensor_0_1(out, object);
-    } else {
-        encode_object_1(out, version, object);
+/// What stands for one object in the index: the value behind its name, in 0.1 an item of the array.
+inline void encode_object(cbor_encoder& out, format_version version, const object_entry& object) {
+    switch (version) {
+    case format_version::v0_1:
+        return encode_tensor_0_1(out, object);
+    case format_version::v2:
+        return encode_object_2(out, object);
+    default:
+        return encode_object_1(out, version, object);
     }
 }
 
-/// The attributes of the file, if it has any, and the head of the map of objects.
-ZTENSOR_COLD inline void encode_attributes_and_objects(cbor_encoder& out, const attributes* of_file,
-                                                       std::size_t objects) {
-    if (of_file != nullptr) {
-        out.text("attributes");
-        encode_attributes(out, *of_file);
-    }
-    out.text("objects");
-    out.begin_map(objects);
-}
-
-/// What stands in the manifest before the objects.
-ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, format_version version, const attributes* of_file,
-                                               std::size_t objects) {
-    if (version == format_version::v0_1) {
-        out.begin_array(objects);
-        return;
-    }
-    out.begin_map(of_file != nullptr ? 3 : 2);
-    out.text("version");
-    out.text(text_of(version));
-    encode_attributes_and_objects(out, of_file, objects);
-}
-
-/// The same of a file that is gone on with: the fields that its manifest has besides, version first, as they stand.
-ZTENSOR_COLD inline void encode_manifest_start(cbor_encoder& out, bytes_view fields, std::size_t field_count,
-                                               const attributes* of_file, std::size_t objects) {
-    out.begin_map(field_count + (of_file != nullptr ? 2 : 1));
-    out.encoded(fields);
-    encode_attributes_and_objects(out, of_file, objects);
-}
-
-/// The size field and, where the version has it, the magic at the end.
+/// The size field and, where the version has it, the magic at the end: of versions before 2.
 ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version, std::uint64_t manifest_bytes) {
     std::byte size[size_field_bytes];
     store_little(manifest_bytes, size, size_field_bytes);
@@ -474,6 +451,30 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
         }
     }
     return {};
+}
+
+/// No set of attributes takes more in a manifest.
+[[nodiscard]] ZTENSOR_COLD inline std::uint64_t most_encoded_bytes(const attributes& source) noexcept {
+    constexpr std::uint64_t item_bytes = 9;
+    std::uint64_t sum = item_bytes;
+    for (const attributes::entry& each : source.values()) {
+        sum += item_bytes + each.key.size() + each.cbor.size();
+    }
+    return sum;
+}
+
+/// No object takes more, wherever its blobs will lie and whatever they will take: what is not known before it is
+/// written are numbers and digests.
+[[nodiscard]] inline std::uint64_t most_encoded_bytes(const object_entry& object) noexcept {
+    constexpr std::uint64_t item_bytes = 9, object_keys_bytes = 100, component_keys_bytes = 300;
+    std::uint64_t sum = object_keys_bytes + object.name.size() + object.format.size() +
+                        object.shape->rank() * item_bytes +
+                        (object.attributes != nullptr ? most_encoded_bytes(*object.attributes) : 0);
+    for (const component_entry& each : object.components) {
+        sum += component_keys_bytes + each.role.size() + each.dtype.size() + each.type.value_or("").size() +
+               each.encoding.size() + each.digest().size();
+    }
+    return sum;
 }
 
 } // namespace detail

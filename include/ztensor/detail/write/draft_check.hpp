@@ -17,9 +17,9 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/index/rules.hpp>
+#include <ztensor/detail/index/words.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/blob_encoder.hpp>
-#include <ztensor/detail/write/draft_model.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -265,6 +266,91 @@ struct dense_tensor {
     return object;
 }
 
+/// The words of a component, as far as the version writes them.
+[[nodiscard]] ZTENSOR_COLD inline result<void> check_words(const component_entry& entry) {
+    for (const std::string_view word : {entry.dtype, entry.type.value_or(""), entry.encoding, entry.digest()}) {
+        if (!is_utf8(word)) {
+            return fail(errc::cbor_utf8, "the word {} is not UTF-8", {in_quotes(word)}).in_component(entry.role);
+        }
+    }
+    return {};
+}
+
+/// An object that is to be written, as a reader of the file will see it: fills `into` with a model of an index that
+/// holds it alone, its blobs one after the other, so that one rulebook judges what is read and what is written.
+/// Errors: schema_missing (no components), shape_overflow, cbor_utf8, too_large_for_host, out_of_memory.
+ZTENSOR_COLD inline result<void> make_model(format_version version, const object_entry& object, manifest& into) {
+    constexpr generation generations[] = {generation::v0_1, generation::v1_1, generation::v1_2, generation::v2};
+    const bool is_0_1 = version == format_version::v0_1, is_2 = version == format_version::v2;
+    const bool has_types = version == format_version::v1_2 || is_2;
+    if (object.components.empty()) {
+        return fail(errc::schema_missing, "an object has no components");
+    }
+    ZTENSOR_TRY(check_countable(version, *object.shape));
+    if (!is_utf8(object.format)) {
+        return fail(errc::cbor_utf8, "a format that is not UTF-8");
+    }
+    into.generation = generations[static_cast<std::size_t>(version)];
+    cbor_encoder text; // of all items
+    text.null();       // no item of an index stands at its first byte
+    const auto here = [&] { return index_item{static_cast<std::uint32_t>(text.size())}; };
+    const auto put = [&](std::string_view word) {
+        const index_item item = here();
+        text.text(word);
+        return item;
+    };
+    object_record record;
+    record.name = put(object.name);
+    record.format_word = put(object.format);
+    record.shape = here();
+    encode_shape(text, *object.shape);
+    record.has_attributes = object.attributes != nullptr;
+    record.attributes = here();
+    encode_attributes(text, object.attributes != nullptr ? *object.attributes : attributes());
+    if (!object.keeps_word) {
+        record.format = is_2 ? find_layout(object.format) : find_format(object.format);
+    }
+    record.component_count = static_cast<std::uint32_t>(object.components.size());
+    record.first_component = static_cast<std::uint32_t>(into.components.extend(object.components.size()));
+    into.objects.push_back(record);
+    into.blobs_end = blob_alignment;
+    for (std::size_t i = 0; i < object.components.size(); ++i) {
+        const component_entry& entry = object.components[i];
+        ZTENSOR_TRY(check_words(entry));
+        component_record& part = into.components[record.first_component + i];
+        part = {};
+        part.role = put(entry.role);
+        part.offset = into.blobs_end;
+        part.length = entry.length;
+        part.dtype_word = put(dtype_word(version, entry));
+        part.type_word = has_types && entry.type ? put(*entry.type) : index_item();
+        part.encoding_word = is_2 && !entry.uncompressed_length ? index_item() : put(entry.encoding);
+        part.digest_text = !is_2 && entry.has_digest() ? put(entry.digest()) : index_item();
+        if (has_types && entry.uncompressed_length) {
+            part.states_uncompressed_length = part.knows_uncompressed_length = true;
+            part.uncompressed_length = *entry.uncompressed_length;
+        }
+        part.is_big_endian = entry.is_big_endian;
+        part.any_nonzero_is_true = is_0_1;
+        part.holds_indices = is_0_1 && is_sparse(record);
+        const std::optional<std::uint64_t> behind = checked_add(into.blobs_end, entry.length);
+        const std::optional<std::uint64_t> aligned = behind ? checked_align(*behind, blob_alignment) : std::nullopt;
+        if (!aligned) {
+            return error(fail(errc::too_large_for_host, "the object takes more than 2^64 bytes"))
+                .in_component(entry.role);
+        }
+        into.blobs_end = *aligned;
+    }
+    if (!into.index.allocate(text.size())) {
+        return fail(errc::out_of_memory, "memory ran out");
+    }
+    std::memcpy(into.index.data(), text.bytes().data(), text.size());
+    for (component_record& part : into.components_of(record)) {
+        is_2 ? resolve_words_2(into, part) : resolve_words(into, part);
+    }
+    return {};
+}
+
 /// The parts of quantized weights fit each other, as far as their parameters are understood.
 /// Errors: quant_group, quant_packing, size_mismatch.
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_quantized(const manifest& index) { // before version 2
@@ -296,12 +382,11 @@ struct dense_tensor {
 /// Errors: as reader::open() for what an object can break; as check_quantized().
 [[nodiscard]] ZTENSOR_COLD inline result<void> check_readable(format_version version, const object_entry& object) {
     manifest index;
-    ZTENSOR_TRY_ASSIGN(const std::uint64_t end, draft_model::make(version, object, index));
+    ZTENSOR_TRY(make_model(version, object, index));
     if (version != format_version::v2 &&
         !object.is_copy) { // what is copied as it is stored was not written by us, and may have habits of its own
         ZTENSOR_TRY(check_quantized(index));
     }
-    index.blobs_end = end;
     result<void> valid = rulebook(index).check();
     if (valid) {
         return valid;

@@ -108,7 +108,7 @@ public:
         }
         return out_->add_object(name, draft, [&](const object_entry& entry) {
             cbor_encoder value;
-            encode_object_before_2(value, old_->version, entry); // files of version 2 are patched
+            encode_object(value, old_->version, entry); // files of version 2 are patched
             object.value.assign(value.bytes().begin(), value.bytes().end());
             object.new_attributes = draft.attributes();
             object.changes_attributes = false;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
 // What the manifest of a file being written will say: attributes, the objects so far, and what stays of an old file.
-// SPEC.md section 3 and section 13.
+// Objects are encoded as they come, and put in order at the end. SPEC.md section 3, section 8, section 10, section 13.
 #ifndef ZTENSOR_DETAIL_WRITE_MANIFEST_DRAFT_HPP
 #define ZTENSOR_DETAIL_WRITE_MANIFEST_DRAFT_HPP
 
 #include <ztensor/attributes.hpp>
+#include <ztensor/detail/base/array.hpp>
+#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/index/encoded_objects.hpp>
+#include <ztensor/detail/codec/digests.hpp>
+#include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/draft_check.hpp>
-#include <ztensor/detail/write/manifest_end.hpp>
 #include <ztensor/detail/write/section_writer.hpp>
 #include <ztensor/options.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/span.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,10 +34,122 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
+/// Every object so far: its name and what stands for it in the manifest, all in one run of bytes. Where the names came
+/// in order, that run is the manifest's.
+class encoded_objects {
+    struct name_of {
+        const encoded_objects* all;
+        std::string_view operator()(std::size_t position) const noexcept { return all->name(position); }
+    };
+
+public:
+    explicit encoded_objects(format_version version) noexcept : version_(version) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }
+    [[nodiscard]] bool contains(std::string_view name) const noexcept {
+        return names_.find(name, name_of{this}) != name_table::absent;
+    }
+    /// Of all objects as the manifest holds them.
+    [[nodiscard]] std::uint64_t encoded_bytes() const noexcept { return encoded_bytes_; }
+
+    /// Takes in an object of a name that is new. Throws std::bad_alloc, and then is of no use any more.
+    ZTENSOR_NOINLINE void add(const object_entry& object) {
+        begin_object(object.name);
+        encode_object(text_, version_, object);
+        end_object();
+    }
+    /// The same, where what stands for it is known.
+    ZTENSOR_COLD void add_encoded(std::string_view of_name, bytes_view value) {
+        begin_object(of_name);
+        text_.encoded(value);
+        end_object();
+    }
+
+    /// Of one that is there: what it takes, and what stands for it under another name that is new. Not of 0.1. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] ZTENSOR_COLD std::uint64_t encoded_bytes_of(std::string_view of_name) const noexcept {
+        const place& at = places_[names_.find(of_name, name_of{this})];
+        return at.end - at.begin;
+    }
+    ZTENSOR_COLD void add_again(std::string_view other_name, std::string_view of_name) {
+        const place at = places_[names_.find(of_name, name_of{this})];
+        const bytes_view value = text_.bytes().subspan(at.value, at.end - at.value);
+        const std::vector<std::byte> copy(value.begin(), value.end()); // `text_` may move as it grows
+        add_encoded(other_name, copy);
+    }
+
+    /// Calls `take(bytes) -> result<void>` for all objects as the manifest holds them, in pieces of any size, until one
+    /// fails.
+    template <class Take>
+    ZTENSOR_COLD result<void> hand_over(const Take& take) const {
+        const bool is_0_1 = version_ == format_version::v0_1; // whose tensors stand as they came, and say their names
+        if (is_sorted_ && !is_0_1) {
+            return take(text_.bytes());
+        }
+        result<void> taken;
+        cbor_encoder piece;
+        constexpr std::size_t piece_bytes = std::size_t{1} << 16;
+        for_each_in_order(
+            size(), [&](std::uint32_t a, std::uint32_t b) { return is_0_1 ? a < b : comes_before(name(a), name(b)); },
+            [&](std::uint32_t position) {
+                piece.encoded(encoded(position));
+                if (taken && piece.size() >= piece_bytes) {
+                    taken = take(piece.bytes());
+                    piece.clear();
+                }
+            });
+        return taken ? take(piece.bytes()) : taken;
+    }
+
+private:
+    struct place {         // in text_
+        std::size_t begin; ///< of the name, as an item
+        std::size_t value; ///< where the name ends, and what stands for the object begins
+        std::size_t end;
+        std::size_t name_bytes;
+    };
+
+    void begin_object(std::string_view of_name) {
+        is_sorted_ = is_sorted_ && (size() == 0 || comes_before(name(size() - 1), of_name));
+        place& added = *places_.extend(1);
+        added.begin = text_.size();
+        text_.text(of_name);
+        added.value = text_.size();
+        added.name_bytes = of_name.size();
+    }
+    void end_object() {
+        places_[size() - 1].end = text_.size();
+        encoded_bytes_ += encoded(size() - 1).size();
+        names_.add(name_of{this});
+    }
+
+    [[nodiscard]] std::string_view name(std::size_t position) const noexcept {
+        const place& at = places_[position];
+        return as_text(text_.bytes().subspan(at.value - at.name_bytes, at.name_bytes));
+    }
+    /// But in 0.1 with its name before it.
+    [[nodiscard]] bytes_view encoded(std::size_t position) const noexcept {
+        const place& at = places_[position];
+        const std::size_t begin = version_ == format_version::v0_1 ? at.value : at.begin;
+        return text_.bytes().subspan(begin, at.end - begin);
+    }
+    /// In 1.x by the bytes of their names, in 2 by those of their keys.
+    [[nodiscard]] bool comes_before(std::string_view a, std::string_view b) const noexcept {
+        return version_ == format_version::v2 ? is_before_by_length(a, b) : a < b;
+    }
+
+    format_version version_;
+    cbor_encoder text_; ///< of each object its name, and what stands for it
+    record_array<place> places_;
+    growing_name_table names_;
+    std::uint64_t encoded_bytes_ = 0;
+    bool is_sorted_ = true;
+};
+
 class manifest_draft {
 public:
     /// `options` are the writer's, which lives longer.
-    explicit manifest_draft(const write_options& options) noexcept : options_(options) {}
+    explicit manifest_draft(const write_options& options) noexcept : options_(options), objects_(options.version_) {}
 
     /// Of an old file that is gone on with: its manifest has these fields besides attributes and objects, encoded, and
     /// of 1.x.
@@ -41,14 +158,12 @@ public:
         old_field_count_ = field_count;
     }
     /// An object of the old file, which stands as `value` in its manifest. Its name is new.
-    ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) {
-        objects_.add_encoded(options_.version_, name, value);
-    }
+    ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) { objects_.add_encoded(name, value); }
 
     /// The file's, so far.
     [[nodiscard]] ZTENSOR_COLD attributes file_attributes() const { return attributes_.value_or(attributes()); }
     /// In place of those that there are. Beside objects and attributes, the manifest has a table of `table_bytes`.
-    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(attributes values, std::uint64_t table_bytes) {
+    ZTENSOR_COLD result<void> set_attributes(attributes values, std::uint64_t table_bytes) {
         ZTENSOR_TRY_ASSIGN(attributes said, said_of_file(std::move(values)));
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "attributes of the file");
@@ -61,7 +176,7 @@ public:
     }
 
     /// Another object may have this name.
-    [[nodiscard]] result<void> check_new_name(std::string_view name) const {
+    result<void> check_new_name(std::string_view name) const {
         ZTENSOR_TRY(check_name(options_.version_, name));
         if (objects_.contains(name)) {
             return fail(errc::duplicate_key, "an object of this name has been written already");
@@ -76,12 +191,12 @@ public:
     }
 
     /// Of any name that the manifest is to have.
-    [[nodiscard]] result<void> check_form_of_name(std::string_view name) const {
+    result<void> check_form_of_name(std::string_view name) const {
         return is_canonical() ? detail::check_form_of_name(name) : result<void>();
     }
 
     /// The writer's own limits. Errors: limit_exceeded, manifest_too_large.
-    [[nodiscard]] result<void> check_bounds(const object_entry& object, std::uint64_t table_bytes) const {
+    result<void> check_bounds(const object_entry& object, std::uint64_t table_bytes) const {
         if (object.components.size() > options_.max_components_per_object_) {
             return fail(errc::limit_exceeded,
                         "{} components, more than the {} of write_options::max_components_per_object",
@@ -92,18 +207,14 @@ public:
 
     /// Takes a written object.
     void keep(const object_entry& object) {
-        if (!is_version_2()) {
-            objects_.add(options_.version_, object);
-            return;
+        objects_.add(object);
+        if (is_canonical()) {
+            last_name_ = object.name;
         }
-        last_name_ = object.name;
-        in_words_of_2_.clear();
-        encode_object_2(in_words_of_2_, object);
-        objects_.add_encoded(options_.version_, object.name, in_words_of_2_.bytes());
     }
 
     /// A second name, which is new, for an object.
-    [[nodiscard]] ZTENSOR_COLD result<void> tie(std::string_view name, std::string_view of, std::uint64_t table_bytes) {
+    ZTENSOR_COLD result<void> tie(std::string_view name, std::string_view of, std::uint64_t table_bytes) {
         if (options_.version_ == format_version::v0_1) {
             return not_expressible(options_.version_, "second name for a tensor");
         }
@@ -113,28 +224,112 @@ public:
         }
         const std::uint64_t more_bytes = name.size() + objects_.encoded_bytes_of(of);
         ZTENSOR_TRY(check_bytes(table_bytes + attributes_bytes_ + more_bytes));
-        objects_.add_again(options_.version_, name, of);
-        if (is_version_2()) {
+        objects_.add_again(name, of);
+        if (is_canonical()) {
             last_name_ = name;
         }
         return {};
     }
 
-    /// With the footer.
-    [[nodiscard]] ZTENSOR_COLD result<void> write(section_writer& file) const {
-        const attributes* const of_file = attributes_ ? &*attributes_ : nullptr;
-        const manifest_content content = {options_.version_, of_file, objects_, old_fields_, old_field_count_};
-        return write_manifest(file, content);
+    /// With the footer. Before version 2 the manifest follows the last blob; there it is a blob itself, of which the
+    /// footer gives the place and the XXH3.
+    ZTENSOR_COLD result<void> write(section_writer& file) const {
+        footer_2 footer;
+        if (is_version_2()) {
+            ZTENSOR_TRY(file.end_shards());
+            ZTENSOR_TRY_ASSIGN(footer.manifest_offset, file.begin_aligned());
+        }
+        digest_memory hash;
+        xxh3_start(hash);
+        const auto write = [&](bytes_view bytes) {
+            xxh3_update(hash, bytes);
+            footer.manifest_length += bytes.size();
+            return file.write(bytes);
+        };
+        const std::vector<root_field> fields = root_fields(file.shards());
+        cbor_encoder text;
+        if (options_.version_ == format_version::v0_1) {
+            text.begin_array(objects_.size());
+        } else {
+            text.begin_map(fields.size());
+        }
+        ZTENSOR_TRY(write(text.bytes()));
+        for (const root_field& field : fields) {
+            ZTENSOR_TRY(write(field.pair));
+            if (field.is_objects) {
+                ZTENSOR_TRY(objects_.hand_over(write));
+            }
+        }
+        if (is_version_2()) {
+            footer.manifest_hash = xxh3_value(hash);
+            const auto end = encode_footer_2(footer);
+            return file.write({end.data(), end.size()});
+        }
+        text.clear();
+        encode_footer(text, options_.version_, footer.manifest_length);
+        return file.write(text.bytes());
     }
 
 private:
     static constexpr std::uint64_t frame_bytes = 64; ///< around attributes and objects, at most
 
+    /// A field of the root, encoded; of the objects all that stands before the first one.
+    struct root_field {
+        std::vector<std::byte> pair;
+        std::size_t key_bytes;
+        bool is_objects = false;
+
+        [[nodiscard]] std::string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
+    };
+
+    /// In their order: in version 2 that of their keys. 0.1 has nothing but its tensors.
+    [[nodiscard]] ZTENSOR_COLD std::vector<root_field> root_fields(const shard_files* shards) const {
+        std::vector<root_field> fields;
+        if (options_.version_ == format_version::v0_1) {
+            fields.push_back({{}, 0, true});
+            return fields;
+        }
+        cbor_encoder text;
+        const auto add = [&](std::string_view key, const auto& encode) {
+            text.clear();
+            text.text(key);
+            const std::size_t key_bytes = text.size();
+            encode();
+            fields.push_back({{text.bytes().begin(), text.bytes().end()}, key_bytes, key == "objects"});
+        };
+        cbor_cursor old(old_fields_);
+        for (std::size_t i = 0; i < old_field_count_; ++i) { // all of them have been read before, their version first
+            const std::size_t begin = old.position();
+            static_cast<void>(old.skip());
+            const std::size_t key_bytes = old.position() - begin;
+            static_cast<void>(old.skip());
+            const bytes_view pair = old.passed_since(begin);
+            fields.push_back({{pair.begin(), pair.end()}, key_bytes});
+        }
+        if (!is_version_2() && old_field_count_ == 0) {
+            add("version", [&] { text.text(text_of(options_.version_)); });
+        }
+        if (attributes_) {
+            add("attributes", [&] {
+                is_version_2() ? encode_attributes_2(text, *attributes_) : encode_attributes(text, *attributes_);
+            });
+        }
+        if (shards != nullptr && shards->count() != 0) {
+            add("shards", [&] { shards->encode_table(text); });
+        }
+        add("objects", [&] { text.begin_map(objects_.size()); });
+        if (is_version_2()) {
+            std::sort(fields.begin(), fields.end(),
+                      [](const root_field& a, const root_field& b) { return a.key() < b.key(); });
+        }
+        return fields;
+    }
+
     [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
     [[nodiscard]] bool is_canonical() const noexcept { return is_version_2() && !options_.any_order_; }
 
     /// Valid, and as the file's version has them: in version 2 in one form.
-    [[nodiscard]] ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
+    ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
         if (is_version_2()) {
             return attributes_in_2(values, depth_around_file_attributes);
         }
@@ -143,7 +338,7 @@ private:
     }
 
     /// So many bytes more than the objects' still fit. Errors: manifest_too_large.
-    [[nodiscard]] result<void> check_bytes(std::uint64_t more_bytes) const {
+    result<void> check_bytes(std::uint64_t more_bytes) const {
         const std::uint64_t bytes = frame_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
         if (bytes <= options_.max_manifest_bytes_) {
             return {};
@@ -157,8 +352,7 @@ private:
     std::optional<attributes> attributes_;
     std::uint64_t attributes_bytes_ = 0; ///< that they take, at most
     encoded_objects objects_;
-    std::string last_name_;             ///< of version 2: of the object before
-    cbor_encoder in_words_of_2_;        ///< of version 2: an object on its way
+    std::string last_name_;             ///< of the object before, in canonical form
     std::vector<std::byte> old_fields_; ///< besides attributes and objects
     std::size_t old_field_count_ = 0;
 };
