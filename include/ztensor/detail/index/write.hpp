@@ -358,6 +358,15 @@ ZTENSOR_COLD inline void encode_footer(cbor_encoder& out, format_version version
     out.encoded(version == format_version::v0_1 ? bytes_view() : as_bytes(magic_1));
 }
 
+/// A field of the root, encoded; of the objects all that stands before the first one.
+struct root_field {
+    std::vector<std::byte> pair;
+    std::size_t key_bytes;
+    bool is_objects = false;
+
+    [[nodiscard]] std::string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
+};
+
 /// Whether readers of this version take such a shape although its dimensions, multiplied, overflow: a zero hides it.
 [[nodiscard]] ZTENSOR_COLD inline bool hides_overflow(format_version version, const shape& dimensions) noexcept {
     return version == format_version::v2 && ends_in_zero(dimensions);

@@ -57,7 +57,7 @@ public:
         }
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> start() {
+    ZTENSOR_COLD result<void> start() {
         const manifest& index = model();
         if (index.has_attributes) { // which 0.1 has none of
             file_attributes_ = attributes(attributes_view(index.from(index.attributes)));
@@ -73,7 +73,7 @@ public:
         return out_ != nullptr ? out_->begin() : result<void>();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
+    ZTENSOR_COLD result<void> rename(std::string_view from, std::string_view to) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(from, "another name"));
         result<void> valid = check_name(old_->version, to);
         if (valid && from != to && by_name_.count(std::string(to)) != 0) {
@@ -93,14 +93,14 @@ public:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> remove(std::string_view name) {
+    ZTENSOR_COLD result<void> remove(std::string_view name) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "objects taken out"));
         by_name_.erase(found->name);
         found->is_removed = true;
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
+    ZTENSOR_COLD result<void> replace(std::string_view name, const object_draft& draft) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find(name));
         edited_object& object = *found;
         if (patch_ != nullptr) {
@@ -116,7 +116,7 @@ public:
         });
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<attributes> attributes_of_object(std::string_view name) const {
+    ZTENSOR_COLD result<attributes> attributes_of_object(std::string_view name) const {
         const auto at = by_name_.find(std::string(name));
         if (at == by_name_.end()) {
             return not_found(name);
@@ -129,7 +129,7 @@ public:
     }
 
     /// Nothing for none at all.
-    [[nodiscard]] ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
+    ZTENSOR_COLD result<void> set_attributes(std::string_view name, std::optional<attributes> values) {
         ZTENSOR_TRY_ASSIGN(edited_object* const found, find_to_change(name, "other attributes"));
         edited_object& object = *found;
         result<void> valid =
@@ -147,7 +147,7 @@ public:
     }
 
     [[nodiscard]] attributes file_attributes() const { return file_attributes_.value_or(attributes()); }
-    [[nodiscard]] ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
+    ZTENSOR_COLD result<void> set_file_attributes(std::optional<attributes> values) {
         ZTENSOR_TRY(check_can_change("other attributes"));
         ZTENSOR_TRY(values ? check_attributes(old_->version, *values, depth_around_file_attributes) : result<void>());
         if (old_->version == format_version::v0_1) {
@@ -157,7 +157,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    ZTENSOR_COLD result<void> finish() {
         if (patch_ != nullptr) {
             return patch_->finish();
         }
@@ -185,7 +185,7 @@ private:
         return fail(errc::object_not_found, "there is no object {}", {in_quotes(name)}).in_object(name);
     }
 
-    [[nodiscard]] result<edited_object*> find(std::string_view name) {
+    result<edited_object*> find(std::string_view name) {
         const bool is_open = patch_ != nullptr ? patch_->is_open() : out_->check_open().has_value();
         if (!is_open) {
             return writer_core::closed();
@@ -194,14 +194,14 @@ private:
         return at != by_name_.end() ? result<edited_object*>(&objects_[at->second]) : not_found(name);
     }
 
-    [[nodiscard]] result<void> check_can_change(const char* what) const {
+    result<void> check_can_change(const char* what) const {
         if (patch_ != nullptr) {
             return fail(errc::not_expressible, "in place there is no room for {}: only replace() works there", {what});
         }
         return out_->check_open();
     }
 
-    [[nodiscard]] result<edited_object*> find_to_change(std::string_view name, const char* what) {
+    result<edited_object*> find_to_change(std::string_view name, const char* what) {
         result<edited_object*> found = find(name);
         if (found) {
             ZTENSOR_TRY(check_can_change(what));
@@ -219,7 +219,7 @@ private:
                               model().components_of(record).data()[0].holds_indices);
     }
 
-    [[nodiscard]] result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {
+    result<void> check_no_fields(const attributes& values, span<const std::string_view> fields) const {
         for (const attributes::entry& each : values.values()) {
             if (std::find(fields.begin(), fields.end(), each.key) != fields.end()) {
                 return not_expressible(
@@ -229,7 +229,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> keep_objects() {
+    ZTENSOR_COLD result<void> keep_objects() {
         std::vector<moved_blob> blobs;
         for (const edited_object& object : objects_) {
             if (object.is_removed || !object.is_old) {
@@ -260,6 +260,7 @@ private:
     void keep(const edited_object& object, const std::vector<moved_blob>& moved) {
         object_changes changes;
         changes.moved = object.is_old ? &moved : nullptr;
+        changes.parts = model().components_of(*object.record);
         changes.changes_attributes = object.changes_attributes;
         changes.new_attributes = object.changes_attributes && object.new_attributes ? &*object.new_attributes : nullptr;
         changes.name_0_1 = object.name;
@@ -267,9 +268,9 @@ private:
         const bytes_view before = object.is_old ? old_->value_of(*object.record) : bytes_view(object.value);
         if (old_->version == format_version::v0_1) {
             changes.fields_0_1 = fields_of(object);
-            object_rewriter(before, changes).rewrite_0_1(value);
+            object_rewriter(before, changes).rewrite_tensor(value);
         } else {
-            object_rewriter(before, changes).rewrite_1(value);
+            object_rewriter(before, changes).rewrite_object(value);
         }
         out_->manifest().keep_old(object.name, value.bytes());
     }
@@ -282,12 +283,12 @@ private:
     std::optional<attributes> file_attributes_;
 };
 
-/// The largest power of two, up to 1 GiB, at a multiple of which every blob of the file starts.
-[[nodiscard]] inline std::uint64_t alignment_of_blobs(const manifest& index) noexcept {
-    std::uint64_t bits = std::uint64_t{1} << 30;
+/// The largest power of two at a multiple of which every blob of the file starts, and that divides `most`.
+[[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_of_blobs(const manifest& index, std::uint64_t most) noexcept {
+    std::uint64_t bits = most;
     for (const object_record& object : index.objects) {
         for (const component_record& each : index.components_of(object)) {
-            bits |= each.offset;
+            bits |= shard_of(index, each) == nullptr ? each.offset : 0;
         }
     }
     return bits & (~bits + 1);
@@ -297,30 +298,18 @@ private:
 //
 // A writer that goes on with a file that exists, by any calls.
 
-/// At which version 2 goes on: the largest, up to that of its canonical form, at which the manifest and all blobs are.
-[[nodiscard]] ZTENSOR_COLD inline std::uint64_t alignment_kept_2(const old_file& old) noexcept {
-    std::uint64_t bits = canonical_alignment_2 | old.opened.index_offset;
-    const manifest& index = old.index();
-    for (const object_record& object : index.objects) {
-        for (const component_record& each : index.components_of(object)) {
-            bits |= shard_of(index, each) == nullptr ? each.offset : 0;
-        }
-    }
-    return bits & (~bits + 1);
-}
-
 /// A writer that has nothing to write yet but what the old file's manifest says of itself.
-[[nodiscard]] ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_ptr<byte_sink> sink,
-                                                            write_options options) {
+ZTENSOR_COLD inline result<writer> go_on_with(const old_file& old, std::unique_ptr<byte_sink> sink,
+                                              write_options options) {
     options.version(old.version);
     if (old.version == format_version::v2) {
+        const std::uint64_t kept = alignment_of_blobs(old.index(), canonical_alignment_2 | old.opened.index_offset);
         options.any_order();
-        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(alignment_kept_2(old))));
+        options.alignment_bytes((std::max)(blob_alignment_2, options.alignment_bytes_.value_or(kept)));
     }
     auto* const core = new writer_core(std::move(sink), nullptr, options);
     writer out = writer_access::make(core);
-    root_fields fields = old.fields();
-    core->manifest().go_on(std::move(fields.encoded), fields.count);
+    core->manifest().go_on(old.fields());
     const manifest& index = old.index();
     if (index.has_attributes) { // which 0.1 has none of
         ZTENSOR_TRY(core->set_attributes(attributes(attributes_view(index.from(index.attributes)))));
@@ -329,8 +318,8 @@ private:
 }
 
 /// A sink for what comes instead of the old file; it takes the lock over.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
-make_successor(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_successor(old_file& old, const file_path& path,
+                                                                      const write_options& options, os_calls& os) {
     auto target = std::make_unique<replacing_file>(std::move(old.place), options.sync_, std::move(old.lock));
     auto* const file = new file_writer(path, options, os);
     std::unique_ptr<byte_sink> sink(file);
@@ -339,8 +328,8 @@ make_successor(old_file& old, const file_path& path, const write_options& option
 }
 
 /// A sink for what comes behind the old file.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>>
-make_extension(old_file& old, const file_path& path, const write_options& options, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<byte_sink>> make_extension(old_file& old, const file_path& path,
+                                                                      const write_options& options, os_calls& os) {
     ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old, old.source().size()));
     auto target = std::make_unique<extended_file>(std::move(old.place), std::move(old.lock), facts, options.sync_);
     auto* const file = new file_writer(path, options, os);
@@ -350,8 +339,7 @@ make_extension(old_file& old, const file_path& path, const write_options& option
 }
 
 /// writer::append by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options,
-                                                           os_calls& os) {
+ZTENSOR_COLD inline result<writer> append_to(const file_path& path, const write_options& options, os_calls& os) {
     ZTENSOR_TRY(check_options(options));
     if (options.shard_bytes_ != 0) {
         return fail(errc::invalid_argument, "what is appended to a file is written into it, not to shards");
@@ -379,35 +367,25 @@ make_extension(old_file& old, const file_path& path, const write_options& option
     return out;
 }
 
-} // namespace detail
-
-} // namespace ZTENSOR_MODE
-} // namespace ztensor
-
-namespace ztensor {
-inline namespace ZTENSOR_MODE {
-namespace detail {
-
 // -- editing
 //
 // An editor of a file, by any calls.
 
 /// A core for a new file in place of the old one, whose lock it takes over.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<writer_core>>
-make_edited(old_file& old, const file_path& path, write_options options, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<writer_core>> make_edited(old_file& old, const file_path& path,
+                                                                     write_options options, os_calls& os) {
     options.version(old.version);
-    options.alignment_bytes(
-        (std::max)(options.alignment_bytes_.value_or(blob_alignment), alignment_of_blobs(old.index())));
+    options.alignment_bytes((std::max)(options.alignment_bytes_.value_or(blob_alignment),
+                                       alignment_of_blobs(old.index(), std::uint64_t{1} << 30)));
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<byte_sink> sink, make_successor(old, path, options, os));
     auto core = std::make_unique<writer_core>(std::move(sink), nullptr, options);
-    root_fields fields = old.fields();
-    core->manifest().go_on(std::move(fields.encoded), fields.count);
+    core->manifest().go_on(old.fields());
     return core;
 }
 
 /// edit() by these calls.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<editor_core>>
-edit_by(const file_path& path, const write_options& options, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<editor_core>> edit_by(const file_path& path, const write_options& options,
+                                                                 os_calls& os) {
     ZTENSOR_TRY(check_options(options));
     const bool in_place = options.publish_ == publish_mode::in_place;
     ZTENSOR_TRY_ASSIGN(std::unique_ptr<old_file> old, open_old_file(path.native(), options, os));

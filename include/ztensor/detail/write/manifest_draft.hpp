@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/frame.hpp>
@@ -151,11 +150,12 @@ public:
     /// `options` are the writer's, which lives longer.
     explicit manifest_draft(const write_options& options) noexcept : options_(options), objects_(options.version_) {}
 
-    /// Of an old file that is gone on with: its manifest has these fields besides attributes and objects, encoded, and
-    /// of 1.x.
-    ZTENSOR_COLD void go_on(std::vector<std::byte> fields, std::size_t field_count) {
+    /// Of an old file that is gone on with: its manifest has these fields besides attributes and objects.
+    ZTENSOR_COLD void go_on(std::vector<root_field> fields) {
+        for (const root_field& each : fields) {
+            old_fields_bytes_ += each.pair.size();
+        }
         old_fields_ = std::move(fields);
-        old_field_count_ = field_count;
     }
     /// An object of the old file, which stands as `value` in its manifest. Its name is new.
     ZTENSOR_COLD void keep_old(std::string_view name, bytes_view value) { objects_.add_encoded(name, value); }
@@ -273,22 +273,12 @@ public:
 private:
     static constexpr std::uint64_t frame_bytes = 64; ///< around attributes and objects, at most
 
-    /// A field of the root, encoded; of the objects all that stands before the first one.
-    struct root_field {
-        std::vector<std::byte> pair;
-        std::size_t key_bytes;
-        bool is_objects = false;
-
-        [[nodiscard]] std::string_view key() const noexcept { return as_text(bytes_view(pair).first(key_bytes)); }
-    };
-
     /// In their order: in version 2 that of their keys. 0.1 has nothing but its tensors.
     [[nodiscard]] ZTENSOR_COLD std::vector<root_field> root_fields(const shard_files* shards) const {
-        std::vector<root_field> fields;
         if (options_.version_ == format_version::v0_1) {
-            fields.push_back({{}, 0, true});
-            return fields;
+            return {{{}, 0, true}};
         }
+        std::vector<root_field> fields = old_fields_; // their version first
         cbor_encoder text;
         const auto add = [&](std::string_view key, const auto& encode) {
             text.clear();
@@ -297,16 +287,7 @@ private:
             encode();
             fields.push_back({{text.bytes().begin(), text.bytes().end()}, key_bytes, key == "objects"});
         };
-        cbor_cursor old(old_fields_);
-        for (std::size_t i = 0; i < old_field_count_; ++i) { // all of them have been read before, their version first
-            const std::size_t begin = old.position();
-            static_cast<void>(old.skip());
-            const std::size_t key_bytes = old.position() - begin;
-            static_cast<void>(old.skip());
-            const bytes_view pair = old.passed_since(begin);
-            fields.push_back({{pair.begin(), pair.end()}, key_bytes});
-        }
-        if (!is_version_2() && old_field_count_ == 0) {
+        if (!is_version_2() && fields.empty()) {
             add("version", [&] { text.text(text_of(options_.version_)); });
         }
         if (attributes_) {
@@ -339,7 +320,7 @@ private:
 
     /// So many bytes more than the objects' still fit. Errors: manifest_too_large.
     result<void> check_bytes(std::uint64_t more_bytes) const {
-        const std::uint64_t bytes = frame_bytes + old_fields_.size() + objects_.encoded_bytes() + more_bytes;
+        const std::uint64_t bytes = frame_bytes + old_fields_bytes_ + objects_.encoded_bytes() + more_bytes;
         if (bytes <= options_.max_manifest_bytes_) {
             return {};
         }
@@ -352,9 +333,9 @@ private:
     std::optional<attributes> attributes_;
     std::uint64_t attributes_bytes_ = 0; ///< that they take, at most
     encoded_objects objects_;
-    std::string last_name_;             ///< of the object before, in canonical form
-    std::vector<std::byte> old_fields_; ///< besides attributes and objects
-    std::size_t old_field_count_ = 0;
+    std::string last_name_;              ///< of the object before, in canonical form
+    std::vector<root_field> old_fields_; ///< besides attributes and objects
+    std::uint64_t old_fields_bytes_ = 0;
 };
 
 } // namespace detail

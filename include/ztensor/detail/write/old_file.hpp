@@ -9,6 +9,7 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
 #include <ztensor/detail/index/frame.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/os/file.hpp>
 #include <ztensor/detail/os/output_file.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
@@ -30,7 +31,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Calls `take(key, begin, value)` with the places of each pair of the map that comes next; it passes over the value.
+/// Calls `take(key, begin)` with each pair of the map that comes next and where it starts; it passes over the value.
 template <class Take>
 inline void for_each_pair(cbor_cursor& cursor, const Take& take) {
     cbor_sequence pairs;
@@ -40,16 +41,9 @@ inline void for_each_pair(cbor_cursor& cursor, const Take& take) {
         if (!cursor.read_joined(cbor_major::text, key)) {
             return;
         }
-        const std::size_t value = cursor.position();
-        take(key, begin, value);
+        take(key, begin);
     }
 }
-
-/// What a manifest of 1.x has besides attributes and objects: keys and values, encoded.
-struct root_fields {
-    std::vector<std::byte> encoded;
-    std::size_t count = 0;
-};
 
 struct old_file {
     old_file(located_file where, output_file locked) noexcept : place(std::move(where)), lock(std::move(locked)) {}
@@ -77,25 +71,26 @@ struct old_file {
     [[nodiscard]] std::uint64_t offset_of(bytes_view value) const noexcept {
         return opened.index_offset + static_cast<std::uint64_t>(value.data() - index().bytes().data());
     }
-    [[nodiscard]] ZTENSOR_COLD root_fields fields() const {
-        root_fields found;
+    /// What the root has besides attributes and objects.
+    [[nodiscard]] ZTENSOR_COLD std::vector<root_field> fields() const {
+        std::vector<root_field> found;
         if (version == format_version::v0_1) {
             return found;
         }
         cbor_cursor cursor(index().bytes());
-        for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t) {
+        for_each_pair(cursor, [&](const std::string& key, std::size_t begin) {
+            const std::size_t key_bytes = cursor.position() - begin;
             cursor.skip();
             if (key != "attributes" && key != "objects") {
                 const bytes_view pair = cursor.passed_since(begin);
-                found.encoded.insert(found.encoded.end(), pair.begin(), pair.end());
-                ++found.count;
+                found.push_back({{pair.begin(), pair.end()}, key_bytes});
             }
         });
         return found;
     }
 };
 
-[[nodiscard]] inline result<format_version> version_to_go_on_with(generation found) {
+inline result<format_version> version_to_go_on_with(generation found) {
     switch (found) {
     case generation::v0_1:
         return format_version::v0_1;
@@ -111,8 +106,7 @@ struct old_file {
 }
 
 /// The file for reading, the one that is locked.
-[[nodiscard]] ZTENSOR_COLD inline result<file> open_locked_for_reading(const located_file& place,
-                                                                       const output_file& lock) {
+ZTENSOR_COLD inline result<file> open_locked_for_reading(const located_file& place, const output_file& lock) {
     os_calls& os = place.in.os();
     const auto [handle, failure] = os.open_in(place.in.place(), place.name, false);
     if (failure) {
@@ -132,8 +126,8 @@ struct old_file {
 
 /// Held and locked; nothing of its content is looked at. `path` is what it is called in messages.
 /// Errors: file_not_found, not_regular_file, invalid_argument, busy, io_error.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<old_file>>
-hold_old_file(located_file place, const native_path& path, bool must_write) {
+ZTENSOR_COLD inline result<std::unique_ptr<old_file>> hold_old_file(located_file place, const native_path& path,
+                                                                    bool must_write) {
     ZTENSOR_TRY_ASSIGN(output_file lock, open_locked(place.in, place.name, must_write));
     ZTENSOR_TRY_ASSIGN(file content, open_locked_for_reading(place, lock));
     auto old = std::make_unique<old_file>(std::move(place), std::move(lock));
@@ -146,8 +140,8 @@ hold_old_file(located_file place, const native_path& path, bool must_write) {
 
 /// Errors: as hold_old_file() and reader::open(); not_expressible for a version that can't be written; busy also where
 /// an undo record lies beside it.
-[[nodiscard]] ZTENSOR_COLD inline result<std::unique_ptr<old_file>>
-open_old_file(const native_path& path, const write_options& options, os_calls& os) {
+ZTENSOR_COLD inline result<std::unique_ptr<old_file>> open_old_file(const native_path& path,
+                                                                    const write_options& options, os_calls& os) {
     const bool in_place = options.publish_ == publish_mode::in_place;
     // In place even an atomic change puts the undo record's name on the disk first.
     const bool will_sync = options.sync_ == sync_level::durable || (in_place && options.sync_ == sync_level::atomic);
@@ -169,7 +163,7 @@ open_old_file(const native_path& path, const write_options& options, os_calls& o
 }
 
 /// What the undo record says of it, if the mark is to stand at `mark_offset`: in place of its last bytes, or behind it.
-[[nodiscard]] ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::uint64_t mark_offset) {
+ZTENSOR_COLD inline result<undo_facts> undo_facts_of(const old_file& old, std::uint64_t mark_offset) {
     undo_facts facts;
     facts.old_bytes = old.source().size();
     facts.manifest_offset = old.opened.index_offset;

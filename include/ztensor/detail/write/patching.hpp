@@ -58,65 +58,68 @@ struct moved_blob {
 /// What is to be other than it was.
 struct object_changes {
     const std::vector<moved_blob>* moved = nullptr; ///< sorted
+    span<const component_record> parts;             ///< of the object, whose blobs may have moved
     const attributes* new_attributes = nullptr;     ///< null: none
     bool changes_attributes = false;
     span<const std::string_view> fields_0_1; ///< the keys that are no attributes
     std::string_view name_0_1;
 };
 
+/// The map that comes next, as `rewrite(key, begin, out) -> std::size_t` makes it: that passes over the value of the
+/// pair that starts at `begin`, appends what is to stand there instead, and gives how many pairs these are.
+template <class Rewrite>
+void rewrite_map(cbor_cursor& cursor, cbor_encoder& out, const Rewrite& rewrite) {
+    cbor_encoder pairs;
+    std::size_t count = 0;
+    for_each_pair(cursor, [&](const std::string& key, std::size_t begin) { count += rewrite(key, begin, pairs); });
+    out.begin_map(count);
+    out.encoded(pairs.bytes());
+}
+
 class object_rewriter {
 public:
-    object_rewriter(bytes_view value, const object_changes& changes) noexcept : value_(value), changes_(changes) {}
+    object_rewriter(bytes_view value, const object_changes& changes) noexcept : cursor_(value), changes_(changes) {}
 
     /// 1.x: the map behind the name.
-    void rewrite_1(cbor_encoder& out) const {
-        cbor_encoder pairs;
-        std::size_t count = 0;
-        cbor_cursor cursor(value_);
-        for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t value) {
-            if (key == "attributes" && changes_.changes_attributes) {
-                cursor.skip();
-                return;
+    void rewrite_object(cbor_encoder& out) {
+        rewrite_map(cursor_, out, [&](const std::string& key, std::size_t begin, cbor_encoder& pairs) -> std::size_t {
+            if (key != "components") {
+                cursor_.skip();
+                const bool is_dropped = key == "attributes" && changes_.changes_attributes;
+                pairs.encoded(is_dropped ? bytes_view() : cursor_.passed_since(begin));
+                return is_dropped ? 0 : 1;
             }
-            if (key == "components" && changes_.new_attributes != nullptr) {
+            const bytes_view head = cursor_.passed_since(begin);
+            if (changes_.new_attributes != nullptr) {
                 pairs.text("attributes");
                 encode_attributes(pairs, *changes_.new_attributes);
-                ++count;
             }
-            ++count;
-            if (key == "components") {
-                pairs.encoded(cursor.passed_since(begin));
-                rewrite_components(cursor, pairs);
-                return;
-            }
-            static_cast<void>(value);
-            cursor.skip();
-            pairs.encoded(cursor.passed_since(begin));
+            pairs.encoded(head);
+            rewrite_components(pairs);
+            return changes_.new_attributes != nullptr ? 2 : 1;
         });
-        out.begin_map(count);
-        out.encoded(pairs.bytes());
     }
 
     /// 0.1: the whole map of the tensor.
-    void rewrite_0_1(cbor_encoder& out) const {
-        const std::optional<std::uint64_t> offset = new_offset(cbor_cursor(value_), "size");
+    void rewrite_tensor(cbor_encoder& out) {
+        const std::optional<std::uint64_t> offset = new_offset(0);
         out.begin_indefinite_map();
-        cbor_cursor cursor(value_);
-        for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t value) {
+        for_each_pair(cursor_, [&](const std::string& key, std::size_t begin) {
             const auto& fields = changes_.fields_0_1;
             const bool is_field = std::find(fields.begin(), fields.end(), key) != fields.end();
-            const bytes_view head = cursor.passed_since(begin);
-            cursor.skip();
+            const bytes_view head = cursor_.passed_since(begin);
+            cursor_.skip();
             if (!is_field && changes_.changes_attributes) {
                 return;
             }
-            out.encoded(head);
             if (key == "name") {
+                out.encoded(head);
                 out.text(changes_.name_0_1);
             } else if (key == "offset" && offset) {
+                out.encoded(head);
                 out.unsigned_integer(*offset);
             } else {
-                out.encoded(cursor.passed_since(value));
+                out.encoded(cursor_.passed_since(begin));
             }
         });
         if (changes_.new_attributes != nullptr) {
@@ -129,96 +132,39 @@ public:
     }
 
 private:
-    void rewrite_components(cbor_cursor& cursor, cbor_encoder& out) const {
-        cbor_encoder pairs;
-        std::size_t count = 0;
-        for_each_pair(cursor, [&](const std::string&, std::size_t begin, std::size_t value) {
-            pairs.encoded(cursor.passed_since(begin));
-            cursor.skip();
-            rewrite_component(cursor.passed_since(value), pairs);
-            ++count;
+    void rewrite_components(cbor_encoder& out) {
+        std::size_t part = 0;
+        rewrite_map(cursor_, out, [&](const std::string&, std::size_t begin, cbor_encoder& parts) -> std::size_t {
+            parts.encoded(cursor_.passed_since(begin));
+            const std::optional<std::uint64_t> offset = new_offset(part++);
+            rewrite_map(cursor_, parts, [&](const std::string& key, std::size_t field, cbor_encoder& fields) {
+                const bytes_view head = cursor_.passed_since(field);
+                cursor_.skip();
+                if (key == "offset" && offset) {
+                    fields.encoded(head);
+                    fields.unsigned_integer(*offset);
+                } else {
+                    fields.encoded(cursor_.passed_since(field));
+                }
+                return std::size_t{1};
+            });
+            return 1;
         });
-        out.begin_map(count);
-        out.encoded(pairs.bytes());
     }
 
-    void rewrite_component(bytes_view component, cbor_encoder& out) const {
-        const std::optional<std::uint64_t> offset = new_offset(cbor_cursor(component), "length");
-        cbor_encoder pairs;
-        std::size_t count = 0;
-        cbor_cursor cursor(component);
-        for_each_pair(cursor, [&](const std::string& key, std::size_t begin, std::size_t) {
-            const bytes_view head = cursor.passed_since(begin);
-            cursor.skip();
-            ++count;
-            if (key == "offset" && offset) {
-                pairs.encoded(head);
-                pairs.unsigned_integer(*offset);
-            } else {
-                pairs.encoded(cursor.passed_since(begin));
-            }
-        });
-        out.begin_map(count);
-        out.encoded(pairs.bytes());
-    }
-
-    /// Of the component whose fields come next.
-    [[nodiscard]] std::optional<std::uint64_t> new_offset(cbor_cursor cursor, std::string_view length_key) const {
-        moved_blob old = {0, 0};
-        for_each_pair(cursor, [&](const std::string& key, std::size_t, std::size_t) {
-            if (key == "offset") {
-                cursor.read_unsigned(old.offset);
-            } else if (key == length_key) {
-                cursor.read_unsigned(old.length);
-            } else {
-                cursor.skip();
-            }
-        });
+    /// Where the blob of a part lies now, if it has moved.
+    [[nodiscard]] std::optional<std::uint64_t> new_offset(std::size_t part) const {
         if (changes_.moved == nullptr) {
             return std::nullopt;
         }
+        const moved_blob old = {changes_.parts[part].offset, changes_.parts[part].length};
         const auto found = std::lower_bound(changes_.moved->begin(), changes_.moved->end(), old);
         return found != changes_.moved->end() && *found == old ? std::optional(found->new_offset) : std::nullopt;
     }
 
-    bytes_view value_;
+    cbor_cursor cursor_;
     const object_changes& changes_;
 };
-
-/// Where the text of the digest of a single component stands within `value`, which is what stands for its object:
-/// nothing where there is none, or one of chunks.
-struct text_place {
-    std::size_t begin = 0;
-    std::size_t length = 0;
-};
-[[nodiscard]] inline text_place find_digest(bytes_view value, bool is_0_1) {
-    text_place found;
-    cbor_cursor cursor(value);
-    const auto find = [&](std::string_view wanted) {
-        for_each_pair(cursor, [&](const std::string& key, std::size_t, std::size_t start) {
-            cbor_text text;
-            if (key != wanted) {
-                cursor.skip();
-            } else if (cursor.read_text(text) && !text.is_chunked) {
-                found.length = text.text.size();
-                found.begin = cursor.position() - found.length;
-            }
-            static_cast<void>(start);
-        });
-    };
-    if (is_0_1) {
-        find("checksum");
-        return found;
-    }
-    for_each_pair(cursor, [&](const std::string& key, std::size_t, std::size_t) {
-        if (key != "components") {
-            cursor.skip();
-            return;
-        }
-        for_each_pair(cursor, [&](const std::string&, std::size_t, std::size_t) { find("digest"); });
-    });
-    return found;
-}
 
 // -- patching
 //
@@ -238,14 +184,13 @@ public:
     [[nodiscard]] bool is_open() const noexcept { return is_open_ && process_ == process_id(); }
 
     /// The elements of `draft` over those of the object.
-    [[nodiscard]] ZTENSOR_COLD result<void> replace(const object_record& object, const object_draft& draft) {
+    ZTENSOR_COLD result<void> replace(const object_record& object, const object_draft& draft) {
         const std::string_view name = model().text(object.name);
-        const bytes_view value = old_.value_of(object);
-        const text_place digest = find_digest(value, old_.version == format_version::v0_1);
-        if (result<void> fits = check_fits(object, digest, draft); !fits) {
+        if (result<void> fits = check_fits(object, draft); !fits) {
             return std::move(fits).error().in_object(name);
         }
         const component_record& part = model().components_of(object).data()[0];
+        const bytes_view digest = digest_in_file(part);
         std::string new_digest;
         write_options options;
         options.version(old_.version).threads(threads_);
@@ -253,8 +198,8 @@ public:
         core.file().go_on_at(part.offset);
         result<void> written = core.add_object(
             name, draft, [&](const object_entry& entry) { new_digest = std::string(entry.components[0].digest()); });
-        if (written && digest.length != 0) {
-            over_old_bytes text(*this, old_.offset_of(value) + digest.begin, digest.length);
+        if (written && digest.size() != 0) {
+            over_old_bytes text(*this, old_.offset_of(digest), digest.size());
             written = text.write(as_bytes(new_digest));
         }
         if (!written && has_failed_) {
@@ -263,7 +208,7 @@ public:
         return written;
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    ZTENSOR_COLD result<void> finish() {
         if (!is_open()) {
             return writer_core::closed();
         }
@@ -298,7 +243,7 @@ private:
         over_old_bytes(patching& to, std::uint64_t offset, std::uint64_t length) noexcept
             : to_(to), offset_(offset), length_(length) {}
 
-        [[nodiscard]] result<void> write(bytes_view bytes) override {
+        result<void> write(bytes_view bytes) override {
             if (bytes.empty()) {
                 return {};
             }
@@ -315,7 +260,7 @@ private:
             }
             return done;
         }
-        [[nodiscard]] result<void> finish() override { return {}; }
+        result<void> finish() override { return {}; }
 
     private:
         patching& to_;
@@ -337,8 +282,14 @@ private:
         return fail(errc::not_expressible, "can't be replaced in place: {}", {why});
     }
 
-    [[nodiscard]] result<void> check_fits(const object_record& object, const text_place& digest,
-                                          const object_draft& draft) const {
+    /// The text of a part's digest, where it stands in the index in one piece.
+    [[nodiscard]] bytes_view digest_in_file(const component_record& part) const noexcept {
+        const index_item text = part.digest_text;
+        const bool is_there = text.is_present() && text.position < model().bytes().size();
+        return is_there ? as_bytes(model().text(text)) : bytes_view();
+    }
+
+    result<void> check_fits(const object_record& object, const object_draft& draft) const {
         const manifest& index = model();
         if (object.component_count != 1 || draft.components().size() != 1) {
             return unfit("it has several components");
@@ -362,11 +313,10 @@ private:
         if (draft.attributes()) {
             return unfit("attributes have no room");
         }
-        return is_shared(part) ? unfit("other objects share its blob") : check_digest(part, digest, source.how);
+        return is_shared(part) ? unfit("other objects share its blob") : check_digest(part, source.how);
     }
 
-    [[nodiscard]] result<void> check_digest(const component_record& part, const text_place& digest,
-                                            const store& how) const {
+    result<void> check_digest(const component_record& part, const store& how) const {
         constexpr std::size_t crc32c_text_bytes = 17;
         constexpr std::size_t sha256_text_bytes = 71;
         if (!part.digest_text.is_present()) {
@@ -376,7 +326,7 @@ private:
                                        : how.digest_ == ztensor::digest::sha256 ? sha256_text_bytes
                                                                                 : 0;
         const bool is_same = parse_digest(model().text(part.digest_text)).algorithm == how.digest_;
-        return is_same && new_length != 0 && digest.length == new_length
+        return is_same && new_length != 0 && digest_in_file(part).size() == new_length
                    ? result<void>()
                    : unfit("its digest is of another algorithm or spelling; give the new elements the same one");
     }
@@ -391,7 +341,7 @@ private:
         return owners > 1;
     }
 
-    [[nodiscard]] result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
+    result<void> keep_old(std::uint64_t offset, std::uint64_t length) {
         if (record_ == nullptr) {
             ZTENSOR_TRY_ASSIGN(const undo_facts facts, undo_facts_of(old_, old_.source().size() - change_mark_bytes));
             ZTENSOR_TRY_ASSIGN(std::unique_ptr<undo_log> made, undo_log::create(old_.place, facts, sync_));
@@ -415,7 +365,7 @@ private:
     }
 
     /// After a failure the file is as it was, or the error says what leads there.
-    [[nodiscard]] ZTENSOR_COLD result<void> undone_after(error why) {
+    ZTENSOR_COLD result<void> undone_after(error why) {
         if (undo()) {
             return why;
         }
@@ -424,7 +374,7 @@ private:
             .because(why.os_error());
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> undo() {
+    ZTENSOR_COLD result<void> undo() {
         is_open_ = false;
         result<void> done;
         if (record_ != nullptr && process_ == process_id()) {
