@@ -9,8 +9,9 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/index/model_builder.hpp>
+#include <ztensor/detail/index/records.hpp>
 #include <ztensor/detail/index/scan.hpp>
-#include <ztensor/detail/index/words.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/findings.hpp>
 #include <ztensor/result.hpp>
@@ -87,8 +88,8 @@ private:
 
 // -- foreign index
 //
-// What an importer makes of a foreign header: our own index, as 1.2 would have it. Whatever it says is checked when it
-// is read, as that of a .zt file is. Knows no foreign format.
+// What an importer makes of a foreign header: a draft of a model. Whatever it says is checked when it becomes one, as
+// that of a .zt file is. Knows no foreign format.
 
 /// A range of the source, and what its bytes are. Borrows; only for the length of a call.
 struct foreign_component {
@@ -104,6 +105,8 @@ struct foreign_component {
 /// Takes in objects and attributes in any order; names and keys that stand twice are found when the index is read.
 class foreign_index {
 public:
+    foreign_index() { items_.null(); } // no item stands at the first byte
+
     /// A dense object.
     void add(std::string_view name, span<const std::uint64_t> dimensions, const foreign_component& data) {
         add(name, dimensions, "dense", {&data, 1}, nullptr);
@@ -111,24 +114,31 @@ public:
     /// An object of any format; `of_object` may be null.
     void add(std::string_view name, span<const std::uint64_t> dimensions, std::string_view format,
              span<const foreign_component> components, const attributes* of_object) {
-        ++object_count_;
-        objects_.text(name);
-        objects_.begin_map(of_object != nullptr ? 4 : 3);
-        objects_.text("shape");
-        objects_.begin_array(dimensions.size());
+        object_record object;
+        object.name = put(name);
+        object.shape = here();
+        items_.begin_array(dimensions.size());
         for (const std::uint64_t dimension : dimensions) {
-            objects_.unsigned_integer(dimension);
+            items_.unsigned_integer(dimension);
         }
-        objects_.text("format");
-        objects_.text(format);
+        object.format_word = put(format);
+        object.has_attributes = of_object != nullptr;
         if (of_object != nullptr) {
-            objects_.text("attributes");
-            encode_attributes(objects_, *of_object);
+            object.attributes = here();
+            encode_attributes(items_, *of_object);
         }
-        objects_.text("components");
-        objects_.begin_map(components.size());
+        object.component_count = static_cast<std::uint32_t>(components.size());
+        objects_.push_back(object);
         for (const foreign_component& each : components) {
-            encode(each);
+            component_record part;
+            part.role = put(each.role);
+            part.dtype_word = put(each.dtype);
+            part.type_word = put_unless_empty(each.type);
+            part.digest_text = put_unless_empty(each.digest);
+            part.offset = each.offset;
+            part.length = each.length;
+            part.is_big_endian = each.is_big_endian;
+            components_.push_back(part);
         }
     }
 
@@ -148,46 +158,36 @@ public:
     /// All that was skipped, which goes to imported::skipped.
     [[nodiscard]] std::vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
 
-    /// Where the object that is added next will stand, and the name of one that stands there.
-    [[nodiscard]] std::size_t next_place() const noexcept { return objects_.size(); }
+    /// Where the name of the object that is added next will stand, and one that stands there.
+    [[nodiscard]] std::size_t next_place() const noexcept { return items_.size(); }
     [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
-        cbor_text name;
-        cbor_cursor(objects_.bytes().subspan(place)).read_text(name);
-        return name.text;
+        return text_at(items_.bytes().data() + place);
     }
 
-    /// Bytes that the index takes so far, for importers whose headers could grow in it.
-    [[nodiscard]] std::size_t bytes() const noexcept { return objects_.size() + attributes_.size(); }
+    /// Bytes that the items take so far, for importers whose headers could grow in them.
+    [[nodiscard]] std::size_t bytes() const noexcept { return items_.size() + attributes_.size(); }
 
-    /// All of it, encoded. Errors: manifest_too_large, out_of_memory.
-    [[nodiscard]] ZTENSOR_COLD result<byte_buffer> finish(std::uint64_t max_manifest_bytes) const {
-        const bool has_any = has_attributes_ || attribute_count_ != 0;
-        cbor_encoder start;
-        start.begin_map(has_any ? 3 : 2);
-        start.text("version");
-        start.text(text_of(format_version::v1_2));
-        if (has_any) {
-            start.text("attributes");
-            start.begin_map(attribute_count_);
-            start.encoded(attributes_.bytes());
+    /// All of it. Errors: manifest_too_large, out_of_memory.
+    ZTENSOR_COLD result<model_draft> finish(std::uint64_t max_manifest_bytes) {
+        model_draft draft;
+        if (has_attributes_ || attribute_count_ != 0) {
+            draft.attributes = here();
+            items_.begin_map(attribute_count_);
+            items_.encoded(attributes_.bytes());
         }
-        start.text("objects");
-        start.begin_map(object_count_);
-        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions in an index have 32 bits
-        const std::uint64_t size = std::uint64_t{start.size()} + objects_.size();
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions of items have 32 bits
+        const std::uint64_t size = items_.size();
         if (size > (std::min)(most_bytes, max_manifest_bytes)) {
             return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
                         {size, (std::min)(most_bytes, max_manifest_bytes)});
         }
-        byte_buffer index;
-        if (!index.allocate(static_cast<std::size_t>(size), scan_reach_bytes)) {
+        if (!draft.items.allocate(items_.size(), scan_reach_bytes)) {
             return fail(errc::out_of_memory, "no memory for an index of {} bytes", {size});
         }
-        std::memcpy(index.data(), start.bytes().data(), start.size());
-        if (objects_.size() != 0) {
-            std::memcpy(index.data() + start.size(), objects_.bytes().data(), objects_.size());
-        }
-        return index;
+        std::memcpy(draft.items.data(), items_.bytes().data(), items_.size());
+        draft.objects = std::move(objects_);
+        draft.components = std::move(components_);
+        return draft;
     }
 
 private:
@@ -208,38 +208,19 @@ private:
         return escaped;
     }
 
-    void encode(const foreign_component& component) {
-        const bool has_type = !component.type.empty();
-        const bool has_digest = !component.digest.empty();
-        objects_.text(component.role);
-        objects_.begin_map(std::uint64_t{3} + has_type + has_digest);
-        objects_.text("dtype");
-        if (component.is_big_endian) {
-            char word[16] = {big_endian_mark};
-            const std::size_t size = (std::min)(component.dtype.size(), sizeof word - 1);
-            std::copy_n(component.dtype.data(), size, word + 1);
-            objects_.text({word, size + 1});
-        } else {
-            objects_.text(component.dtype);
-        }
-        if (has_type) {
-            objects_.text("type");
-            objects_.text(component.type);
-        }
-        objects_.text("offset");
-        objects_.unsigned_integer(component.offset);
-        objects_.text("length");
-        objects_.unsigned_integer(component.length);
-        if (has_digest) {
-            objects_.text("digest");
-            objects_.text(component.digest);
-        }
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(items_.size())}; }
+    index_item put(std::string_view word) {
+        const index_item item = here();
+        items_.text(word);
+        return item;
     }
+    index_item put_unless_empty(std::string_view word) { return word.empty() ? index_item() : put(word); }
 
-    cbor_encoder objects_;
+    cbor_encoder items_;
     cbor_encoder attributes_;
+    std::vector<object_record> objects_;
+    std::vector<component_record> components_;
     std::vector<skipped_item> skipped_;
-    std::uint64_t object_count_ = 0;
     std::uint64_t attribute_count_ = 0;
     bool has_attributes_ = false;
 };

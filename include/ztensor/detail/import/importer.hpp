@@ -44,7 +44,7 @@ struct imported {
     container_kind kind = container_kind::zt;
     /// The file, or an assembled_source that starts with it: what the index's offsets count in.
     std::shared_ptr<const byte_source> source;
-    byte_buffer index;                       ///< see foreign_index
+    model_draft index;                       ///< see foreign_index
     std::vector<digest_cover> digest_covers; ///< in any order; of blobs whose digest is of more than their own bytes
     std::vector<skipped_item> skipped;       ///< see foreign_index::skip()
     bool blobs_may_overlap = false;          ///< as views of one storage do; else only equal ranges may
@@ -79,12 +79,11 @@ struct reader_maker {
         opened->options = file.options;
         opened->path = path_text(file.path);
         opened->index.container = made.kind;
-        opened->index.index = std::move(made.index);
         std::sort(made.digest_covers.begin(), made.digest_covers.end());
         opened->digest_covers = std::move(made.digest_covers);
         opened->skipped = std::move(made.skipped);
         opened->index.blobs_may_overlap = made.blobs_may_overlap;
-        result<void> valid = guard_memory([&] { return open_foreign(*opened); });
+        result<void> valid = guard_memory([&] { return open_foreign(*opened, std::move(made.index)); });
         return reader::opened_as(std::move(opened), std::move(valid));
     }
 };

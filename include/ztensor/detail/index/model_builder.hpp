@@ -4,16 +4,27 @@
 #ifndef ZTENSOR_DETAIL_INDEX_MODEL_BUILDER_HPP
 #define ZTENSOR_DETAIL_INDEX_MODEL_BUILDER_HPP
 
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/records.hpp>
 #include <ztensor/detail/index/scan.hpp>
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// What no index says, such as another format's header: items, and records whose names, words, shapes and attributes
+/// are such by their positions. No item stands at 0.
+struct model_draft {
+    byte_buffer items; ///< scan_reach_bytes of anything follow
+    std::vector<object_record> objects;
+    std::vector<component_record> components; ///< side by side for each object, in the order of objects
+    index_item attributes;                    ///< of the file
+};
 
 /// Adds objects to a model, and sees whether names and blobs come in order: then none stands twice, and none overlap.
 class model_builder {

@@ -71,19 +71,11 @@ inline constexpr storage_words long_storage_names(&dtype_facts::long_name);
     return {};
 }
 
-/// Stands before the storage type of a component in the index that was made of a foreign header: .zt itself has had no
-/// big-endian elements since 0.1.
-inline constexpr char big_endian_mark = '>';
-
 /// The component's storage type, and the logical type that some words of 1.1 carry. A component without the word keeps
 /// what it has.
 ZTENSOR_COLD inline void interpret_dtype(const manifest& index, std::string_view word,
                                          component_record& component) noexcept {
     const generation from = index.generation;
-    if (index.is_foreign() && !word.empty() && word[0] == big_endian_mark) {
-        component.is_big_endian = true;
-        word.remove_prefix(1);
-    }
     if (!component.dtype_word.is_present()) {
         return;
     }

@@ -174,11 +174,10 @@ struct object_access {
 
 /// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
 /// header, as 1.2 would have it. Ranges are those of the source. What strict() refuses, an importer does.
-[[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened) {
-    const std::uint64_t size = opened.source->size();
+[[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened, model_draft draft) {
     opened.index.alignment_bytes = 1;
-    ZTENSOR_TRY(parse_index(opened.index, {container::zt_1, size, 0, 0, false}, size, opened.options));
-    opened.index.version = {}; // which is ours
+    opened.index.blobs_end = opened.source->size();
+    ZTENSOR_TRY(take_draft(opened.index, std::move(draft), opened.options));
     return rulebook(opened.index).check();
 }
 
