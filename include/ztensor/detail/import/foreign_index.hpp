@@ -9,8 +9,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/index/model_builder.hpp>
-#include <ztensor/detail/index/records.hpp>
+#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/findings.hpp>

@@ -6,7 +6,6 @@
 
 #include <ztensor/detail/index/frame.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/model_builder.hpp>
 #include <ztensor/detail/index/parse_0_1.hpp>
 #include <ztensor/detail/index/parse_1.hpp>
 #include <ztensor/detail/index/parse_2.hpp>

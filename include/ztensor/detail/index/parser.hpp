@@ -12,7 +12,6 @@
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/model_builder.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/index/record_template.hpp>
 #include <ztensor/detail/index/scan.hpp>

@@ -12,7 +12,6 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/names.hpp>
 #include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/index/records.hpp>
 #include <ztensor/detail/index/scan.hpp>
 #include <ztensor/span.hpp>
 
