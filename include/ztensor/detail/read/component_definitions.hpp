@@ -38,7 +38,7 @@ ZTENSOR_INLINE error component_access::located(const component_view& component, 
 }
 
 /// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
+ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
     const component_view component(*stored.file, *stored.object_record, *stored.component_record);
     const result<digest_state> state = component.verify();
     if (!state) {

@@ -37,7 +37,7 @@ inline void encode_content_of(cbor_encoder& out, const component_view& part) {
 }
 
 /// Errors: not_expressible.
-[[nodiscard]] inline result<void> encode_content_of(cbor_encoder& out, const object_view& object) {
+inline result<void> encode_content_of(cbor_encoder& out, const object_view& object) {
     const std::vector<component_view> parts(object.begin(), object.end());
     for (const component_view& part : parts) {
         if (!part.has_digest()) {

@@ -163,16 +163,15 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
 }
 
 /// Errors: size_mismatch.
-[[nodiscard]] inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes,
-                                                    std::uint64_t count) {
+inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes, std::uint64_t count) {
     return bytes == bytes_of_narrow(type, count)
                ? result<void>()
                : fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {bytes, count});
 }
 
 /// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
-[[nodiscard]] inline result<void> check_packed(const component_record& part, const narrow_type_facts& type,
-                                               bytes_view packed, std::uint64_t count) {
+inline result<void> check_packed(const component_record& part, const narrow_type_facts& type, bytes_view packed,
+                                 std::uint64_t count) {
     ZTENSOR_TRY(check_packed_size(type, packed.size(), count));
     const bool has_padding = count < narrow_in_bytes(type, packed.size());
     if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
@@ -408,7 +407,7 @@ void convert_all(bytes_view source, dtype storage, const float8_values* values, 
 }
 
 /// Whether elements of this type are single numbers that this header can convert.
-[[nodiscard]] inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
+inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
     if (logical_type.empty() || logical_type == name(storage)) {
         return {};
     }
@@ -466,8 +465,8 @@ inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexce
 /// errc::type_mismatch for a logical type over the wrong storage; errc::size_mismatch where the source does not hold
 /// exactly destination.size() elements.
 template <class To>
-[[nodiscard]] result<void> convert_elements(bytes_view source_host_order, dtype storage, std::string_view logical_type,
-                                            span<To> destination, number_store store = number_store::cached) {
+result<void> convert_elements(bytes_view source_host_order, dtype storage, std::string_view logical_type,
+                              span<To> destination, number_store store = number_store::cached) {
     static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>);
     ZTENSOR_TRY(check_convertible(storage, logical_type));
     const std::size_t width = width_bytes(storage);

@@ -41,7 +41,7 @@ public:
     index_audit(const opened_file& file, audit_listener listener) noexcept : file_(file), listener_(listener) {}
 
     /// Everything that strict reading refuses. Errors: what the source says.
-    [[nodiscard]] ZTENSOR_COLD result<void> run() {
+    ZTENSOR_COLD result<void> run() {
         look_at_encoding();
         if (is_wanted_ && file_.index.generation != generation::v2) { // whose order is checked when it is opened
             look_at_order();
@@ -198,7 +198,7 @@ private:
         return role_name(file_.index, file_.index.components_of(file_.index.objects[of.object])[of.component]);
     }
 
-    [[nodiscard]] result<void> look_between_blobs() {
+    result<void> look_between_blobs() {
         if (file_.index.is_data_shard) { // of which only its root says what is in it
             return {};
         }
@@ -222,7 +222,7 @@ private:
         return is_wanted_ ? look_at_gap(end, blobs_end, alignment) : result<void>();
     }
 
-    [[nodiscard]] result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
+    result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
         if (begin >= end) {
             return {};
         }
@@ -267,7 +267,7 @@ private:
 
 /// What read_options::strict() asks of the file that is being opened. Errors: strict_encoding, strict_order,
 /// strict_gap, strict_alias; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
+ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
     result<void> verdict;
     const audit_listener first_only = {&verdict, [](void* context, lint_finding found) {
                                            *static_cast<result<void>*>(context) =

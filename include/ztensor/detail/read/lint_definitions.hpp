@@ -170,7 +170,7 @@ inline void look_at_digests(const manifest& index, std::vector<lint_finding>& fo
 }
 
 /// An end record may have a comment of 64 KiB behind it, which hides all of a small index.
-[[nodiscard]] inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
+inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
     constexpr std::size_t record_bytes = 22;
     const std::uint64_t size = source.size();
     const auto looked_at = static_cast<std::size_t>((std::min<std::uint64_t>)(size, 0xffff + record_bytes));

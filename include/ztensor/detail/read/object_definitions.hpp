@@ -37,7 +37,7 @@ ZTENSOR_INLINE error object_access::located(const object_view& object, error why
 
 /// The dense object's elements, and where the slice lies in them, given to `read(component, finder) -> result<void>`.
 template <class Read>
-[[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
+result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
     ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
     return component_access::guard(elements, [&]() -> result<void> {
         const shape dimensions = object.shape();

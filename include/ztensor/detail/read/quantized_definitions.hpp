@@ -37,8 +37,8 @@ inline namespace ZTENSOR_MODE {
 namespace detail {
 
 /// A part has as many elements as it must, where its size is known before decoding; else reading checks it.
-[[nodiscard]] inline result<void> check_known_count(const opened_file& file, const object_record& object,
-                                                    std::string_view role, std::uint64_t expected) {
+inline result<void> check_known_count(const opened_file& file, const object_record& object, std::string_view role,
+                                      std::uint64_t expected) {
     const component_record& part = *find_component(file.index, object, role); // present: checked at open
     const std::optional<std::uint64_t> bytes = part.decoded_length();
     if (!bytes || !part.dtype) {
@@ -48,8 +48,8 @@ namespace detail {
 }
 
 /// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
-[[nodiscard]] inline result<integers_view> load_words(const object_view& object, const packing& packed,
-                                                      byte_buffer& memory, call_budget& budget) {
+inline result<integers_view> load_words(const object_view& object, const packing& packed, byte_buffer& memory,
+                                        call_budget& budget) {
     constexpr std::string_view role = "packed_weight";
     const opened_file& file = object_access::file_of(object);
     const component_record& component = *find_component(file.index, object_access::record_of(object), role);

@@ -59,7 +59,7 @@ struct reopenable {
                found.modified_nanoseconds == status.modified_nanoseconds;
     }
     /// Errors: file_changed if the path no longer leads to the same file as it was; what the system says.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
+    ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
         result<file> opened = file::open(path, *os);
         if (!opened) {
             const bool is_gone = opened.error().code() == errc::file_not_found;
@@ -88,7 +88,7 @@ public:
 
     /// The open file, which stays open as long as somebody holds it. Where the process has no handles left, those that
     /// nobody uses are closed first.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
+    ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
         if (!is_ours()) {
             return wanted.open();
         }
@@ -178,7 +178,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return file_.status.size_bytes; }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         result<void> read = check_range(offset, destination.size(), size());
         if (read) {
             const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
@@ -191,13 +191,13 @@ public:
         return mapped_.get([&] { return map_now(); });
     }
     /// As file_source::map().
-    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
+    ZTENSOR_COLD result<void> map() const noexcept {
         return mapped_.map([&] { return map_now(); });
     }
 
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
+    ZTENSOR_COLD result<void> check_unchanged() const override {
         if (mapped_.known().empty()) {
             return {};
         }
@@ -213,7 +213,7 @@ public:
     }
 
 private:
-    [[nodiscard]] result<mapping> map_now() const {
+    result<mapping> map_now() const {
         const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
         return opened ? (*opened)->map() : opened.error();
     }
@@ -236,9 +236,9 @@ private:
 // Files beside an open file, as sources of bytes. os/file.hpp says which ones may be opened.
 
 /// The folder of a file that was opened as `source`, by the path that the caller gave.
-[[nodiscard]] ZTENSOR_COLD inline result<beneath_folder>
-folder_beside(const byte_source& source, const native_path& path, const read_options& options,
-              os_reading& os = operating_system_for_reading()) {
+ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& source, const native_path& path,
+                                                         const read_options& options,
+                                                         os_reading& os = operating_system_for_reading()) {
     file_status status;
     if (const file* const opened = source_access::file_of(source)) {
         const os_answer<file_status> found = opened->os().status(opened->handle());
@@ -271,7 +271,7 @@ private:
 
 /// One of several files that are open, by the path that leads to it: held open if there are few, else opened again when
 /// it is read, as errc::file_changed if it is another one by then. Errors: unmappable; what the system says.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 source_of_sibling(file content, const read_options& options, const native_path& path) {
     if (const auto held = std::make_shared<held_source>(); held->is_held) {
         result<std::shared_ptr<const byte_source>> source = source_of_file(std::move(content), options, path);
@@ -296,7 +296,7 @@ source_of_sibling(file content, const read_options& options, const native_path& 
 }
 
 /// A file in the folder. Errors: those of beneath_folder::open() and source_of_sibling().
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_sibling(const beneath_folder& folder, const native_path& name, const read_options& options) {
     result<file> opened = folder.open(name);
     return opened ? source_of_sibling(*std::move(opened), options, joined_path(folder.path(), name))
@@ -308,8 +308,8 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 // The digests of whole shards. SPEC.md section 13.9.
 
 /// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
-                                                                      std::uint64_t length, digest algorithm) {
+ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
+                                                        std::uint64_t length, digest algorithm) {
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
     ZTENSOR_TRY(allocate(piece, (std::min)(length, piece_bytes), "a piece"));
@@ -324,7 +324,7 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
 /// shard_mismatch, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
+ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
     for (const shard_record& shard : file.index.shards) {
         const digest_parts expected = parse_strict_digest(file.index.text(shard.digest_text));
         if (expected.algorithm == digest::none) {
@@ -351,7 +351,7 @@ public:
     explicit absent_shard(std::uint64_t size_bytes) noexcept : size_bytes_(size_bytes) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
-    [[nodiscard]] ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
+    ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
         return fail(errc::shard_missing, "the bytes lie in a shard, and shards are looked for beside a file that is "
                                          "opened by its path");
     }
@@ -379,7 +379,7 @@ public:
     /// The root and its shards in one row. Errors: shard_missing, which names all that were not found; shard_mismatch,
     /// if others of their names were; name_invalid, if these are links that lead out of the folder; what the system
     /// says.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
+    ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
         if (!root_.empty() && file_.options.shards_ != shard_lookup::none) {
             ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
@@ -567,7 +567,7 @@ private:
 };
 
 /// Puts the shards of a root, if it has any, behind it. Errors: shard_missing, shard_mismatch, what the system says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
+ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
     if (opened.index.shards.empty()) {
         return {};
     }

@@ -75,7 +75,7 @@ public:
 
     /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: those of `make`.
     template <class Make>
-    [[nodiscard]] result<void> map(Make&& make) const noexcept {
+    result<void> map(Make&& make) const noexcept {
         result<mapping> made = guard_memory([&]() -> result<mapping> { return make(); });
         const std::byte* before = nullptr;
         const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
@@ -109,8 +109,8 @@ struct source_access {
         return source.range_in_memory(offset, length, true);
     }
     /// The same, if the source says that all of it is still there. Errors: those of byte_source::check_unchanged().
-    [[nodiscard]] static result<std::optional<bytes_view>>
-    find_stable_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
+    static result<std::optional<bytes_view>> find_stable_range(const byte_source& source, std::uint64_t offset,
+                                                               std::uint64_t length) {
         const std::optional<bytes_view> range = stable_range(source, offset, length);
         ZTENSOR_TRY(range ? source.check_unchanged() : result<void>());
         return range;
@@ -144,8 +144,7 @@ struct source_access {
 // The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
 
 /// `length` bytes at `offset` of a source of `size` bytes, or errc::out_of_bounds.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length,
-                                                           std::uint64_t size) {
+ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
     if (fits(offset, length, size)) {
         return {};
     }
@@ -163,7 +162,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return file_.size_bytes(); }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         result<void> read = check_range(offset, destination.size(), size());
         if (read) {
             read = file_.read_at(offset, destination);
@@ -175,11 +174,11 @@ public:
         return mapped_.get([&] { return file_.map(); });
     }
     /// Maps the file, if it is not mapped yet.
-    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
+    ZTENSOR_COLD result<void> map() const noexcept {
         return mapped_.map([&] { return file_.map(); });
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
+    ZTENSOR_COLD result<void> check_unchanged() const override {
         result<void> same = file_.check_size();
         return same ? same : std::move(same).error().in_file(path_);
     }
@@ -212,7 +211,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size()));
         const bytes_view asked = bytes_.subspan(static_cast<std::size_t>(offset), destination.size());
         std::copy(asked.begin(), asked.end(), destination.begin());
@@ -227,8 +226,8 @@ private:
 };
 
 /// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-source_of_file(file content, const read_options& options, const native_path& path) {
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
+                                                                              const native_path& path) {
     auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
     if (options.mode_ == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
@@ -236,7 +235,7 @@ source_of_file(file content, const read_options& options, const native_path& pat
     return source;
 }
 
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_file_source(const native_path& path, const read_options& options, os_reading& os) {
     result<file> opened = file::open(path, os);
     return opened ? source_of_file(*std::move(opened), options, path) : std::move(opened).error();
@@ -248,7 +247,7 @@ open_file_source(const native_path& path, const read_options& options, os_readin
 ///
 /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::unmappable where
 /// io_mode::mapped can't be had.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_source(const file_path& path, const read_options& options, os_reading& os = operating_system_for_reading()) {
     const native_path native = path.native();
     result<std::shared_ptr<const byte_source>> source = open_file_source(native, options, os);
@@ -265,7 +264,7 @@ public:
         : whole_(std::move(whole)), begin_(begin), size_(size) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         result<void> inside = check_range(offset, destination.size(), size_);
         return inside ? whole_->read_at(begin_ + offset, destination) : inside;
     }
@@ -290,7 +289,7 @@ public:
 
     /// Fills all of `destination`, which has exactly as many bytes as were announced, or fails. What it needs besides
     /// it bounds itself.
-    [[nodiscard]] virtual result<void> make(span<std::byte> destination) const = 0;
+    virtual result<void> make(span<std::byte> destination) const = 0;
 };
 
 /// Ranges of other sources in one row of offsets. The first file keeps its own, so that what is said of it is said of
@@ -310,8 +309,7 @@ public:
 
     /// A further range of one of the sources that are here already, or of another; gives its offset. Errors:
     /// out_of_bounds if it does not lie in that, or if 64 bits can't count all.
-    [[nodiscard]] result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset,
-                                            std::uint64_t length) {
+    result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset, std::uint64_t length) {
         ZTENSOR_TRY(check_range(offset, length, source->size()));
         const result<std::uint64_t> at = add({0, length, offset, source.get(), nullptr});
         if (at && source != sources_.front() && source != sources_.back()) { // else it is held already
@@ -322,7 +320,7 @@ public:
 
     /// A range of `length` bytes that is made; gives its offset. A length that is more than max_made_bytes is no error
     /// before somebody reads it. Errors: out_of_bounds, if 64 bits can't count all.
-    [[nodiscard]] result<std::uint64_t> add(std::unique_ptr<const made_bytes> made, std::uint64_t length) {
+    result<std::uint64_t> add(std::unique_ptr<const made_bytes> made, std::uint64_t length) {
         const result<std::uint64_t> at = add({0, length, 0, nullptr, made.get()});
         if (at) {
             made_.push_back(std::move(made));
@@ -342,8 +340,8 @@ public:
     /// A range that is made, in memory that whoever asks next for some of the same part gets, too: many views of one
     /// storage make it once. Nothing where the range is not made. Errors: limit_exceeded, if the whole part takes more
     /// than `most_bytes`; out_of_memory; those of making it.
-    [[nodiscard]] ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
-                                                                      std::uint64_t most_bytes) const {
+    ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
+                                                        std::uint64_t most_bytes) const {
         const part* const from = part_of(offset, length);
         if (from == nullptr || from->source != nullptr) {
             return std::optional<lent_bytes>();
@@ -354,7 +352,7 @@ public:
         return std::optional<lent_bytes>(lent_bytes{std::move(whole), bytes});
     }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         for (std::size_t i = part_at(offset); !destination.empty(); ++i) {
             const part& from = parts_[i];
@@ -373,7 +371,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] result<void> check_unchanged() const override {
+    result<void> check_unchanged() const override {
         for (const std::shared_ptr<const byte_source>& each : sources_) {
             ZTENSOR_TRY(each->check_unchanged());
         }
@@ -410,7 +408,7 @@ private:
     };
     static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< besides, one range that is larger
 
-    [[nodiscard]] result<std::uint64_t> add(part added) {
+    result<std::uint64_t> add(part added) {
         const std::optional<std::uint64_t> begin = checked_align(size_, shard_alignment);
         const std::optional<std::uint64_t> end = begin ? checked_add(*begin, added.length) : std::nullopt;
         if (!end) {
@@ -435,7 +433,7 @@ private:
         return fits(offset - found.begin, length, found.length) ? &found : nullptr;
     }
 
-    [[nodiscard]] result<void> read_part(const part& from, std::uint64_t at, span<std::byte> destination) const {
+    result<void> read_part(const part& from, std::uint64_t at, span<std::byte> destination) const {
         if (from.source != nullptr) {
             return from.source->read_at(from.offset + at, destination);
         }
@@ -448,7 +446,7 @@ private:
     }
 
     /// All of a part. Threads that meet here make it each.
-    [[nodiscard]] result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
+    result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
         if (from.length > most_bytes) {
             return fail(errc::limit_exceeded,
                         "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",

@@ -43,7 +43,7 @@ public:
         : file_(object_access::file_of(object)), object_(object_access::record_of(object)), layout_(layout),
           how_(value.is_bool ? of_checked(file_, how) : how), value_(value), index_(index), budget_(budget) {}
 
-    [[nodiscard]] result<sparse_parts> load() const {
+    result<sparse_parts> load() const {
         ZTENSOR_TRY(check_format(file_, object_, layout_));
         ZTENSOR_TRY(check_values_apart());
         const component_record* const values = find_component(file_.index, object_, "values");
@@ -52,7 +52,7 @@ public:
                                          : load_coo(*values));
     }
 
-    [[nodiscard]] result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
+    result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
         ZTENSOR_TRY(check_format(file_, object_, layout_));
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
@@ -78,7 +78,7 @@ private:
     }
 
     /// Values that share bytes have no place of their own. Errors: unsupported_type.
-    [[nodiscard]] result<void> check_values_apart() const {
+    result<void> check_values_apart() const {
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values == nullptr || packed_elements(*values) == 1) {
             return {};
@@ -90,7 +90,7 @@ private:
 
     /// Bools of C++ must stay 0 or 1 once they were looked at, so they are never borrowed. Errors: bad_bool,
     /// limit_exceeded.
-    [[nodiscard]] result<void> take_bools(shared_bytes& values) const {
+    result<void> take_bools(shared_bytes& values) const {
         ZTENSOR_TRY(budget_.take(values.bytes.size(), 1));
         const shared_memory bools(values.bytes.size(), 1);
         std::copy(values.bytes.begin(), values.bytes.end(), bools.bytes().begin());
@@ -102,7 +102,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<sparse_parts> checked(result<sparse_parts> parts) const {
+    result<sparse_parts> checked(result<sparse_parts> parts) const {
         if (!parts) {
             return parts;
         }
@@ -116,7 +116,7 @@ private:
 
     // -- parts in components of their own
 
-    [[nodiscard]] result<sparse_parts> load_csr(const component_record& values) const {
+    result<sparse_parts> load_csr(const component_record& values) const {
         result<shared_bytes> indptr = load_indices(file_, part("indptr"), index_, how_, budget_);
         if (!indptr) {
             return of_row_pointers(std::move(indptr).error());
@@ -130,15 +130,14 @@ private:
         return assembled(values, std::move(loaded), std::move(indices), *std::move(indptr), 1);
     }
 
-    [[nodiscard]] result<sparse_parts> load_coo(const component_record& values) const {
+    result<sparse_parts> load_coo(const component_record& values) const {
         ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, values, value_, how_, budget_));
         ZTENSOR_TRY_ASSIGN(shared_bytes coords, load_indices(file_, part("coords"), index_, how_, budget_));
         return assembled(values, std::move(loaded), std::move(coords), {}, file_.index.shape_of(object_).rank());
     }
 
-    [[nodiscard]] result<sparse_parts> assembled(const component_record& component, shared_bytes values,
-                                                 shared_bytes indices, shared_bytes indptr,
-                                                 std::size_t indices_per_entry) const {
+    result<sparse_parts> assembled(const component_record& component, shared_bytes values, shared_bytes indices,
+                                   shared_bytes indptr, std::size_t indices_per_entry) const {
         const std::size_t entries = indices.bytes.size() / width_bytes(index_) / indices_per_entry;
         ZTENSOR_TRY_ASSIGN(const std::size_t value_bytes,
                            value_bytes_of(file_, component, value_, values.bytes.size(), entries));
@@ -147,8 +146,8 @@ private:
     }
 
     /// The component of the values is one of which the type and the size are known.
-    [[nodiscard]] result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
-                                                          std::uint64_t last) const {
+    result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
+                                            std::uint64_t last) const {
         // Else their number is a guess.
         ZTENSOR_TRY(in_component(check_element_type(file_, values, value_), "values"));
         sparse_parts parts;
@@ -183,7 +182,7 @@ private:
 
     /// Rows [first, last) of a matrix that was checked, with indices as u64. Values are shared with it, and columns if
     /// they are asked for as such.
-    [[nodiscard]] result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
+    result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
         constexpr std::size_t width = sizeof(std::uint64_t);
         const integers_view pointers(all.indptr.bytes, dtype::u64);
         const auto begin = static_cast<std::size_t>(pointers[first]);
@@ -203,7 +202,7 @@ private:
     }
 
     /// Row pointers in u64, of which the first becomes 0, as they are asked for. Errors: sparse_indptr, limit_exceeded.
-    [[nodiscard]] result<shared_bytes> counted_from_first(const integers_view& pointers) const {
+    result<shared_bytes> counted_from_first(const integers_view& pointers) const {
         const std::size_t width = width_bytes(index_);
         const std::uint64_t largest = integers_view({}, index_).largest();
         const std::uint64_t first = pointers[0];
@@ -232,7 +231,7 @@ private:
 
     /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts
     /// are), type_mismatch, sparse_size, sparse_index, sparse_indptr; as reading does.
-    [[nodiscard]] result<sparse_parts> load_joined() const {
+    result<sparse_parts> load_joined() const {
         const component_record& blob = file_.index.components_of(object_).data()[0];
         if (blob.is_big_endian) { // of std::byte, too
             return fail(errc::needs_byteswap, "what big-endian means is only defined for dense data")
@@ -245,7 +244,7 @@ private:
         return blob.holds_indices ? load_one_blob(blob) : load_values_and_arrays(blob);
     }
 
-    [[nodiscard]] result<sparse_parts> load_values_and_arrays(const component_record& blob) const {
+    result<sparse_parts> load_values_and_arrays(const component_record& blob) const {
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
         ZTENSOR_TRY_ASSIGN(parts.values, load_elements(file_, blob, value_, how_, budget_));
@@ -259,7 +258,7 @@ private:
     }
 
     /// The numbers of an index array in the manifest, as u64 in host byte order. Errors: limit_exceeded.
-    [[nodiscard]] result<shared_bytes> load_array(std::string_view field) const {
+    result<shared_bytes> load_array(std::string_view field) const {
         cbor_cursor array = index_array_0_1(file_.index, object_, field);
         const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
         ZTENSOR_TRY(budget_.take(count, index_bytes));
@@ -273,7 +272,7 @@ private:
         return numbers.share();
     }
 
-    [[nodiscard]] result<sparse_parts> load_one_blob(const component_record& blob_record) const {
+    result<sparse_parts> load_one_blob(const component_record& blob_record) const {
         ZTENSOR_TRY_ASSIGN(const shared_bytes blob,
                            load_elements(file_, blob_record, element_request(), of_checked(file_, how_), budget_));
         sparse_parts parts;
@@ -287,7 +286,7 @@ private:
     }
 
     /// The blob is indptr u64[rows + 1], indices u64[entries], then the values.
-    [[nodiscard]] result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+    result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t indices_at = (static_cast<std::size_t>(parts.shape[0]) + 1) * index_bytes;
         const std::size_t values_at = indices_at + entries * index_bytes;
         const element_request u64s = request_of(dtype::u64, index_bytes);
@@ -297,7 +296,7 @@ private:
     }
 
     /// The blob is entries of (one u64 for each dimension, one value).
-    [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+    result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t rank = parts.shape.rank();
         ZTENSOR_TRY(budget_.take(entries, rank * index_bytes + parts.value_bytes));
         const shared_memory coords(entries * rank, index_bytes);
@@ -337,8 +336,7 @@ private:
     }
 
     /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
-    [[nodiscard]] result<void> set_indices(sparse_parts& parts, const shared_bytes& indices,
-                                           const shared_bytes& indptr) const {
+    result<void> set_indices(sparse_parts& parts, const shared_bytes& indices, const shared_bytes& indptr) const {
         ZTENSOR_TRY_ASSIGN(parts.indices, as_index(indices));
         if (!is_csr()) {
             return {};
@@ -351,7 +349,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<shared_bytes> as_index(const shared_bytes& u64s) const {
+    result<shared_bytes> as_index(const shared_bytes& u64s) const {
         return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_, budget_);
     }
 

@@ -45,9 +45,8 @@ namespace detail {
 // encoding and type. SPEC.md section 13.8.
 
 /// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
-[[nodiscard]] inline result<void> check_type_rules(const opened_file& file, const object_record& object,
-                                                   const component_record& part, span<std::byte> piece,
-                                                   std::uint64_t begin) {
+inline result<void> check_type_rules(const opened_file& file, const object_record& object, const component_record& part,
+                                     span<std::byte> piece, std::uint64_t begin) {
     if (has_logical_type(part, "bool")) {
         return normalise_bools(part, piece, begin); // which changes none, and refuses all but 0 and 1
     }
@@ -62,8 +61,8 @@ namespace detail {
 
 /// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
 /// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<digest_state>
-verify_part_2(const opened_file& file, const object_record& object, const component_record& part) {
+ZTENSOR_COLD inline result<digest_state> verify_part_2(const opened_file& file, const object_record& object,
+                                                       const component_record& part) {
     const bool has_digest = part.digest_text.is_present();
     const digest_state unchecked = has_digest ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {
@@ -94,7 +93,7 @@ verify_part_2(const opened_file& file, const object_record& object, const compon
 // SPEC.md section 13.8.
 
 /// The rules of a sparse object's indices. Errors: sparse_indptr, sparse_index, sparse_order, and as reading does.
-[[nodiscard]] ZTENSOR_COLD inline result<void> verify_indices_2(const opened_file& file, const object_record& object) {
+ZTENSOR_COLD inline result<void> verify_indices_2(const opened_file& file, const object_record& object) {
     const bool is_csr = object.format == format::sparse_csr;
     const component_record& indices = *find_component(file.index, object, is_csr ? "indices" : "coords");
     const component_record* const indptr = is_csr ? find_component(file.index, object, "indptr") : nullptr;
@@ -290,7 +289,7 @@ private:
     }
 
     /// The bytes of a range: all of them where they lie in memory, else as many as the buffer holds.
-    [[nodiscard]] result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
+    result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
             const auto stable = source_access::find_stable_range(source_, offset, length);
             if (!stable || *stable) {
@@ -307,7 +306,7 @@ private:
     }
 
     /// What is made when it is read is made once, not anew for each piece.
-    [[nodiscard]] result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
         task.crc = crc32_start;
         byte_buffer whole;
         if (source_access::is_made(source_, task.offset, task.length)) {
@@ -316,7 +315,7 @@ private:
         return hash_crc(task, buffer);
     }
 
-    [[nodiscard]] result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
         const bool is_crc32c = task.algorithm == digest::crc32c;
         for (std::uint64_t done = 0; done < task.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view part, load(task.offset + done, task.length - done, buffer));
@@ -448,7 +447,7 @@ public:
     }
 
     /// Of the component that was added as number `position`, after run(). Errors: what the source says.
-    [[nodiscard]] result<digest_state> state_of(std::size_t position) const {
+    result<digest_state> state_of(std::size_t position) const {
         const check& asked = checks_[position];
         if (asked.algorithm == digest::none) {
             return asked.component->digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
@@ -524,7 +523,7 @@ private:
 };
 
 /// Computes the digest of one blob as stored, and compares. Errors: what the source says.
-[[nodiscard]] inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
+inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
     digest_checks only(file);
     only.add(component);
     only.run(1);
