@@ -137,7 +137,6 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #endif
 

@@ -258,7 +258,6 @@ result<std::string> content_digest(const reader& of, digest algorithm = digest::
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #endif
 
