@@ -196,12 +196,6 @@ ZTENSOR_INLINE result<void> component_view::read_elements(const detail::element_
                                            [&] { return detail::read_elements(*file_, *record_, request, elements); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_elements_into(const detail::element_request& request,
-                                                               span<std::byte> destination) const {
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_elements_into(*file_, *record_, request, destination); });
-}
-
 ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::element_request& request,
                                                                   std::uint64_t first, std::uint64_t last,
                                                                   std::uint64_t parts,
@@ -211,22 +205,8 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::
         *this, [&] { return detail::read_part(*file_, *record_, request, find, elements); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const detail::element_request& request,
-                                                                       std::uint64_t first, std::uint64_t last,
-                                                                       std::uint64_t parts,
-                                                                       span<std::byte> destination) const {
-    const detail::part_finder find(first, last, parts);
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_part_into(*file_, *record_, request, find, destination); });
-}
-
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
-}
-
-ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
     return detail::component_access::guard(
         *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
 }

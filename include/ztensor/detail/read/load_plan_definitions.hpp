@@ -394,13 +394,13 @@ private:
         if (!target.is_whole()) {
             const shape dimensions = file_.index.shape_of(*target.object);
             const part_finder find(dimensions, target.ranges);
-            return read_part_into(file_, component, wanted.request, find, wanted.destination);
+            return read_part(file_, component, wanted.request, find, memory_of(wanted.destination));
         }
         if (target.is_grouped) {
-            return group_weights(file_, *target.object).read(wanted.number_bytes, wanted.destination);
+            return group_weights(file_, *target.object).read(wanted.number_bytes, memory_of(wanted.destination));
         }
-        return target.numbers ? target.numbers->read(wanted.destination)
-                              : read_elements_into(file_, component, wanted.request, wanted.destination);
+        return target.numbers ? target.numbers->read(memory_of(wanted.destination))
+                              : read_elements(file_, component, wanted.request, memory_of(wanted.destination));
     }
 
     void run_batch(const unit& batch) {

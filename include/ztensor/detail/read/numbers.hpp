@@ -111,29 +111,6 @@ inline result<weight_blocks> find_weight_blocks(const manifest& index, const obj
 // The elements of one component as floats or doubles, converted piece by piece on their way into memory. SPEC.md
 // section 4.5.
 
-/// Where numbers go: into memory that is made to measure, or into the caller's.
-class number_memory {
-public:
-    number_memory(element_memory made) noexcept : made_(made) {}
-    number_memory(span<std::byte> given) noexcept : made_{nullptr, nullptr}, given_(given) {}
-
-    [[nodiscard]] bool is_made() const noexcept { return made_.resize != nullptr; }
-    [[nodiscard]] const element_memory& made() const noexcept { return made_; }
-
-    /// For so many, made or given. Errors: size_mismatch, if the caller's has room for another number of them.
-    result<span<std::byte>> get(std::uint64_t count, std::size_t number_bytes) const {
-        if (is_made()) {
-            return made_.resize(made_.owner, static_cast<std::size_t>(count));
-        }
-        const std::size_t room = given_.size() / number_bytes;
-        return count == room ? result<span<std::byte>>(given_) : wrong_destination(room, count);
-    }
-
-private:
-    element_memory made_;
-    span<std::byte> given_;
-};
-
 /// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component. An element gives one
 /// number, a block of quantized weights as many as it holds, and a byte that elements share several or less than one.
 /// How they are converted is found once, by what makes this.
@@ -261,16 +238,16 @@ public:
     }
 
     /// All of them. Errors: limit_exceeded, size_mismatch, bad_bool, bad_padding; as decoding does.
-    result<void> read(const number_memory& to) const {
+    result<void> read(const element_memory& to) const {
         const std::optional<std::uint64_t> bytes = component_->decoded_length();
         ZTENSOR_TRY(bytes ? check_memory_limit(*bytes, file_->options) : result<void>());
         if (!bytes || are_packed()) {
             return read_at_once(to);
         }
         const std::uint64_t total = count_in(*bytes);
-        if (is_raw() && to.is_made() && to.made().reserve != nullptr) {
+        if (is_raw() && to.reserve != nullptr) {
             ZTENSOR_TRY(check_budget(to, total));
-            return read_growing(to.made(), static_cast<std::size_t>(total));
+            return read_growing(to, static_cast<std::size_t>(total));
         }
         ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(to, total));
         if (is_raw()) {
@@ -295,16 +272,16 @@ private:
         : file_(&file), component_(&component),
           number_bytes_(number_bytes), stored_{*component.dtype, {}, element_bytes, 1, false} {}
 
-    result<void> check_budget(const number_memory& to, std::uint64_t count) const {
-        return to.is_made() ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
+    result<void> check_budget(const element_memory& to, std::uint64_t count) const {
+        return to.resize != nullptr ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
     }
-    result<span<std::byte>> make(const number_memory& to, std::uint64_t count) const {
+    result<span<std::byte>> make(const element_memory& to, std::uint64_t count) const {
         ZTENSOR_TRY(check_budget(to, count));
-        return to.get(count, number_bytes_);
+        return make_room(to, count, number_bytes_);
     }
 
     /// All of them where only decoding tells how many there are, or where elements share bytes.
-    result<void> read_at_once(const number_memory& to) const {
+    result<void> read_at_once(const element_memory& to) const {
         byte_buffer decoded;
         ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(*file_, *component_, decoded));
         const std::uint64_t total = count_in(whole.size());
@@ -395,7 +372,8 @@ private:
 
 /// All elements of a component as floats or doubles. Errors: those of number_source.
 inline result<void> read_numbers(const opened_file& file, const object_record& object,
-                                 const component_record& component, std::size_t number_bytes, const number_memory& to) {
+                                 const component_record& component, std::size_t number_bytes,
+                                 const element_memory& to) {
     const result<number_source> numbers = number_source::of_elements(file, object, component, number_bytes);
     return numbers ? numbers->read(to) : numbers.error();
 }
@@ -450,12 +428,12 @@ public:
         : file_(file), object_(object), shape_(file.index.shape_of(object)) {}
 
     /// Floats or doubles. Errors: limit_exceeded, unsupported_type (of a part), and as reading the parts.
-    result<void> read(std::size_t number_bytes, const number_memory& to) {
+    result<void> read(std::size_t number_bytes, const element_memory& to) {
         const std::uint64_t count = file_.index.element_count_of(object_);
         call_budget budget(file_.options);
         ZTENSOR_TRY(budget.take(count, sizeof(float) + number_bytes));
         ZTENSOR_TRY(object_.format == format::mx ? load_mx() : load_quantized());
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, to.get(count, number_bytes));
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make_room(to, count, number_bytes));
         if (number_bytes == sizeof(float)) {
             compute(as_writable_elements<float>(memory));
         } else {
@@ -566,7 +544,7 @@ private:
 /// The weights of an object that is not dense: in groups, or in blocks. Errors: those of group_weights and
 /// number_source.
 inline result<void> read_weights(const opened_file& file, const object_record& object, std::size_t number_bytes,
-                                 const number_memory& to) {
+                                 const element_memory& to) {
     if (has_group_weights(file.index, object)) {
         return group_weights(file, object).read(number_bytes, to);
     }

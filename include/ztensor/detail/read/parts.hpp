@@ -60,29 +60,6 @@ inline result<span<std::byte>> read_growing(const opened_file& file, const compo
     return intact ? result<span<std::byte>>(memory) : std::move(intact).error();
 }
 
-/// All elements, into memory that is made when their number is known.
-inline result<void> read_elements(const opened_file& file, const component_record& component,
-                                  const element_request& request, element_memory elements) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
-    span<std::byte> memory;
-    if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> read, read_growing(file, component, request, elements));
-        memory = read;
-    } else if (count) {
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(*count));
-        ZTENSOR_TRY(decode(file, component, memory));
-    } else { // only decoding tells
-        byte_buffer decoded;
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
-        ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
-        memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
-        if (!memory.empty()) {
-            std::memcpy(memory.data(), whole.data(), memory.size());
-        }
-    }
-    return to_host(component, request, memory);
-}
-
 /// Of a failure, which is passed on: no byte but 0 and 1 must stay behind in bools.
 inline result<void> leave_bools(result<void> done, const element_request& request, span<std::byte> destination) {
     if (!done && request.is_bool && !destination.empty()) {
@@ -91,19 +68,37 @@ inline result<void> leave_bools(result<void> done, const element_request& reques
     return done;
 }
 
-/// All elements, into the caller's memory.
-inline result<void> read_elements_into(const opened_file& file, const component_record& component,
-                                       const element_request& request, span<std::byte> destination) {
+/// All elements of a blob of which only decoding tells how many there are, into memory that is made then.
+inline result<span<std::byte>> read_uncounted(const opened_file& file, const component_record& component,
+                                              const element_request& request, const element_memory& elements) {
+    byte_buffer decoded;
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+    ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
+    const span<std::byte> memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
+    if (!memory.empty()) {
+        std::memcpy(memory.data(), whole.data(), memory.size());
+    }
+    return memory;
+}
+
+/// All elements.
+inline result<void> read_elements(const opened_file& file, const component_record& component,
+                                  const element_request& request, const element_memory& elements) {
     ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
-    const std::size_t room = destination.size() / request.size_bytes;
-    if (count && *count != room) {
-        return wrong_destination(room, *count);
+    span<std::byte> memory = elements.given;
+    result<void> done;
+    if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
+        ZTENSOR_TRY_ASSIGN(memory, read_growing(file, component, request, elements));
+    } else if (!count && elements.resize != nullptr) {
+        ZTENSOR_TRY_ASSIGN(memory, read_uncounted(file, component, request, elements));
+    } else {
+        ZTENSOR_TRY_ASSIGN(memory, count ? make_room(elements, *count, request.size_bytes) : memory);
+        done = decode(file, component, memory);
     }
-    result<void> done = decode(file, component, destination);
     if (done) {
-        done = to_host(component, request, destination);
+        done = to_host(component, request, memory);
     }
-    return leave_bools(std::move(done), request, destination);
+    return leave_bools(std::move(done), request, memory);
 }
 
 // -- parts
@@ -172,11 +167,9 @@ private:
     span<const index_range> ranges_;
 };
 
-/// Some elements, into the memory that `make(count) -> result<span<std::byte>>` gives; of raw data and of several zstd
-/// frames reading no others.
-template <class Make>
-result<void> read_part_to(const opened_file& file, const component_record& component, const element_request& request,
-                          const part_finder& find, Make&& make) {
+/// Some elements; of raw data and of several zstd frames reading no others.
+inline result<void> read_part(const opened_file& file, const component_record& component,
+                              const element_request& request, const part_finder& find, const element_memory& elements) {
     ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, component, request));
     byte_buffer decoded;
     span<std::byte> whole;
@@ -188,7 +181,7 @@ result<void> read_part_to(const opened_file& file, const component_record& compo
     ZTENSOR_TRY_ASSIGN(const element_part part,
                        find(count ? *count * request.size_bytes : whole.size(), request.size_bytes));
     ZTENSOR_TRY(check_memory_limit(part.count * request.size_bytes, file.options));
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(part.count));
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make_room(elements, part.count, request.size_bytes));
     result<void> done;
     if (count) {
         std::uint64_t read_bytes = 0;
@@ -202,22 +195,6 @@ result<void> read_part_to(const opened_file& file, const component_record& compo
         done = to_host(component, request, memory);
     }
     return leave_bools(std::move(done), request, memory);
-}
-
-inline result<void> read_part(const opened_file& file, const component_record& component,
-                              const element_request& request, const part_finder& find, element_memory elements) {
-    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
-        return elements.resize(elements.owner, static_cast<std::size_t>(count));
-    });
-}
-
-inline result<void> read_part_into(const opened_file& file, const component_record& component,
-                                   const element_request& request, const part_finder& find,
-                                   span<std::byte> destination) {
-    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
-        const std::size_t room = destination.size() / request.size_bytes;
-        return count == room ? result<span<std::byte>>(destination) : wrong_destination(room, count);
-    });
 }
 
 } // namespace detail

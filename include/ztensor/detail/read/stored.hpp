@@ -369,6 +369,15 @@ inline result<void> check_known_numbers(const opened_file& file, const component
         .by_caller();
 }
 
+/// Memory for so many elements. Errors: size_mismatch, if the caller's has room for another number of them.
+inline result<span<std::byte>> make_room(const element_memory& memory, std::uint64_t count, std::size_t element_bytes) {
+    if (memory.resize != nullptr) {
+        return memory.resize(memory.owner, static_cast<std::size_t>(count));
+    }
+    const std::size_t room = memory.given.size() / element_bytes;
+    return count == room ? result<span<std::byte>>(memory.given) : wrong_destination(room, count);
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error misaligned_for(std::size_t alignment) {
     return fail(errc::misaligned_memory,
                 "the bytes do not lie at a multiple of {}, as these elements need: read them into memory of their own",
