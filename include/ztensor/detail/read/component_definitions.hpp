@@ -240,7 +240,7 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     return detail::component_access::guard(*this, [&] {
-        return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
+        return file_->index.generation == ztensor::generation::v2 ? detail::verify_decoded(*file_, *object_, *record_)
                                                                   : detail::verify_digest(*file_, *record_);
     });
 }

@@ -211,12 +211,7 @@ ZTENSOR_INLINE result<std::vector<lint_finding>> lint(const reader& file) {
                 .in_file(opened.path);
         }
         std::vector<lint_finding> found;
-        const detail::audit_listener all = {&found, [](void* context, lint_finding each) {
-                                                static_cast<std::vector<lint_finding>*>(context)->push_back(
-                                                    std::move(each));
-                                                return true;
-                                            }};
-        result<void> looked = detail::index_audit(opened, all).run();
+        result<void> looked = detail::index_audit(opened, found, true).run();
         if (looked) {
             looked = detail::look_for_zip(*opened.source, found);
         }

@@ -91,7 +91,7 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const detail::object_record& record = detail::object_access::record_of(object);
     ZTENSOR_TRY(detail::check_format(file, record, format::quantized_group));
     if (file.index.generation == generation::v2) {
-        return load_2(object);
+        return load_group(object);
     }
     ZTENSOR_TRY_ASSIGN(quantization parameters, detail::read_quantization(object.attributes()));
     // The three roles are there: opening the file checked that.
@@ -109,7 +109,7 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     return quantized_view(object, std::move(parameters), packed, scales, zeros);
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const object_view& object) {
+ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_group(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
                        detail::read_quant_group(object.attributes(), object.shape()));
     quantization parameters;
@@ -127,9 +127,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const 
     return view;
 }
 
-/// Version 2, whose packings have more to say than a name.
-ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_into_2(detail::element_memory weights,
-                                                                       std::size_t weight_bytes) const {
+/// Of zt.quant_group/1, whose packings have more to say than a name.
+ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_group(detail::element_memory weights,
+                                                                      std::size_t weight_bytes) const {
     ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
                        detail::read_quant_group(object_.attributes(), object_.shape()));
     const detail::opened_file& file = detail::object_access::file_of(object_);
@@ -170,7 +170,7 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
                                                         std::size_t weight_bytes) const {
     return detail::object_access::guard(object_, [&]() -> result<void> {
         if (detail::object_access::file_of(object_).index.generation == generation::v2) {
-            return unpack_into_2(weights, weight_bytes);
+            return unpack_group(weights, weight_bytes);
         }
         const std::optional<ztensor::packing> packed = packing();
         if (!packed) {

@@ -205,7 +205,7 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
         if (file_->index.generation == ztensor::generation::v2) {
-            return verify_2(threads);
+            return verify_decoded(threads);
         }
         detail::digest_checks checks(*file_);
         for (const object_view object : *this) {
@@ -230,11 +230,11 @@ ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     });
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
+ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_decoded(unsigned threads) const {
     if (result<void> shards = detail::verify_shards(*file_); !shards) {
         return std::move(shards).error().in_file(file_->path);
     }
-    detail::verified_parts found = detail::verify_parts_2(*file_, threads);
+    detail::verified_parts found = detail::verify_all_decoded(*file_, threads);
     verification answer;
     std::size_t position = 0;
     for (const object_view object : *this) {

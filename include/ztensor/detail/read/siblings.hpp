@@ -164,71 +164,33 @@ private:
     std::vector<entry> entries_; ///< from the one used last on
 };
 
-/// As file_source, of a file that is opened when it is needed.
-class reopened_source final : public byte_source {
+/// A file that is opened when it is needed.
+class reopened_source final : public path_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(reopenable file, const read_options& options, std::string text)
-        : file_(std::move(file)), path_(std::move(text)), is_stable_(options.stable_file_),
-          mapped_(*file_.os, file_.status.size_bytes, options.mode_ != io_mode::positional) {}
+    reopened_source(const reopenable& file, const read_options& options, std::string text)
+        : path_source(*file.os, file.status.size_bytes, options, std::move(text)), file_(file) {}
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
     void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return file_.status.size_bytes; }
-
-    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> read = check_range(offset, destination.size(), size());
-        if (read) {
-            const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-            read = opened ? (*opened)->read_at(offset, destination) : opened.error();
-        }
-        return read ? read : std::move(read).error().in_file(path_);
-    }
-
-    [[nodiscard]] bytes_view mapped() const noexcept override {
-        return mapped_.get([&] { return map_now(); });
-    }
-    /// As file_source::map().
-    ZTENSOR_COLD result<void> map() const noexcept {
-        return mapped_.map([&] { return map_now(); });
-    }
-
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
     ZTENSOR_COLD result<void> check_unchanged() const override {
-        if (mapped_.known().empty()) {
-            return {};
-        }
-        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-        result<void> same = opened ? (*opened)->check_size() : opened.error();
-        return same ? same : std::move(same).error().in_file(path_);
-    }
-
-    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
-            forget_pages(mapped, offset, length);
-        }
+        return is_mapped() ? path_source::check_unchanged() : result<void>();
     }
 
 private:
-    result<mapping> map_now() const {
-        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-        return opened ? (*opened)->map() : opened.error();
-    }
+    result<std::shared_ptr<const file>> held() const override { return handle_cache::get().find(file_); }
     [[nodiscard]] bool identify(std::uint64_t& device, std::uint64_t& file_id) const noexcept override {
         device = file_.status.device;
         file_id = file_.status.file_id;
         return true;
     }
     [[nodiscard]] bool reads_files() const noexcept override { return true; }
-    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     reopenable file_;
-    std::string path_;
-    bool is_stable_; ///< read_options::stable_file()
-    lazy_mapping mapped_;
 };
 
 // -- siblings
@@ -450,12 +412,11 @@ private:
         return *std::move(opened);
     }
 
-    /// Files of the folder of one size, of which some are hashed by one algorithm.
+    /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.
     struct candidates {
-        std::vector<native_path> names; ///< in their order
-        std::size_t next = 0;           ///< of those that are not hashed yet
-        /// By the digits of their digests: those that some shard has, as they were opened to be hashed. Another file
-        /// may have the name by now.
+        std::size_t next; ///< in files_
+        std::size_t end;
+        /// By the digits of their digests, as they were opened to be hashed. Another file may have the name by now.
         std::map<std::string, std::shared_ptr<const byte_source>> known;
     };
 
@@ -464,9 +425,9 @@ private:
                                                                      const digest_parts& digest) {
         candidates& those = candidates_of(shard.size_bytes, digest.algorithm);
         const std::string wanted(digest.digits);
-        for (; those.known.count(wanted) == 0 && those.next != those.names.size(); ++those.next) {
+        for (; those.known.count(wanted) == 0 && those.next != those.end; ++those.next) {
             std::string ignored;
-            std::shared_ptr<const byte_source> source = open(those.names[those.next], shard, ignored);
+            std::shared_ptr<const byte_source> source = open(files_[those.next].name, shard, ignored);
             if (source == nullptr) {
                 continue;
             }
@@ -479,29 +440,24 @@ private:
         return found != those.known.end() ? found->second : nullptr;
     }
 
+    /// Files that no shard has the digest of are let go at once: there may be many.
     [[nodiscard]] bool is_of_some_shard(std::string_view digest_text) {
         if (digests_.empty()) {
             for (const shard_record& each : file_.index.shards) {
-                const digest_parts digest = parse_strict_digest(file_.index.text(each.digest_text));
-                digests_.emplace(digest.algorithm, digest.digits);
+                digests_.emplace(file_.index.text(each.digest_text));
             }
         }
-        const digest_parts digest = parse_strict_digest(digest_text);
-        return digests_.count({digest.algorithm, digest.digits}) != 0;
+        return digests_.count(digest_text) != 0;
     }
 
     [[nodiscard]] candidates& candidates_of(std::uint64_t size_bytes, digest algorithm) {
         list_folder();
-        candidates& those = candidates_[{size_bytes, algorithm}];
-        if (those.names.empty()) {
-            const auto same =
-                std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
-                                 [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
-            for (auto each = same.first; each != same.second; ++each) {
-                those.names.push_back(each->name);
-            }
-        }
-        return those;
+        const auto same = std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
+                                           [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
+        const auto place_of = [this](auto each) { return static_cast<std::size_t>(each - files_.begin()); };
+        return candidates_
+            .emplace(std::pair(size_bytes, algorithm), candidates{place_of(same.first), place_of(same.second), {}})
+            .first->second;
     }
 
     /// Each name in the folder is looked at once.
@@ -558,7 +514,7 @@ private:
     std::optional<beneath_folder> folder_;
     std::vector<listed_file> files_; ///< of the folder, by their size and name
     std::map<std::pair<std::uint64_t, digest>, candidates> candidates_;
-    std::set<std::pair<digest, std::string_view>> digests_; ///< of all shards, once one is looked for by it
+    std::set<std::string_view> digests_; ///< of all shards, once one is looked for by it
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
     bool leads_out_ = false;  ///< among them links that are not followed

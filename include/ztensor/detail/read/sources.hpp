@@ -151,56 +151,84 @@ ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t
     return fail(errc::out_of_bounds, "{} bytes were asked for, of a source that holds {}", {length, size}).at(offset);
 }
 
-/// A file, mapped or not. read_at() never goes through the mapping, so that it reports errors and truncation where
-/// touching the mapping would end the process.
-class file_source final : public byte_source {
+/// A file, mapped or not, that is open or can be opened again. read_at() never goes through the mapping, so that it
+/// reports errors and truncation where touching the mapping would end the process.
+class path_source : public byte_source {
 public:
-    /// `path` is for messages only. Nothing is mapped before somebody asks.
-    file_source(file content, const read_options& options, std::string path)
-        : file_(std::move(content)), path_(std::move(path)), is_stable_(options.stable_file_),
-          mapped_(file_.os(), file_.size_bytes(), options.mode_ != io_mode::positional) {}
-
-    [[nodiscard]] std::uint64_t size() const noexcept override { return file_.size_bytes(); }
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
 
     result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> read = check_range(offset, destination.size(), size());
-        if (read) {
-            read = file_.read_at(offset, destination);
-        }
-        return read ? read : std::move(read).error().in_file(path_);
+        ZTENSOR_TRY(in_file(check_range(offset, destination.size(), size_bytes_)));
+        const result<std::shared_ptr<const file>> opened = held();
+        return in_file(opened ? (*opened)->read_at(offset, destination) : opened.error());
     }
 
     [[nodiscard]] bytes_view mapped() const noexcept override {
-        return mapped_.get([&] { return file_.map(); });
+        return mapped_.get([this] { return map_now(); });
     }
     /// Maps the file, if it is not mapped yet.
     ZTENSOR_COLD result<void> map() const noexcept {
-        return mapped_.map([&] { return file_.map(); });
+        return mapped_.map([this] { return map_now(); });
     }
 
     ZTENSOR_COLD result<void> check_unchanged() const override {
-        result<void> same = file_.check_size();
-        return same ? same : std::move(same).error().in_file(path_);
+        const result<std::shared_ptr<const file>> opened = held();
+        return in_file(opened ? (*opened)->check_size() : opened.error());
     }
+
+    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
+            forget_pages(mapped, offset, length);
+        }
+    }
+
+protected:
+    /// `path` is for messages only. Nothing is mapped before somebody asks.
+    path_source(os_reading& os, std::uint64_t size_bytes, const read_options& options, std::string path)
+        : size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
+          mapped_(os, size_bytes, options.mode_ != io_mode::positional) {}
+
+    [[nodiscard]] bool is_mapped() const noexcept { return !mapped_.known().empty(); }
+
+private:
+    /// The file, which stays open as long as it is held. Errors: file_changed if it is another one by now; what the
+    /// system says.
+    virtual result<std::shared_ptr<const file>> held() const = 0;
+
+    result<mapping> map_now() const {
+        const result<std::shared_ptr<const file>> opened = held();
+        return opened ? (*opened)->map() : opened.error();
+    }
+    result<void> in_file(result<void> done) const { return done ? done : std::move(done).error().in_file(path_); }
+    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
+
+    std::uint64_t size_bytes_;
+    std::string path_;
+    bool is_stable_; ///< read_options::stable_file()
+    lazy_mapping mapped_;
+};
+
+/// A file that is open as long as this.
+class file_source final : public path_source {
+public:
+    file_source(file content, const read_options& options, std::string path)
+        : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)) {}
 
     ZTENSOR_COLD void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
         file_.advise(offset, length, true);
     }
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
-            forget_pages(mapped, offset, length);
-        }
+        path_source::evict(offset, length);
         file_.advise(offset, length, false);
     }
 
 private:
+    result<std::shared_ptr<const file>> held() const override {
+        return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
+    }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
-    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     file file_;
-    std::string path_;
-    bool is_stable_; ///< read_options::stable_file()
-    lazy_mapping mapped_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.

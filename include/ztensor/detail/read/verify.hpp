@@ -39,10 +39,10 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- verify part 2
+// -- decoded
 //
-// All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
-// encoding and type. SPEC.md section 13.8.
+// All that only its data shows of a part whose digest covers what it decodes to: that digest, and the rules of its
+// encoding and type; and of a whole file of such parts, with the rules of layouts. SPEC.md section 13.8.
 
 /// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
 inline result<void> check_type_rules(const opened_file& file, const object_record& object, const component_record& part,
@@ -61,8 +61,8 @@ inline result<void> check_type_rules(const opened_file& file, const object_recor
 
 /// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
 /// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
-ZTENSOR_COLD inline result<digest_state> verify_part_2(const opened_file& file, const object_record& object,
-                                                       const component_record& part) {
+ZTENSOR_COLD inline result<digest_state> verify_decoded(const opened_file& file, const object_record& object,
+                                                        const component_record& part) {
     const bool has_digest = part.digest_text.is_present();
     const digest_state unchecked = has_digest ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {
@@ -87,13 +87,8 @@ ZTENSOR_COLD inline result<digest_state> verify_part_2(const opened_file& file, 
     return has_digest && known_digest(file, part).algorithm != digest::none ? digest_state::match : unchecked;
 }
 
-// -- verify 2
-//
-// Everything about a file of version 2 that only its data shows: its parts one by one, and the rules of layouts.
-// SPEC.md section 13.8.
-
 /// The rules of a sparse object's indices. Errors: sparse_indptr, sparse_index, sparse_order, and as reading does.
-ZTENSOR_COLD inline result<void> verify_indices_2(const opened_file& file, const object_record& object) {
+ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const object_record& object) {
     const bool is_csr = object.format == format::sparse_csr;
     const component_record& indices = *find_component(file.index, object, is_csr ? "indices" : "coords");
     const component_record* const indptr = is_csr ? find_component(file.index, object, "indptr") : nullptr;
@@ -119,7 +114,7 @@ struct verified_parts {
 };
 
 /// On as many threads as for_each_in_parallel makes of `threads`.
-[[nodiscard]] ZTENSOR_COLD inline verified_parts verify_parts_2(const opened_file& file, unsigned threads) {
+[[nodiscard]] ZTENSOR_COLD inline verified_parts verify_all_decoded(const opened_file& file, unsigned threads) {
     const manifest& index = file.index;
     std::vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     std::vector<result<void>> rules(index.objects.size());
@@ -127,10 +122,10 @@ struct verified_parts {
         const object_record& object = index.objects[i];
         for (std::size_t k = 0; k < object.component_count; ++k) {
             const std::size_t at = object.first_component + k;
-            found[at] = guard_memory([&] { return verify_part_2(file, object, index.components[at]); });
+            found[at] = guard_memory([&] { return verify_decoded(file, object, index.components[at]); });
         }
         if (is_sparse(object)) {
-            rules[i] = guard_memory([&] { return verify_indices_2(file, object); });
+            rules[i] = guard_memory([&] { return verify_indices(file, object); });
         }
     });
     verified_parts all;
