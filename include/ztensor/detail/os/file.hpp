@@ -4,15 +4,11 @@
 #ifndef ZTENSOR_DETAIL_OS_FILE_HPP
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,6 +25,25 @@ namespace detail {
 
 /// No transfer is larger: Linux moves less than 2 GiB at once, macOS refuses more, and Windows counts in 32 bits.
 inline constexpr std::size_t max_transfer_bytes = (std::size_t{1} << 30) - (std::size_t{1} << 20);
+
+/// Moves `size_bytes` bytes by `move(done, wanted) -> os_answer<std::size_t>`, one call after the other. Fewer were
+/// moved where one failed, or gave none.
+template <class Move>
+[[nodiscard]] os_answer<std::uint64_t> move_all(std::uint64_t size_bytes, Move&& move) {
+    std::uint64_t done = 0;
+    while (done != size_bytes) {
+        const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - done, max_transfer_bytes));
+        const auto [moved, failure] = move(done, wanted);
+        if (failure == std::errc::interrupted) {
+            continue;
+        }
+        if (failure || moved == 0) {
+            return {done, failure};
+        }
+        done += moved;
+    }
+    return {done, {}};
+}
 
 [[nodiscard]] ZTENSOR_COLD inline error os_failure(const char* sentence, std::error_code why) {
     return fail(errc::io_error, sentence).because(why);
@@ -199,22 +214,16 @@ private:
     file(os_reading& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
     result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
-        while (!destination.empty()) {
-            const std::size_t wanted = (std::min<std::size_t>)(destination.size(), max_transfer_bytes);
-            const auto [moved, failure] = os_->read(handle_, offset, destination.first(wanted));
-            if (failure == std::errc::interrupted) {
-                continue;
-            }
-            if (failure) {
-                return os_failure("can't read the file", failure).at(offset);
-            }
-            if (moved == 0) {
-                return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
-                            {size_bytes_})
-                    .at(offset);
-            }
-            offset += moved;
-            destination = destination.subspan(moved);
+        const auto [moved, failure] = move_all(destination.size(), [&](std::uint64_t done, std::size_t wanted) {
+            return os_->read(handle_, offset + done, destination.subspan(static_cast<std::size_t>(done), wanted));
+        });
+        if (failure) {
+            return os_failure("can't read the file", failure).at(offset + moved);
+        }
+        if (moved != destination.size()) {
+            return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
+                        {size_bytes_})
+                .at(offset + moved);
         }
         return {};
     }
@@ -343,8 +352,7 @@ public:
                                                       os_reading& os = operating_system_for_reading()) {
         result<beneath_folder> folder = of(directory_of(file), follows_links, os);
         if (folder) {
-            const auto last = file_name_of(file);
-            folder->named_file_.assign(last.begin(), last.end());
+            folder->named_file_ = file_name_of(file);
             folder->opened_ = opened;
         }
         return folder;
@@ -414,8 +422,7 @@ private:
             if (!is_home(*home.place(), below)) {
                 return leads_outside();
             }
-            const auto last = file_name_of(target.value);
-            name.assign(last.begin(), last.end());
+            name = file_name_of(target.value);
         }
         return os_failure("can't open the file", std::make_error_code(std::errc::too_many_symbolic_link_levels));
     }
@@ -447,8 +454,7 @@ private:
                 return false;
             }
             at = found_directory(*os_, std::move(next.value));
-            const auto last = file_name_of(target.value);
-            name.assign(last.begin(), last.end());
+            name = file_name_of(target.value);
         }
         return false;
     }

@@ -7,7 +7,6 @@
 
 #include <ztensor/array.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/system.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>

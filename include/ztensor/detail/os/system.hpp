@@ -9,7 +9,6 @@
 #else
 #include <ztensor/detail/os/posix_writing.hpp>
 #endif
-#include <ztensor/version.hpp>
 
 #include <cstddef>
 
