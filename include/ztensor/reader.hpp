@@ -240,8 +240,6 @@ private:
                                     std::string path, const detail::native_path& root = {});
     static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
-    result<verification> verify_decoded(unsigned threads) const;
-
     std::shared_ptr<const detail::opened_file> file_;
 };
 

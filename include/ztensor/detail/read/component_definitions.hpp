@@ -6,15 +6,7 @@
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/verify.hpp>
 
 namespace ztensor {

@@ -5,19 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/frames.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/options.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,16 +5,8 @@
 #ifndef ZTENSOR_DETAIL_READ_FRAMES_HPP
 #define ZTENSOR_DETAIL_READ_FRAMES_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -5,17 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 #define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 
-#include <ztensor/attributes.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/findings.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>

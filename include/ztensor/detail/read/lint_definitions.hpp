@@ -4,11 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
 

@@ -6,22 +6,11 @@
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
 
 #include <algorithm>
 #include <atomic>

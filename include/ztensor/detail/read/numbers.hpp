@@ -5,26 +5,10 @@
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
-#include <ztensor/attributes.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
-#include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,9 +5,7 @@
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/object_view.hpp>
 

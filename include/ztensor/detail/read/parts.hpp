@@ -4,17 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_PARTS_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>

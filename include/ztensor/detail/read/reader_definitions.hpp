@@ -5,19 +5,12 @@
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
-#include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
-#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
-#include <ztensor/digest.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
@@ -204,48 +197,24 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
-        if (file_->index.generation == ztensor::generation::v2) {
-            return verify_decoded(threads);
+        result<detail::verified_parts> found = file_->index.generation == ztensor::generation::v2
+                                                   ? detail::verify_all_decoded(*file_, threads)
+                                                   : detail::verify_stored(*file_, threads);
+        if (!found) {
+            return std::move(found).error().in_file(file_->path);
         }
-        detail::digest_checks checks(*file_);
-        for (const object_view object : *this) {
-            for (const component_view component : object) {
-                checks.add(detail::component_access::record_of(component));
-            }
-        }
-        checks.run(threads);
         verification answer;
         std::size_t position = 0;
         for (const object_view object : *this) {
             for (const component_view component : object) {
-                result<digest_state> state = checks.state_of(position++);
-                if (!state) {
-                    return detail::object_access::located(object,
-                                                          std::move(state).error().in_component(component.role()));
-                }
-                detail::count_state(answer, component, *state);
+                detail::count_state(answer, component, found->states[position++]);
             }
+        }
+        if (!found->broken_rule && answer.mismatches.empty()) {
+            return std::move(found->broken_rule).error().in_file(file_->path);
         }
         return answer;
     });
-}
-
-ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_decoded(unsigned threads) const {
-    if (result<void> shards = detail::verify_shards(*file_); !shards) {
-        return std::move(shards).error().in_file(file_->path);
-    }
-    detail::verified_parts found = detail::verify_all_decoded(*file_, threads);
-    verification answer;
-    std::size_t position = 0;
-    for (const object_view object : *this) {
-        for (const component_view component : object) {
-            detail::count_state(answer, component, found.states[position++]);
-        }
-    }
-    if (!found.broken_rule && answer.mismatches.empty()) {
-        return std::move(found.broken_rule).error().in_file(file_->path);
-    }
-    return answer;
 }
 
 // -- content digest

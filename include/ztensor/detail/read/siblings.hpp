@@ -4,26 +4,8 @@
 #ifndef ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 #define ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/frame.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/file.hpp>
-#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/digest.hpp>
-#include <ztensor/file_path.hpp>
-#include <ztensor/options.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>

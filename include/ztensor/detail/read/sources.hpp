@@ -263,12 +263,6 @@ ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(fi
     return source;
 }
 
-ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-open_file_source(const native_path& path, const read_options& options, os_reading& os) {
-    result<file> opened = file::open(path, os);
-    return opened ? source_of_file(*std::move(opened), options, path) : std::move(opened).error();
-}
-
 /// The file at `path`, reached as mode() and stable_file() of the options say. io_mode::automatic falls back to
 /// positional reads for any reason that keeps the system from mapping: no support in the file system, no room in the
 /// address space.
@@ -278,7 +272,9 @@ open_file_source(const native_path& path, const read_options& options, os_readin
 ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_source(const file_path& path, const read_options& options, os_reading& os = operating_system_for_reading()) {
     const native_path native = path.native();
-    result<std::shared_ptr<const byte_source>> source = open_file_source(native, options, os);
+    result<file> opened = file::open(native, os);
+    result<std::shared_ptr<const byte_source>> source =
+        opened ? source_of_file(*std::move(opened), options, native) : std::move(opened).error();
     return source ? std::move(source) : std::move(source).error().in_file(path_text(native));
 }
 

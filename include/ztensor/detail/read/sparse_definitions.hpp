@@ -5,23 +5,8 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -117,17 +102,15 @@ private:
     // -- parts in components of their own
 
     result<sparse_parts> load_csr(const component_record& values) const {
-        result<shared_bytes> indptr = load_indices(file_, part("indptr"), index_, how_, budget_);
-        if (!indptr) {
-            return of_row_pointers(std::move(indptr).error());
-        }
-        const integers_view pointers(indptr->bytes, index_);
+        ZTENSOR_TRY_ASSIGN(shared_bytes indptr,
+                           of_row_pointers(load_indices(file_, part("indptr"), index_, how_, budget_)));
+        const integers_view pointers(indptr.bytes, index_);
         const std::uint64_t entries = pointers.size() == 0 ? 0 : pointers[pointers.size() - 1];
         ZTENSOR_TRY_ASSIGN(const component_record columns, find_entries(file_, object_, "indices", entries));
         ZTENSOR_TRY_ASSIGN(shared_bytes indices, load_indices(file_, columns, index_, how_, budget_));
         ZTENSOR_TRY_ASSIGN(const component_record elements, find_entries(file_, object_, "values", entries));
         ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, elements, value_, how_, budget_));
-        return assembled(values, std::move(loaded), std::move(indices), *std::move(indptr), 1);
+        return assembled(values, std::move(loaded), std::move(indices), std::move(indptr), 1);
     }
 
     result<sparse_parts> load_coo(const component_record& values) const {
@@ -156,12 +139,9 @@ private:
         parts.value_bytes = *known_value_bytes(values, value_);
         const std::uint64_t entries = *values.decoded_length() / parts.value_bytes;
         const part_finder of_rows(first, last + 1, whole[0] + 1);
-        const result<shared_bytes> stored =
-            load_indices(file_, part("indptr"), dtype::u64, loading::reads, budget_, &of_rows);
-        if (!stored) {
-            return of_row_pointers(stored.error());
-        }
-        const integers_view pointers(stored->bytes, dtype::u64);
+        ZTENSOR_TRY_ASSIGN(const shared_bytes stored, of_row_pointers(load_indices(file_, part("indptr"), dtype::u64,
+                                                                                   loading::reads, budget_, &of_rows)));
+        const integers_view pointers(stored.bytes, dtype::u64);
         const std::uint64_t count = last - first + 1;
         if (pointers.size() != count) {
             return wrong_count(pointers.size(), count, "row pointers");
@@ -338,14 +318,9 @@ private:
     /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
     result<void> set_indices(sparse_parts& parts, const shared_bytes& indices, const shared_bytes& indptr) const {
         ZTENSOR_TRY_ASSIGN(parts.indices, as_index(indices));
-        if (!is_csr()) {
-            return {};
+        if (is_csr()) {
+            ZTENSOR_TRY_ASSIGN(parts.indptr, of_row_pointers(as_index(indptr)));
         }
-        result<shared_bytes> pointers = as_index(indptr);
-        if (!pointers) {
-            return of_row_pointers(std::move(pointers).error());
-        }
-        parts.indptr = *std::move(pointers);
         return {};
     }
 

@@ -5,22 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -121,12 +106,12 @@ inline result<shared_bytes> convert_indices(bytes_view stored, dtype storage, dt
     return converted.share();
 }
 
-/// The same error, of row pointers.
-[[nodiscard]] ZTENSOR_COLD inline error of_row_pointers(error why) {
-    if (why.code() != errc::sparse_index) {
-        return why;
+/// The same; what is wrong with an index is said of a row pointer.
+ZTENSOR_COLD inline result<shared_bytes> of_row_pointers(result<shared_bytes> indices) {
+    if (indices || indices.error().code() != errc::sparse_index) {
+        return indices;
     }
-    return error(errc::sparse_indptr, why.sentence()).in_component(why.component());
+    return error(errc::sparse_indptr, indices.error().sentence()).in_component(indices.error().component());
 }
 
 /// What is checked is borrowed only where nobody can change it afterwards, or take it away meanwhile: never from a

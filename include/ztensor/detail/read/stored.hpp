@@ -5,23 +5,10 @@
 #ifndef ZTENSOR_DETAIL_READ_STORED_HPP
 #define ZTENSOR_DETAIL_READ_STORED_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/digest.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>

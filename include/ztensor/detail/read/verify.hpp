@@ -4,28 +4,11 @@
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
-#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/index/rules.hpp>
-#include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/digest.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -38,6 +21,12 @@
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+/// What was found of all parts of a file.
+struct verified_parts {
+    std::vector<digest_state> states; ///< in the order of the parts
+    result<void> broken_rule;         ///< the first in that order, which only decoding shows
+};
 
 // -- decoded
 //
@@ -107,14 +96,10 @@ ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const o
                             false);
 }
 
-/// What was found of all parts of a file.
-struct verified_parts {
-    std::vector<digest_state> states; ///< in the order of the parts
-    result<void> broken_rule;         ///< the first in that order
-};
-
-/// On as many threads as for_each_in_parallel makes of `threads`.
-[[nodiscard]] ZTENSOR_COLD inline verified_parts verify_all_decoded(const opened_file& file, unsigned threads) {
+/// All shards and all parts, on as many threads as for_each_in_parallel makes of `threads`. Errors: shard_mismatch, and
+/// what the source says of shards.
+ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file& file, unsigned threads) {
+    ZTENSOR_TRY(verify_shards(file));
     const manifest& index = file.index;
     std::vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     std::vector<result<void>> rules(index.objects.size());
@@ -523,6 +508,32 @@ inline result<digest_state> verify_digest(const opened_file& file, const compone
     only.add(component);
     only.run(1);
     return only.state_of(0);
+}
+
+/// All of a file, on as many threads as for_each_in_parallel makes of `threads`. Errors: what the source says.
+inline result<verified_parts> verify_stored(const opened_file& file, unsigned threads) {
+    const manifest& index = file.index;
+    digest_checks checks(file);
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            checks.add(component);
+        }
+    }
+    checks.run(threads);
+    verified_parts all;
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            result<digest_state> state = checks.state_of(all.states.size());
+            if (!state) {
+                return std::move(state)
+                    .error()
+                    .in_object(index.text(object.name))
+                    .in_component(role_name(index, component));
+            }
+            all.states.push_back(*state);
+        }
+    }
+    return all;
 }
 
 } // namespace detail
