@@ -34,13 +34,11 @@ template <class Move>
     while (done != size_bytes) {
         const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - done, max_transfer_bytes));
         const auto [moved, failure] = move(done, wanted);
-        if (failure == std::errc::interrupted) {
-            continue;
-        }
-        if (failure || moved == 0) {
+        if (!failure && moved != 0) {
+            done += moved;
+        } else if (failure != std::errc::interrupted) {
             return {done, failure};
         }
-        done += moved;
     }
     return {done, {}};
 }
@@ -79,15 +77,16 @@ public:
     mapping() noexcept = default;
     mapping(os_reading& os, bytes_view bytes) noexcept : os_(&os), bytes_(bytes) {}
     mapping(mapping&& other) noexcept : os_(other.os_), bytes_(std::exchange(other.bytes_, {})) {}
-    mapping& operator=(mapping&& other) noexcept {
-        if (this != &other) {
-            unmap();
-            os_ = other.os_;
-            bytes_ = std::exchange(other.bytes_, {});
-        }
+    mapping& operator=(mapping other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(bytes_, other.bytes_);
         return *this;
     }
-    ~mapping() { unmap(); }
+    ~mapping() {
+        if (!bytes_.empty()) {
+            os_->unmap(bytes_);
+        }
+    }
 
     /// Valid while the mapping lives; empty for an empty file. Reading bytes that the file has lost since it was
     /// mapped ends the process (SIGBUS, or an access violation).
@@ -96,12 +95,6 @@ public:
     void release() noexcept { bytes_ = {}; }
 
 private:
-    void unmap() noexcept {
-        if (!bytes_.empty()) {
-            os_->unmap(bytes_);
-        }
-    }
-
     os_reading* os_ = nullptr;
     bytes_view bytes_;
 };
@@ -127,16 +120,17 @@ public:
 
     file(file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_) {}
-    file& operator=(file&& other) noexcept {
-        if (this != &other) {
-            release();
-            os_ = other.os_;
-            handle_ = std::exchange(other.handle_, no_handle);
-            size_bytes_ = other.size_bytes_;
-        }
+    file& operator=(file other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(handle_, other.handle_);
+        std::swap(size_bytes_, other.size_bytes_);
         return *this;
     }
-    ~file() { release(); }
+    ~file() {
+        if (is_open()) {
+            os_->close(handle_);
+        }
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
     [[nodiscard]] os_reading& os() const noexcept { return *os_; }
@@ -242,12 +236,6 @@ private:
         return {};
     }
 
-    void release() noexcept {
-        if (is_open()) {
-            os_->close(handle_);
-        }
-    }
-
     /// `opened`, with its size; an error if it is no regular file. Asked of the handle, so that nobody can put
     /// something else in between.
     static result<file> regular(file opened) {
@@ -291,7 +279,7 @@ public:
     found_directory(os_reading& os, os_directory place) noexcept : os_(&os), place_(std::move(place)) {}
     found_directory(found_directory&& other) noexcept
         : os_(std::exchange(other.os_, nullptr)), place_(std::move(other.place_)) {}
-    found_directory& operator=(found_directory&& other) noexcept {
+    found_directory& operator=(found_directory other) noexcept {
         std::swap(os_, other.os_);
         std::swap(place_, other.place_);
         return *this;

@@ -148,16 +148,18 @@ public:
     output_file(output_file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)),
           locked_by_(std::exchange(other.locked_by_, nobody)) {}
-    output_file& operator=(output_file&& other) noexcept {
-        if (this != &other) {
-            release();
-            os_ = other.os_;
-            handle_ = std::exchange(other.handle_, no_handle);
-            locked_by_ = std::exchange(other.locked_by_, nobody);
-        }
+    output_file& operator=(output_file other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(handle_, other.handle_);
+        std::swap(locked_by_, other.locked_by_);
         return *this;
     }
-    ~output_file() { release(); }
+    ~output_file() {
+        if (is_open()) {
+            unlock();
+            os_->close(handle_);
+        }
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
 
@@ -302,13 +304,6 @@ private:
             return os_failure(sentence, answer.failure);
         }
         return output_file(in.os(), answer.value);
-    }
-
-    void release() noexcept {
-        if (is_open()) {
-            unlock();
-            os_->close(handle_);
-        }
     }
 
     /// A child that was forked off meanwhile may keep its copy of the handle open for as long as it lives, and takes

@@ -160,7 +160,7 @@ public:
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
     ZTENSOR_COLD result<void> check_unchanged() const override {
-        return is_mapped() ? path_source::check_unchanged() : result<void>();
+        return mapped_before().empty() ? result<void>() : path_source::check_unchanged();
     }
 
 private:

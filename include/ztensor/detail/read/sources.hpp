@@ -38,61 +38,6 @@ namespace detail {
     return static_cast<std::size_t>(a < b ? a : b);
 }
 
-// -- lazy mapping
-//
-// The mapping of a file that is made when it is first asked for: mapping and unmapping a file takes longer than opening
-// one of 300 tensors.
-
-/// Every member may be called from many threads at once.
-class lazy_mapping {
-public:
-    /// Of a file of `size` bytes. Without `may_map` it stays unmapped.
-    lazy_mapping(os_reading& os, std::uint64_t size, bool may_map) noexcept
-        : os_(&os), size_(size), first_(may_map ? nullptr : &nothing) {}
-    lazy_mapping(const lazy_mapping&) = delete;
-    lazy_mapping& operator=(const lazy_mapping&) = delete;
-    ~lazy_mapping() {
-        if (const bytes_view all = known(); !all.empty()) {
-            const mapping unmapped(*os_, all);
-        }
-    }
-
-    /// What is mapped so far: empty before get(), and where the file can't be mapped.
-    [[nodiscard]] bytes_view known() const noexcept {
-        const std::byte* const first = first_.load(std::memory_order_acquire);
-        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_))
-                                                     : bytes_view();
-    }
-
-    /// The whole file, mapped by `make() -> result<mapping>` if it is not yet; empty where that is impossible.
-    template <class Make>
-    [[nodiscard]] bytes_view get(Make&& make) const noexcept {
-        if (first_.load(std::memory_order_acquire) == nullptr) {
-            static_cast<void>(map(make));
-        }
-        return known();
-    }
-
-    /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: those of `make`.
-    template <class Make>
-    result<void> map(Make&& make) const noexcept {
-        result<mapping> made = guard_memory([&]() -> result<mapping> { return make(); });
-        const std::byte* before = nullptr;
-        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
-        if (first_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
-            made->release();
-        }
-        return made ? result<void>() : std::move(made).error();
-    }
-
-private:
-    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
-
-    os_reading* os_;
-    std::uint64_t size_;
-    mutable std::atomic<const std::byte*> first_; ///< null before it is asked for
-};
-
 // -- source access
 //
 // Which bytes of a source stay as they are: the one place for the difference between memory that was lent for reading,
@@ -152,60 +97,90 @@ ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t
 }
 
 /// A file, mapped or not, that is open or can be opened again. read_at() never goes through the mapping, so that it
-/// reports errors and truncation where touching the mapping would end the process.
+/// reports errors and truncation where touching the mapping would end the process. The mapping is made when it is first
+/// asked for: mapping and unmapping a file takes longer than opening one of 300 tensors.
 class path_source : public byte_source {
 public:
+    ~path_source() override {
+        if (const bytes_view all = mapped_before(); !all.empty()) {
+            const mapping unmapped(os_, all);
+        }
+    }
+
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
 
     result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        ZTENSOR_TRY(in_file(check_range(offset, destination.size(), size_bytes_)));
-        const result<std::shared_ptr<const file>> opened = held();
-        return in_file(opened ? (*opened)->read_at(offset, destination) : opened.error());
+        result<void> read = check_range(offset, destination.size(), size_bytes_);
+        if (read) {
+            read = read_file(offset, destination);
+        }
+        return read ? read : std::move(read).error().in_file(path_);
     }
 
     [[nodiscard]] bytes_view mapped() const noexcept override {
-        return mapped_.get([this] { return map_now(); });
+        if (mapping_.load(std::memory_order_acquire) == nullptr) {
+            static_cast<void>(map());
+        }
+        return mapped_before();
     }
-    /// Maps the file, if it is not mapped yet.
+    /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: unmappable, and
+    /// those of opening it.
     ZTENSOR_COLD result<void> map() const noexcept {
-        return mapped_.map([this] { return map_now(); });
+        result<mapping> made = guard_memory([&]() -> result<mapping> {
+            const result<std::shared_ptr<const file>> opened = held();
+            return opened ? (*opened)->map() : opened.error();
+        });
+        const std::byte* before = nullptr;
+        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
+        if (mapping_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
+            made->release();
+        }
+        return made ? result<void>() : std::move(made).error();
     }
 
     ZTENSOR_COLD result<void> check_unchanged() const override {
         const result<std::shared_ptr<const file>> opened = held();
-        return in_file(opened ? (*opened)->check_size() : opened.error());
+        result<void> same = opened ? (*opened)->check_size() : opened.error();
+        return same ? same : std::move(same).error().in_file(path_);
     }
 
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
-            forget_pages(mapped, offset, length);
+        if (const bytes_view all = mapped_before(); !all.empty()) {
+            forget_pages(all, offset, length);
         }
     }
 
 protected:
     /// `path` is for messages only. Nothing is mapped before somebody asks.
     path_source(os_reading& os, std::uint64_t size_bytes, const read_options& options, std::string path)
-        : size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
-          mapped_(os, size_bytes, options.mode_ != io_mode::positional) {}
+        : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
+          mapping_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
 
-    [[nodiscard]] bool is_mapped() const noexcept { return !mapped_.known().empty(); }
+    /// What is mapped so far: empty where the file can't be mapped, too.
+    [[nodiscard]] bytes_view mapped_before() const noexcept {
+        const std::byte* const first = mapping_.load(std::memory_order_acquire);
+        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_bytes_))
+                                                     : bytes_view();
+    }
 
 private:
+    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
+
     /// The file, which stays open as long as it is held. Errors: file_changed if it is another one by now; what the
     /// system says.
     virtual result<std::shared_ptr<const file>> held() const = 0;
-
-    result<mapping> map_now() const {
+    virtual result<void> read_file(std::uint64_t offset, span<std::byte> destination) const {
         const result<std::shared_ptr<const file>> opened = held();
-        return opened ? (*opened)->map() : opened.error();
+        return opened ? (*opened)->read_at(offset, destination) : opened.error();
     }
-    result<void> in_file(result<void> done) const { return done ? done : std::move(done).error().in_file(path_); }
+
     [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
+    os_reading& os_;
     std::uint64_t size_bytes_;
     std::string path_;
-    bool is_stable_; ///< read_options::stable_file()
-    lazy_mapping mapped_;
+    bool is_stable_;                                ///< read_options::stable_file()
+    mutable std::atomic<const std::byte*> mapping_; ///< its first byte; null before it is asked for
 };
 
 /// A file that is open as long as this.
@@ -225,6 +200,9 @@ public:
 private:
     result<std::shared_ptr<const file>> held() const override {
         return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
+    }
+    result<void> read_file(std::uint64_t offset, span<std::byte> destination) const override {
+        return file_.read_at(offset, destination);
     }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
 

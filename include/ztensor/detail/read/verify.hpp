@@ -521,6 +521,7 @@ inline result<verified_parts> verify_stored(const opened_file& file, unsigned th
     }
     checks.run(threads);
     verified_parts all;
+    all.states.reserve(index.components.size());
     for (const object_record& object : index.objects) {
         for (const component_record& component : index.components_of(object)) {
             result<digest_state> state = checks.state_of(all.states.size());
