@@ -78,8 +78,8 @@ inline result<element_part> find_part(const opened_file& file, const load_target
 inline result<void> check_room(std::uint64_t elements, const load_target& target) {
     const wanted_tensor& wanted = *target.wanted;
     const std::size_t element_bytes = wanted.number_bytes != 0 ? wanted.number_bytes : wanted.request.size_bytes;
-    const std::size_t room = wanted.destination.size() / element_bytes;
-    return elements == room ? result<void>() : wrong_destination(room, elements);
+    ZTENSOR_TRY(make_room(memory_of(wanted.destination), elements, element_bytes));
+    return {};
 }
 
 /// Of weights in groups: every part is understood, and all of them fit. Fills in the target.
@@ -489,6 +489,11 @@ private:
     result<void> failure_;
 };
 
+inline result<void> check_added(bool is_out_of_memory) {
+    return is_out_of_memory ? fail(errc::out_of_memory, "memory ran out while tensors were added to the plan")
+                            : result<void>();
+}
+
 inline result<load_report> run_plan(const opened_file* file, const reader& from,
                                     const std::vector<wanted_tensor>& wanted, const load_options& options) {
     const double begin = steady_seconds();
@@ -516,9 +521,7 @@ ZTENSOR_INLINE load_plan& load_plan::add(std::string_view name, detail::wanted_t
 
 ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
     return detail::guard_memory([&]() -> result<std::uint64_t> {
-        if (is_out_of_memory_) {
-            return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
-        }
+        ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         ZTENSOR_TRY_ASSIGN(const std::vector<detail::load_target> targets, detail::find_targets(file_, wanted_));
         std::uint64_t bytes = 0;
         for (const detail::load_target& each : targets) {
@@ -530,9 +533,7 @@ ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
 
 ZTENSOR_INLINE result<load_report> load_plan::run(const load_options& options) const {
     return detail::guard_memory([&]() -> result<load_report> {
-        if (is_out_of_memory_) {
-            return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
-        }
+        ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         return detail::run_plan(file_.file_.get(), file_, wanted_, options);
     });
 }

@@ -23,17 +23,6 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A part has as many elements as it must, where its size is known before decoding; else reading checks it.
-inline result<void> check_known_count(const opened_file& file, const object_record& object, std::string_view role,
-                                      std::uint64_t expected) {
-    const component_record& part = *find_component(file.index, object, role); // present: checked at open
-    const std::optional<std::uint64_t> bytes = part.decoded_length();
-    if (!bytes || !part.dtype) {
-        return {};
-    }
-    return check_part_count(*bytes / width_bytes(*part.dtype), expected, role);
-}
-
 /// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
 inline result<integers_view> load_words(const object_view& object, const packing& packed, byte_buffer& memory,
                                         call_budget& budget) {
@@ -87,8 +76,12 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
                        detail::count_quantized_parts(parameters, object.shape(), packed.dtype()));
     if (counts.are_known) {
         for (const std::string_view role : facts(format::quantized_group).required_roles) {
+            const component_view part = *object.component(role);
             const std::uint64_t expected = role == "packed_weight" ? counts.words : counts.groups;
-            ZTENSOR_TRY(detail::check_known_count(file, record, role, expected));
+            if (part.decoded_bytes() && part.dtype()) { // else reading checks it
+                const std::uint64_t found = *part.decoded_bytes() / width_bytes(*part.dtype());
+                ZTENSOR_TRY(detail::check_part_count(found, expected, role));
+            }
         }
     }
     return quantized_view(object, std::move(parameters), packed, scales, zeros);
