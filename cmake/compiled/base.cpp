@@ -19,6 +19,5 @@ ZTENSOR_EXPORT_END
 #include <ztensor/detail/base/shape_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
-#include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
-#include <ztensor/detail/os/memory_definitions.hpp>
+#include <ztensor/detail/os/resources_definitions.hpp>

@@ -10,6 +10,5 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/reader.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>

@@ -16,7 +16,6 @@ ZTENSOR_EXPORT_END
 #include <ztensor/detail/read/component_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
-#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/pieces_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/sparse_definitions.hpp>

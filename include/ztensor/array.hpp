@@ -100,7 +100,7 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/os/memory_definitions.hpp>
+#include <ztensor/detail/os/resources_definitions.hpp>
 #endif
 
 #endif

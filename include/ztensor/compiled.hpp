@@ -18,15 +18,12 @@
 #include <ztensor/detail/import/import_definitions.hpp>
 #include <ztensor/detail/import/reader_set_definitions.hpp>
 #include <ztensor/detail/import/safetensors_definitions.hpp>
-#include <ztensor/detail/os/executor_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>
-#include <ztensor/detail/os/memory_definitions.hpp>
+#include <ztensor/detail/os/resources_definitions.hpp>
 #include <ztensor/detail/read/component_definitions.hpp>
-#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/lint_definitions.hpp>
 #include <ztensor/detail/read/load_plan_definitions.hpp>
 #include <ztensor/detail/read/object_definitions.hpp>
-#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/pieces_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>

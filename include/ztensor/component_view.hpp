@@ -171,8 +171,8 @@ public:
     template <class T>
     result<void> read_into(span<T> destination) const {
         const auto memory = detail::span_of_destination(destination);
-        return read_elements_into(detail::element_request_of<typename decltype(memory)::value_type>(),
-                                  detail::as_writable_bytes(memory));
+        return read_elements(detail::element_request_of<typename decltype(memory)::value_type>(),
+                             detail::memory_of(detail::as_writable_bytes(memory)));
     }
     template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
     result<void> read_into(Destination& destination) const {
@@ -221,7 +221,7 @@ public:
         static_assert(std::is_same_v<To, number> ? std::is_same_v<number, float> || std::is_same_v<number, double>
                                                  : true,
                       "elements are converted to floats or doubles");
-        return read_numbers_into(sizeof(number), detail::as_writable_bytes(memory));
+        return read_numbers(sizeof(number), detail::memory_of(detail::as_writable_bytes(memory)));
     }
     template <class Destination, std::enable_if_t<!detail::is_span_v<Destination>, int> = 0>
     result<void> read_as_into(Destination& destination) const {
@@ -246,8 +246,8 @@ public:
     template <class T>
     result<void> read_part_into(std::uint64_t first, std::uint64_t last, std::uint64_t parts,
                                 span<T> destination) const {
-        return read_elements_of_part_into(detail::element_request_of<T>(), first, last, parts,
-                                          detail::as_writable_bytes(destination));
+        return read_elements_of_part(detail::element_request_of<T>(), first, last, parts,
+                                     detail::memory_of(detail::as_writable_bytes(destination)));
     }
 
     /// Whether the stored bytes are those that were digested. Reads all of them, whatever the options say. Of version
@@ -262,14 +262,10 @@ private:
     result<void> check_type(const detail::element_request& request) const;
     result<bytes_view> view_elements(const detail::element_request& request) const;
     result<void> read_elements(const detail::element_request& request, detail::element_memory elements) const;
-    result<void> read_elements_into(const detail::element_request& request, span<std::byte> destination) const;
     result<void> read_elements_of_part(const detail::element_request& request, std::uint64_t first, std::uint64_t last,
                                        std::uint64_t parts, detail::element_memory elements) const;
-    result<void> read_elements_of_part_into(const detail::element_request& request, std::uint64_t first,
-                                            std::uint64_t last, std::uint64_t parts, span<std::byte> destination) const;
     /// As floats or doubles.
     result<void> read_numbers(std::size_t number_bytes, detail::element_memory numbers) const;
-    result<void> read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const;
     /// True if every element is exactly a float.
     [[nodiscard]] bool holds_floats() const noexcept;
 

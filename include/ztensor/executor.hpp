@@ -57,7 +57,7 @@ namespace detail {
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/os/executor_definitions.hpp>
+#include <ztensor/detail/os/resources_definitions.hpp>
 #endif
 
 #endif

@@ -138,7 +138,7 @@ public:
             using number = typename decltype(memory)::value_type;
             static_assert(std::is_same_v<number, float> || std::is_same_v<number, double>,
                           "elements are converted to these in place");
-            return read_weights_into(sizeof(number), detail::as_writable_bytes(memory));
+            return read_weights(sizeof(number), detail::memory_of(detail::as_writable_bytes(memory)));
         }
         const result<component_view> elements = data();
         return elements ? elements->read_as_into(destination) : elements.error();
@@ -182,8 +182,8 @@ public:
     result<void> read_slice_into(const slice& ranges, Destination&& destination) const {
         const auto memory = detail::span_of_destination(destination);
         using element = typename decltype(memory)::value_type;
-        return read_elements_of_slice_into(detail::element_request_of<element>(), ranges,
-                                           detail::as_writable_bytes(memory));
+        return read_elements_of_slice(detail::element_request_of<element>(), ranges,
+                                      detail::memory_of(detail::as_writable_bytes(memory)));
     }
 
 private:
@@ -205,12 +205,9 @@ private:
     }
     /// As floats or doubles.
     result<void> read_weights(std::size_t number_bytes, detail::element_memory weights) const;
-    result<void> read_weights_into(std::size_t number_bytes, span<std::byte> weights) const;
 
     result<void> read_elements_of_slice(const detail::element_request& request, const slice& ranges,
                                         detail::element_memory elements) const;
-    result<void> read_elements_of_slice_into(const detail::element_request& request, const slice& ranges,
-                                             span<std::byte> destination) const;
     /// How many rows there are, if those asked for are among them.
     result<std::uint64_t> check_rows(std::uint64_t first, std::uint64_t last) const;
     /// Adds to an error where it happened.

@@ -115,8 +115,8 @@ private:
     static constexpr std::size_t last_axis = static_cast<std::size_t>(-1);
 
     static result<quantized_view> load(const object_view& object);
-    static result<quantized_view> load_2(const object_view& object);
-    result<void> unpack_into_2(detail::element_memory weights, std::size_t weight_bytes) const;
+    static result<quantized_view> load_group(const object_view& object);
+    result<void> unpack_group(detail::element_memory weights, std::size_t weight_bytes) const;
     /// Unsigned integers of 1, 2, 4 or 8 bytes.
     result<void> unpack_into(detail::element_memory weights, std::size_t weight_bytes) const;
     result<std::vector<float>> compute_weights() const;
@@ -137,7 +137,6 @@ private:
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/read/packed_definitions.hpp>
 #include <ztensor/detail/read/quantized_definitions.hpp>
 #endif
 

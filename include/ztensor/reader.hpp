@@ -240,8 +240,6 @@ private:
                                     std::string path, const detail::native_path& root = {});
     static result<reader> opened_as(std::shared_ptr<detail::opened_file> opened, result<void> valid);
 
-    result<verification> verify_2(unsigned threads) const;
-
     std::shared_ptr<const detail::opened_file> file_;
 };
 
@@ -258,7 +256,6 @@ result<std::string> content_digest(const reader& of, digest algorithm = digest::
 } // namespace ztensor
 
 #if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/read/content_digest_definitions.hpp>
 #include <ztensor/detail/read/reader_definitions.hpp>
 #endif
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Bulk conversion of stored elements. What is expected stands here as literals, or is computed from the index alone.
+#include "read/conversions.hpp"
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+using support::convert_elements;
 using ztensor::bfloat16;
 using ztensor::bytes_view;
 using ztensor::dtype;
@@ -29,7 +31,6 @@ using ztensor::errc;
 using ztensor::float16;
 using ztensor::result;
 using ztensor::span;
-using ztensor::detail::convert_elements;
 
 namespace {
 
@@ -210,8 +211,6 @@ struct from_float_or_double {
 struct refused_conversion {
     dtype storage;
     std::string_view logical_type;
-    std::size_t source_bytes;
-    std::size_t elements;
     errc expected;
 };
 
@@ -456,37 +455,21 @@ TEST_CASE("an empty run converts to nothing") {
     CHECK(convert_elements(bytes_view(), dtype::u8, "f8_e5m2", span<double>()).has_value());
 }
 
-TEST_CASE("what is not a number, or not the right number of them, is refused with nothing written") {
-    constexpr std::size_t huge = std::numeric_limits<std::size_t>::max();
+TEST_CASE("what is not a number is refused with nothing written") {
     const std::vector<refused_conversion> refusals = {
-        {dtype::f32, "complex64", 16, 2, errc::unsupported_type},
-        {dtype::f64, "complex128", 32, 2, errc::unsupported_type},
-        {dtype::i16, "q8.8_fixed", 4, 2, errc::unsupported_type},
-        {dtype::f32, "F32", 8, 2, errc::unsupported_type},
-        {dtype::f32, "f16", 8, 2, errc::unsupported_type},
-        {dtype::u8, "f8_e4m3", 2, 2, errc::unsupported_type},
-        {dtype::u8, "f4_e2m1", 1, 2, errc::unsupported_type}, // two to a byte
-        {dtype::u8, "f8_e4m3fnu", 2, 2, errc::unsupported_type},
-        {dtype::i8, "f8_e4m3fn", 2, 2, errc::type_mismatch},
-        {dtype::f32, "f8_e5m2fnuz", 8, 2, errc::type_mismatch},
-        {dtype::f32, "", 7, 2, errc::size_mismatch},
-        {dtype::f32, "", 9, 2, errc::size_mismatch},
-        {dtype::f32, "", 4, 2, errc::size_mismatch},
-        {dtype::f32, "", 12, 2, errc::size_mismatch},
-        {dtype::f32, "", 0, 2, errc::size_mismatch},
-        {dtype::u8, "f8_e5m2", 3, 2, errc::size_mismatch},
-        {dtype::boolean, "", 1, 2, errc::size_mismatch},
-        {dtype::f64, "", 8, 0, errc::size_mismatch},
-        {dtype::i16, "", 1, 0, errc::size_mismatch},
-        // 8 × this wraps to 8 in the arithmetic of size_t.
-        {dtype::f64, "", 8, huge / 8 + 2, errc::size_mismatch},
+        {dtype::f32, "complex64", errc::unsupported_type},  {dtype::f64, "complex128", errc::unsupported_type},
+        {dtype::i16, "q8.8_fixed", errc::unsupported_type}, {dtype::f32, "F32", errc::unsupported_type},
+        {dtype::f32, "f16", errc::unsupported_type},        {dtype::u8, "f8_e4m3", errc::unsupported_type},
+        {dtype::u8, "f4_e2m1", errc::unsupported_type}, // two to a byte
+        {dtype::u8, "f8_e4m3fnu", errc::unsupported_type},  {dtype::i8, "f8_e4m3fn", errc::type_mismatch},
+        {dtype::f32, "f8_e5m2fnuz", errc::type_mismatch},
     };
     const std::vector<std::byte> stored(64, std::byte{1});
     for (const refused_conversion& row : refusals) {
-        CAPTURE(row.storage, row.logical_type, row.source_bytes, row.elements);
+        CAPTURE(row.storage, row.logical_type);
         std::vector<float> destination(2, -77.0F);
-        const result<void> refused = convert_elements(bytes_view(stored).first(row.source_bytes), row.storage,
-                                                      row.logical_type, span<float>(destination.data(), row.elements));
+        const result<void> refused =
+            convert_elements(bytes_view(stored), row.storage, row.logical_type, span<float>(destination));
         REQUIRE(!refused.has_value());
         CHECK(refused.error().code() == row.expected);
         CHECK(destination == std::vector<float>{-77, -77});

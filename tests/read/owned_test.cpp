@@ -2,6 +2,7 @@
 //
 // Tensors in memory of their own or of the caller's: arrays, numbers converted on their way, and large blobs of many
 // zstd frames.
+#include "read/conversions.hpp"
 #include "read/read_samples.hpp"
 #include "support/catch.hpp"
 #include "support/elements.hpp"
@@ -129,7 +130,7 @@ TEST_CASE("numbers are converted into the caller's memory as read_as converts th
         sample raw = sample().dtype(type.name).shape({count}).blob(content);
         sample packed = sample().dtype(type.name).shape({count}).zstd_blob(frames, content.size());
         std::vector<float> expected(count);
-        REQUIRE(ztensor::detail::convert_elements(
+        REQUIRE(support::convert_elements(
             ztensor::bytes_view(support::to_vector(support::between_file_and_host(content, width))), type.id, "",
             span<float>(expected)));
         for (const bool is_checked : {false, true}) {

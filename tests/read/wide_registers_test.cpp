@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Loops of narrow instructions run at their own speed behind whatever a library left in wide registers.
+#include "read/conversions.hpp"
 #include "support/catch.hpp"
 
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/dtype.hpp>
@@ -64,8 +65,8 @@ void check_no_loop_waits() {
     }
     std::vector<double> numbers(block.size() / 2);
     const ztensor::span<double> destination(numbers);
-    CHECK_FALSE(leaves_wide_registers(
-        [&] { ztensor::detail::convert_elements(block, ztensor::dtype::f16, "", destination).value(); }));
+    CHECK_FALSE(
+        leaves_wide_registers([&] { support::convert_elements(block, ztensor::dtype::f16, "", destination).value(); }));
 }
 
 #else

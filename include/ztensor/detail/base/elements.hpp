@@ -183,14 +183,21 @@ template <class Destination>
     }
 }
 
-/// Memory for elements of which only reading tells how many there are.
+/// Where elements go: to a container that is made to measure, since only reading tells how many there are, or to the
+/// caller's memory.
 struct element_memory {
     void* owner;
-    span<std::byte> (*resize)(void* owner, std::size_t elements); ///< all of it, afterwards; throws like its container
+    /// All of it, afterwards; throws like its container. Null: it is `given`.
+    span<std::byte> (*resize)(void* owner, std::size_t elements);
     /// Where elements are made one by one and stay when there are more: room for that many, and where it is. They are
     /// then best made and read in pieces that the cache holds, since making them writes them. Else null.
     void* (*reserve)(void* owner, std::size_t elements) = nullptr;
+    span<std::byte> given = {};
 };
+
+[[nodiscard]] inline element_memory memory_of(span<std::byte> given) noexcept {
+    return {nullptr, nullptr, nullptr, given};
+}
 
 template <class T>
 [[nodiscard]] element_memory memory_of(std::vector<T>& elements) noexcept {

@@ -4,15 +4,11 @@
 #ifndef ZTENSOR_DETAIL_OS_FILE_HPP
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
-#include <ztensor/file_path.hpp>
 #include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,6 +25,23 @@ namespace detail {
 
 /// No transfer is larger: Linux moves less than 2 GiB at once, macOS refuses more, and Windows counts in 32 bits.
 inline constexpr std::size_t max_transfer_bytes = (std::size_t{1} << 30) - (std::size_t{1} << 20);
+
+/// Moves `size_bytes` bytes by `move(done, wanted) -> os_answer<std::size_t>`, one call after the other. Fewer were
+/// moved where one failed, or gave none.
+template <class Move>
+[[nodiscard]] os_answer<std::uint64_t> move_all(std::uint64_t size_bytes, Move&& move) {
+    std::uint64_t done = 0;
+    while (done != size_bytes) {
+        const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - done, max_transfer_bytes));
+        const auto [moved, failure] = move(done, wanted);
+        if (!failure && moved != 0) {
+            done += moved;
+        } else if (failure != std::errc::interrupted) {
+            return {done, failure};
+        }
+    }
+    return {done, {}};
+}
 
 [[nodiscard]] ZTENSOR_COLD inline error os_failure(const char* sentence, std::error_code why) {
     return fail(errc::io_error, sentence).because(why);
@@ -64,15 +77,16 @@ public:
     mapping() noexcept = default;
     mapping(os_reading& os, bytes_view bytes) noexcept : os_(&os), bytes_(bytes) {}
     mapping(mapping&& other) noexcept : os_(other.os_), bytes_(std::exchange(other.bytes_, {})) {}
-    mapping& operator=(mapping&& other) noexcept {
-        if (this != &other) {
-            unmap();
-            os_ = other.os_;
-            bytes_ = std::exchange(other.bytes_, {});
-        }
+    mapping& operator=(mapping other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(bytes_, other.bytes_);
         return *this;
     }
-    ~mapping() { unmap(); }
+    ~mapping() {
+        if (!bytes_.empty()) {
+            os_->unmap(bytes_);
+        }
+    }
 
     /// Valid while the mapping lives; empty for an empty file. Reading bytes that the file has lost since it was
     /// mapped ends the process (SIGBUS, or an access violation).
@@ -81,12 +95,6 @@ public:
     void release() noexcept { bytes_ = {}; }
 
 private:
-    void unmap() noexcept {
-        if (!bytes_.empty()) {
-            os_->unmap(bytes_);
-        }
-    }
-
     os_reading* os_ = nullptr;
     bytes_view bytes_;
 };
@@ -112,16 +120,17 @@ public:
 
     file(file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)), size_bytes_(other.size_bytes_) {}
-    file& operator=(file&& other) noexcept {
-        if (this != &other) {
-            release();
-            os_ = other.os_;
-            handle_ = std::exchange(other.handle_, no_handle);
-            size_bytes_ = other.size_bytes_;
-        }
+    file& operator=(file other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(handle_, other.handle_);
+        std::swap(size_bytes_, other.size_bytes_);
         return *this;
     }
-    ~file() { release(); }
+    ~file() {
+        if (is_open()) {
+            os_->close(handle_);
+        }
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
     [[nodiscard]] os_reading& os() const noexcept { return *os_; }
@@ -199,22 +208,16 @@ private:
     file(os_reading& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
     result<void> read_all(std::uint64_t offset, span<std::byte> destination) const {
-        while (!destination.empty()) {
-            const std::size_t wanted = (std::min<std::size_t>)(destination.size(), max_transfer_bytes);
-            const auto [moved, failure] = os_->read(handle_, offset, destination.first(wanted));
-            if (failure == std::errc::interrupted) {
-                continue;
-            }
-            if (failure) {
-                return os_failure("can't read the file", failure).at(offset);
-            }
-            if (moved == 0) {
-                return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
-                            {size_bytes_})
-                    .at(offset);
-            }
-            offset += moved;
-            destination = destination.subspan(moved);
+        const auto [moved, failure] = move_all(destination.size(), [&](std::uint64_t done, std::size_t wanted) {
+            return os_->read(handle_, offset + done, destination.subspan(static_cast<std::size_t>(done), wanted));
+        });
+        if (failure) {
+            return os_failure("can't read the file", failure).at(offset + moved);
+        }
+        if (moved != destination.size()) {
+            return fail(errc::file_changed, "the file ends here, though it was {} bytes long when it was opened",
+                        {size_bytes_})
+                .at(offset + moved);
         }
         return {};
     }
@@ -231,12 +234,6 @@ private:
             destination = destination.subspan(size);
         }
         return {};
-    }
-
-    void release() noexcept {
-        if (is_open()) {
-            os_->close(handle_);
-        }
     }
 
     /// `opened`, with its size; an error if it is no regular file. Asked of the handle, so that nobody can put
@@ -282,7 +279,7 @@ public:
     found_directory(os_reading& os, os_directory place) noexcept : os_(&os), place_(std::move(place)) {}
     found_directory(found_directory&& other) noexcept
         : os_(std::exchange(other.os_, nullptr)), place_(std::move(other.place_)) {}
-    found_directory& operator=(found_directory&& other) noexcept {
+    found_directory& operator=(found_directory other) noexcept {
         std::swap(os_, other.os_);
         std::swap(place_, other.place_);
         return *this;
@@ -343,8 +340,7 @@ public:
                                                       os_reading& os = operating_system_for_reading()) {
         result<beneath_folder> folder = of(directory_of(file), follows_links, os);
         if (folder) {
-            const auto last = file_name_of(file);
-            folder->named_file_.assign(last.begin(), last.end());
+            folder->named_file_ = file_name_of(file);
             folder->opened_ = opened;
         }
         return folder;
@@ -414,8 +410,7 @@ private:
             if (!is_home(*home.place(), below)) {
                 return leads_outside();
             }
-            const auto last = file_name_of(target.value);
-            name.assign(last.begin(), last.end());
+            name = file_name_of(target.value);
         }
         return os_failure("can't open the file", std::make_error_code(std::errc::too_many_symbolic_link_levels));
     }
@@ -447,8 +442,7 @@ private:
                 return false;
             }
             at = found_directory(*os_, std::move(next.value));
-            const auto last = file_name_of(target.value);
-            name.assign(last.begin(), last.end());
+            name = file_name_of(target.value);
         }
         return false;
     }

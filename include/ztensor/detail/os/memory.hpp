@@ -4,10 +4,8 @@
 #ifndef ZTENSOR_DETAIL_OS_MEMORY_HPP
 #define ZTENSOR_DETAIL_OS_MEMORY_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/system.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,13 +5,7 @@
 #ifndef ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 #define ZTENSOR_DETAIL_OS_OUTPUT_FILE_HPP
 
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/calls.hpp>
 #include <ztensor/detail/os/file.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/file_path.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -78,14 +72,6 @@ struct located_file {
     native_path name;
 };
 
-/// A path with U+0000 in it would mean another file to the system.
-ZTENSOR_COLD inline result<void> check_path(const native_path& path) {
-    if (path.find(native_path::value_type{}) != native_path::npos) {
-        return fail(errc::invalid_argument, "the path holds U+0000, where the system would cut it");
-    }
-    return {};
-}
-
 [[nodiscard]] ZTENSOR_COLD inline error why_no_folder(const error& why) {
     const std::error_code failure = why.os_error();
     return failure == std::errc::no_such_file_or_directory
@@ -97,13 +83,12 @@ ZTENSOR_COLD inline result<void> check_path(const native_path& path) {
 /// Fails with errc::invalid_argument if the path names no file, errc::not_regular_file for a directory that is spelled
 /// as one, or errc::io_error.
 ZTENSOR_COLD inline result<located_file> locate(const native_path& path, bool will_sync, os_calls& os) {
-    ZTENSOR_TRY(check_path(path));
+    ZTENSOR_TRY(check_names_file(path));
     os_answer<native_path> reached = os.resolve_links(path);
     if (reached.failure) {
         return os_failure("can't follow the symbolic link", reached.failure);
     }
-    const auto last = file_name_of(reached.value);
-    const native_path name(last.begin(), last.end());
+    const native_path name(file_name_of(reached.value));
     if (name.find_first_not_of(native_path::value_type('.')) == native_path::npos &&
         name.size() <= 2) { // "", ".", ".."
         const auto [found, unknown] = os.status(path);
@@ -163,16 +148,18 @@ public:
     output_file(output_file&& other) noexcept
         : os_(other.os_), handle_(std::exchange(other.handle_, no_handle)),
           locked_by_(std::exchange(other.locked_by_, nobody)) {}
-    output_file& operator=(output_file&& other) noexcept {
-        if (this != &other) {
-            release();
-            os_ = other.os_;
-            handle_ = std::exchange(other.handle_, no_handle);
-            locked_by_ = std::exchange(other.locked_by_, nobody);
-        }
+    output_file& operator=(output_file other) noexcept {
+        std::swap(os_, other.os_);
+        std::swap(handle_, other.handle_);
+        std::swap(locked_by_, other.locked_by_);
         return *this;
     }
-    ~output_file() { release(); }
+    ~output_file() {
+        if (is_open()) {
+            unlock();
+            os_->close(handle_);
+        }
+    }
 
     [[nodiscard]] bool is_open() const noexcept { return handle_ != no_handle; }
 
@@ -219,37 +206,24 @@ public:
 
     /// Writes all of `bytes` after what was written before.
     result<void> append(bytes_view bytes) {
-        while (!bytes.empty()) {
-            const std::size_t wanted = (std::min<std::size_t>)(bytes.size(), max_transfer_bytes);
-            const auto [moved, failure] = os_->write(handle_, bytes.first(wanted));
-            if (failure == std::errc::interrupted) {
-                continue;
-            }
-            if (failure) {
-                return os_failure("can't write the file", failure);
-            }
-            if (moved == 0) {
-                return fail(errc::io_error, "can't write the file: the system takes no bytes and doesn't say why");
-            }
-            bytes = bytes.subspan(moved);
+        const auto [moved, failure] = move_all(bytes.size(), [&](std::uint64_t before, std::size_t wanted) {
+            return os_->write(handle_, bytes.subspan(static_cast<std::size_t>(before), wanted));
+        });
+        if (failure) {
+            return os_failure("can't write the file", failure);
+        }
+        if (moved != bytes.size()) {
+            return fail(errc::io_error, "can't write the file: the system takes no bytes and doesn't say why");
         }
         return {};
     }
 
     /// Reads back what was written; false where it can't be had, such as from a file that was there before.
     [[nodiscard]] ZTENSOR_COLD bool read_back(std::uint64_t offset, span<std::byte> bytes) {
-        while (!bytes.empty()) {
-            const auto [moved, failure] = os_->read(handle_, offset, bytes);
-            if (failure == std::errc::interrupted) {
-                continue;
-            }
-            if (failure || moved == 0) {
-                return false;
-            }
-            offset += moved;
-            bytes = bytes.subspan(moved);
-        }
-        return true;
+        const auto read = move_all(bytes.size(), [&](std::uint64_t before, std::size_t wanted) {
+            return os_->read(handle_, offset + before, bytes.subspan(static_cast<std::size_t>(before), wanted));
+        });
+        return read.value == bytes.size();
     }
 
     /// Gives the file the owner, group, access control list and permission bits of `old`, which it is going to
@@ -301,19 +275,11 @@ public:
     /// Appends up to so many bytes of another file and gives how many: fewer if the system won't move more.
     [[nodiscard]] ZTENSOR_COLD std::uint64_t append_from(const file& from, std::uint64_t offset,
                                                          std::uint64_t size_bytes) {
-        std::uint64_t copied = 0;
-        while (copied < size_bytes) {
-            const auto wanted = static_cast<std::size_t>((std::min<std::uint64_t>)(size_bytes - copied, copy_bytes));
-            const auto [moved, failure] = os_->copy(from.handle(), offset + copied, handle_, wanted);
-            if (failure == std::errc::interrupted) {
-                continue;
-            }
-            if (failure || moved == 0) {
-                break; // reading and writing will tell why
-            }
-            copied += moved;
-        }
-        return copied;
+        return move_all(size_bytes,
+                        [&](std::uint64_t copied, std::size_t wanted) {
+                            return os_->copy(from.handle(), offset + copied, handle_, (std::min)(wanted, copy_bytes));
+                        })
+            .value; // if it fails, reading and writing will tell why
     }
 
     /// Waits until what was written is on the disk. After a failure nobody knows what the disk holds, and a second
@@ -328,7 +294,7 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t copy_bytes = std::uint64_t{1} << 20; ///< as fast as any, and can be interrupted
+    static constexpr std::size_t copy_bytes = std::size_t{1} << 20; ///< as fast as any, and can be interrupted
 
     output_file(os_calls& os, os_handle handle) noexcept : os_(&os), handle_(handle) {}
 
@@ -338,13 +304,6 @@ private:
             return os_failure(sentence, answer.failure);
         }
         return output_file(in.os(), answer.value);
-    }
-
-    void release() noexcept {
-        if (is_open()) {
-            unlock();
-            os_->close(handle_);
-        }
     }
 
     /// A child that was forked off meanwhile may keep its copy of the handle open for as long as it lives, and takes

@@ -16,7 +16,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits>
-#include <new>
 #include <pthread.h>
 #include <stdio.h>
 #include <string>
@@ -439,7 +438,7 @@ protected:
 #if defined(__wasi__)
 inline void pin_module(void (*)(void* context)) noexcept {
 }
-[[nodiscard]] inline bool start_thread(void (*)(void* context), void*) noexcept {
+[[nodiscard]] inline bool start_system_thread(thread_start*) noexcept {
     return false;
 }
 #else
@@ -483,12 +482,8 @@ inline void pin_module(void (*)(void* context)) noexcept {
 }
 #endif
 
-/// A thread that is never joined. False where the system has no more threads.
-[[nodiscard]] inline bool start_thread(void (*run)(void* context), void* context) noexcept {
-    auto* const start = new (std::nothrow) thread_start{run, context};
-    if (start == nullptr) {
-        return false;
-    }
+/// What start_thread() asks. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
     const auto enter = [](void* handed_over) -> void* {
         thread_start::enter(handed_over);
         return nullptr;
@@ -501,8 +496,6 @@ inline void pin_module(void (*)(void* context)) noexcept {
     ::pthread_sigmask(SIG_SETMASK, &callers, nullptr);
     if (is_started) {
         ::pthread_detach(thread);
-    } else {
-        delete start;
     }
     return is_started;
 }

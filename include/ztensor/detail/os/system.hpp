@@ -9,9 +9,9 @@
 #else
 #include <ztensor/detail/os/posix_writing.hpp>
 #endif
-#include <ztensor/version.hpp>
 
 #include <cstddef>
+#include <new>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -27,6 +27,16 @@ namespace detail {
 [[nodiscard]] inline os_calls& operating_system() noexcept {
     static system_calls calls;
     return calls;
+}
+
+/// A thread that is never joined. False where the system has no more threads.
+[[nodiscard]] inline bool start_thread(void (*run)(void* context), void* context) noexcept {
+    auto* const start = new (std::nothrow) thread_start{run, context};
+    const bool is_started = start != nullptr && start_system_thread(start);
+    if (!is_started) {
+        delete start;
+    }
+    return is_started;
 }
 
 // -- sync

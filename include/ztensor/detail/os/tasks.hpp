@@ -4,12 +4,9 @@
 #ifndef ZTENSOR_DETAIL_OS_TASKS_HPP
 #define ZTENSOR_DETAIL_OS_TASKS_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/system.hpp>
 #include <ztensor/executor.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>

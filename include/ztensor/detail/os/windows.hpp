@@ -31,7 +31,6 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -357,12 +356,8 @@ ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
                                            static_cast<const wchar_t*>(address_of_code(code)), &module));
 }
 
-/// A thread that is never joined. False where the system has no more threads.
-[[nodiscard]] inline bool start_thread(void (*run)(void* context), void* context) noexcept {
-    auto* const start = new (std::nothrow) thread_start{run, context};
-    if (start == nullptr) {
-        return false;
-    }
+/// What start_thread() asks. `start` is the thread's, if it is started.
+[[nodiscard]] inline bool start_system_thread(thread_start* start) noexcept {
     struct entry {
         static DWORD WINAPI enter(void* handed_over) {
             thread_start::enter(handed_over);
@@ -370,11 +365,10 @@ ZTENSOR_COLD inline void pin_module(void (*code)(void* context)) noexcept {
         }
     };
     const HANDLE thread = ::CreateThread(nullptr, 0, entry::enter, start, 0, nullptr);
-    if (thread == nullptr) {
-        delete start;
-        return false;
+    if (thread != nullptr) {
+        ::CloseHandle(thread); // which does not end it
     }
-    return ::CloseHandle(thread) != 0; // which does not end it
+    return thread != nullptr;
 }
 
 /// As many threads as the host runs at once; at least 1.

@@ -6,15 +6,7 @@
 #define ZTENSOR_DETAIL_READ_COMPONENT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/detail/read/verify.hpp>
 
 namespace ztensor {
@@ -38,7 +30,7 @@ ZTENSOR_INLINE error component_access::located(const component_view& component, 
 }
 
 /// Bytes that break a rule of version 2 beside are copied as they are, if they are what was digested.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
+ZTENSOR_COLD inline result<void> check_stored(const stored_component& stored) {
     const component_view component(*stored.file, *stored.object_record, *stored.component_record);
     const result<digest_state> state = component.verify();
     if (!state) {
@@ -196,12 +188,6 @@ ZTENSOR_INLINE result<void> component_view::read_elements(const detail::element_
                                            [&] { return detail::read_elements(*file_, *record_, request, elements); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_elements_into(const detail::element_request& request,
-                                                               span<std::byte> destination) const {
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_elements_into(*file_, *record_, request, destination); });
-}
-
 ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::element_request& request,
                                                                   std::uint64_t first, std::uint64_t last,
                                                                   std::uint64_t parts,
@@ -211,22 +197,8 @@ ZTENSOR_INLINE result<void> component_view::read_elements_of_part(const detail::
         *this, [&] { return detail::read_part(*file_, *record_, request, find, elements); });
 }
 
-ZTENSOR_INLINE result<void> component_view::read_elements_of_part_into(const detail::element_request& request,
-                                                                       std::uint64_t first, std::uint64_t last,
-                                                                       std::uint64_t parts,
-                                                                       span<std::byte> destination) const {
-    const detail::part_finder find(first, last, parts);
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_part_into(*file_, *record_, request, find, destination); });
-}
-
 ZTENSOR_INLINE result<void> component_view::read_numbers(std::size_t number_bytes,
                                                          detail::element_memory numbers) const {
-    return detail::component_access::guard(
-        *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
-}
-
-ZTENSOR_INLINE result<void> component_view::read_numbers_into(std::size_t number_bytes, span<std::byte> numbers) const {
     return detail::component_access::guard(
         *this, [&] { return detail::read_numbers(*file_, *object_, *record_, number_bytes, numbers); });
 }
@@ -260,7 +232,7 @@ ZTENSOR_INLINE result<std::vector<std::byte>> component_view::read_little_endian
 
 ZTENSOR_INLINE result<digest_state> component_view::verify() const {
     return detail::component_access::guard(*this, [&] {
-        return file_->index.generation == ztensor::generation::v2 ? detail::verify_part_2(*file_, *object_, *record_)
+        return file_->index.generation == ztensor::generation::v2 ? detail::verify_decoded(*file_, *object_, *record_)
                                                                   : detail::verify_digest(*file_, *record_);
     });
 }

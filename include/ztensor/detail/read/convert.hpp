@@ -163,16 +163,15 @@ void expand_narrow(const narrow_type_facts& type, bytes_view packed, span<To> nu
 }
 
 /// Errors: size_mismatch.
-[[nodiscard]] inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes,
-                                                    std::uint64_t count) {
+inline result<void> check_packed_size(const narrow_type_facts& type, std::uint64_t bytes, std::uint64_t count) {
     return bytes == bytes_of_narrow(type, count)
                ? result<void>()
                : fail(errc::size_mismatch, "{} bytes don't hold {} packed elements", {bytes, count});
 }
 
 /// Nothing stands behind the last of `count` elements, where that is not to be. Errors: size_mismatch, bad_padding.
-[[nodiscard]] inline result<void> check_packed(const component_record& part, const narrow_type_facts& type,
-                                               bytes_view packed, std::uint64_t count) {
+inline result<void> check_packed(const component_record& part, const narrow_type_facts& type, bytes_view packed,
+                                 std::uint64_t count) {
     ZTENSOR_TRY(check_packed_size(type, packed.size(), count));
     const bool has_padding = count < narrow_in_bytes(type, packed.size());
     if (has_checked_padding(part) && has_padding && pattern_at(type, packed, count) != 0) {
@@ -396,7 +395,16 @@ void convert_float8(bytes_view source, const float8_values& values, span<To> des
 }
 
 /// Elements of a storage type, or 8-bit floats of these values, as numbers; as many as `destination` has room for.
-/// Checked before: check_convertible(). What convert_elements() says of source and destination is true here.
+/// Checked before: check_convertible().
+///
+/// The source may start at any address and must be in the host's byte order. Unless numbers go past the cache, which
+/// only floats made of 16-bit floats do, it may be the last part of the destination, if its elements are no wider than
+/// the numbers: each block is copied before numbers take its place.
+///
+/// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and
+/// u64 beyond 2^53, and i32, u32 and f64 for float, may lose their last bits, and f64 beyond float's range becomes
+/// infinite. NaN stays NaN. A bool byte gives 0 or 1; that bytes other than 0 and 1 are refused in some versions
+/// (SPEC.md section 4.4) is not known here.
 template <class To>
 void convert_all(bytes_view source, dtype storage, const float8_values* values, span<To> destination,
                  number_store store) noexcept {
@@ -407,8 +415,10 @@ void convert_all(bytes_view source, dtype storage, const float8_values* values, 
     convert_float8(source, *values, destination);
 }
 
-/// Whether elements of this type are single numbers that this header can convert.
-[[nodiscard]] inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
+/// Whether elements of this type are single numbers that this header can convert. An empty logical type, or one that
+/// repeats the name of the storage type, means the stored elements themselves. Errors: unsupported_type for complex and
+/// unknown logical types, which it names; type_mismatch for a logical type over the wrong storage.
+inline result<void> check_convertible(dtype storage, std::string_view logical_type) {
     if (logical_type.empty() || logical_type == name(storage)) {
         return {};
     }
@@ -448,35 +458,6 @@ inline void shorten_for_double(span<std::byte> integers, bool are_signed) noexce
         bits = is_negative ? 0 - magnitude : magnitude;
         std::memcpy(integers.data() + at, &bits, sizeof(bits));
     }
-}
-
-/// Converts every element of `source_host_order` to a float or double and writes it to the same place of `destination`.
-///
-/// The source may start at any address and must be in the host's byte order. Unless numbers go past the cache, which
-/// only floats made of 16-bit floats do, it may be the last part of the destination, if its elements are no wider than
-/// the numbers: each block is copied before numbers take its place. An empty logical type, or one that repeats the name
-/// of the storage type, means the stored elements themselves.
-///
-/// Values that a To holds are kept exactly; others are rounded to nearest (in the default rounding mode), so i64 and
-/// u64 beyond 2^53, and i32, u32 and f64 for float, may lose their last bits, and f64 beyond float's range becomes
-/// infinite. NaN stays NaN. A bool byte gives 0 or 1; that bytes other than 0 and 1 are refused in some versions
-/// (SPEC.md section 4.4) is not known here.
-///
-/// Errors, with nothing written: errc::unsupported_type for complex and unknown logical types, which it names;
-/// errc::type_mismatch for a logical type over the wrong storage; errc::size_mismatch where the source does not hold
-/// exactly destination.size() elements.
-template <class To>
-[[nodiscard]] result<void> convert_elements(bytes_view source_host_order, dtype storage, std::string_view logical_type,
-                                            span<To> destination, number_store store = number_store::cached) {
-    static_assert(std::is_same_v<To, float> || std::is_same_v<To, double>);
-    ZTENSOR_TRY(check_convertible(storage, logical_type));
-    const std::size_t width = width_bytes(storage);
-    if (source_host_order.size() % width != 0 || source_host_order.size() / width != destination.size()) {
-        return fail(errc::size_mismatch, "{} bytes of {} do not make the {} elements asked for",
-                    {source_host_order.size(), name(storage), destination.size()});
-    }
-    convert_all(source_host_order, storage, find_float8(logical_type), destination, store);
-    return {};
 }
 
 } // namespace detail

@@ -5,19 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_DECODE_HPP
 #define ZTENSOR_DETAIL_READ_DECODE_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/frames.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/options.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>
@@ -42,7 +30,7 @@ public:
         : most_(options.max_decoded_bytes_), left_(options.max_decoded_bytes_) {}
 
     /// Before that much memory is made. Errors: limit_exceeded, too_large_for_host.
-    [[nodiscard]] ZTENSOR_COLD result<void> take(std::uint64_t elements, std::uint64_t element_bytes) noexcept {
+    ZTENSOR_COLD result<void> take(std::uint64_t elements, std::uint64_t element_bytes) noexcept {
         const std::optional<std::uint64_t> bytes = checked_multiply(elements, element_bytes);
         if (!bytes || *bytes > left_) {
             return fail(errc::limit_exceeded,
@@ -65,8 +53,8 @@ private:
 // -- whole components
 
 /// The whole blob, verified where the caller wants that.
-[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
-load_blob(const opened_file& file, const component_record& component, thread_memory& memory) {
+ZTENSOR_COLD inline result<bytes_view> load_blob(const opened_file& file, const component_record& component,
+                                                 thread_memory& memory) {
     ZTENSOR_TRY_ASSIGN(const bytes_view stored, load_range(file, component.offset, component.length, memory));
     ZTENSOR_TRY(check_digest(file, component, stored));
     return stored;
@@ -74,8 +62,7 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
 
 /// Decodes all of a component into `destination`, which has exactly its decoded_length().
 /// Errors: unsupported_encoding, digest_mismatch, decode_failed, decode_size, and what the source reports.
-[[nodiscard]] inline result<void> decode(const opened_file& file, const component_record& component,
-                                         span<std::byte> destination) {
+inline result<void> decode(const opened_file& file, const component_record& component, span<std::byte> destination) {
     ZTENSOR_TRY(check_encoding(file, component));
     if (component.encoding == encoding::raw) {
         blob_check check(file, component);
@@ -95,8 +82,8 @@ load_blob(const opened_file& file, const component_record& component, thread_mem
 
 /// All decoded bytes of a component, in the file's byte order, in memory of `decoded`. Where the size stands nowhere it
 /// is what the blob decodes to, within the caller's limit. SPEC.md section 6.2.
-[[nodiscard]] inline result<span<std::byte>> decode_whole(const opened_file& file, const component_record& component,
-                                                          byte_buffer& decoded) {
+inline result<span<std::byte>> decode_whole(const opened_file& file, const component_record& component,
+                                            byte_buffer& decoded) {
     ZTENSOR_TRY(check_encoding(file, component));
     const std::optional<std::uint64_t> size = component.decoded_length();
     if (!size) {
@@ -197,9 +184,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Runs of raw data; of a file neighbours at once with what lies between them. (Runs of 64 bytes at every 2 KiB of
 /// 64 MiB took 16 ms by one call each, and take 2.3.)
-[[nodiscard]] inline result<void> read_raw_runs(const opened_file& file, const component_record& component,
-                                                byte_runs runs, span<std::byte> destination,
-                                                std::uint64_t& read_bytes) {
+inline result<void> read_raw_runs(const opened_file& file, const component_record& component, byte_runs runs,
+                                  span<std::byte> destination, std::uint64_t& read_bytes) {
     if (runs.count() > 1) {
         ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
                            source_access::find_stable_range(*file.source, component.offset, component.length));
@@ -238,9 +224,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 }
 
 /// Some bytes of a blob, to look at: perhaps not those that will be read later.
-[[nodiscard]] inline result<void> peek_stored(const opened_file& file, const component_record& component,
-                                              std::optional<bytes_view> stable, std::uint64_t from,
-                                              span<std::byte> destination) {
+inline result<void> peek_stored(const opened_file& file, const component_record& component,
+                                std::optional<bytes_view> stable, std::uint64_t from, span<std::byte> destination) {
     if (!stable) {
         return file.source->read_at(component.offset + from, destination);
     }
@@ -249,9 +234,9 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 }
 
 /// Copies what the runs want of one frame, reading and decoding that alone.
-[[nodiscard]] inline result<void> read_runs_of_frame(const opened_file& file, const component_record& component,
-                                                     const zstd_frame& frame, std::uint64_t begin, byte_runs& runs,
-                                                     span<std::byte>& destination) {
+inline result<void> read_runs_of_frame(const opened_file& file, const component_record& component,
+                                       const zstd_frame& frame, std::uint64_t begin, byte_runs& runs,
+                                       span<std::byte>& destination) {
     const std::uint64_t stored_bytes = frame.end - frame.begin;
     if (!can_decode_to(frame.content_bytes, stored_bytes)) {
         return fail(errc::decode_failed, "a zstd frame of {} bytes can't decode to the {} that it states",
@@ -277,9 +262,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Runs of a zstd blob: of several frames that state the sizes of their content, only those frames are read in which
 /// runs lie, and the heads of those before. A single frame is read and verified as a whole.
-[[nodiscard]] inline result<void> read_zstd_runs(const opened_file& file, const component_record& component,
-                                                 byte_runs runs, span<std::byte> destination,
-                                                 std::uint64_t& read_bytes) {
+inline result<void> read_zstd_runs(const opened_file& file, const component_record& component, byte_runs runs,
+                                   span<std::byte> destination, std::uint64_t& read_bytes) {
     ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
                        source_access::find_stable_range(*file.source, component.offset, component.length));
     frame_walker walker(component.length);
@@ -320,10 +304,9 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 }
 
 /// Runs of a blob of seekable zstd: of the frames in which runs lie, nothing else but the table is read.
-[[nodiscard]] ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file,
-                                                                  const component_record& component, byte_runs runs,
-                                                                  span<std::byte> destination,
-                                                                  std::uint64_t& read_bytes) {
+ZTENSOR_COLD inline result<void> read_seekable_runs(const opened_file& file, const component_record& component,
+                                                    byte_runs runs, span<std::byte> destination,
+                                                    std::uint64_t& read_bytes) {
     seek_table table;
     ZTENSOR_TRY(at_offset(load_seek_table(file, component, table), component.offset));
     read_bytes += table.frames() == 0 ? 0 : component.length - table.end(table.frames() - 1);
@@ -339,9 +322,8 @@ inline void copy_runs(byte_runs& runs, bytes_view decoded, std::uint64_t begin, 
 
 /// Fills `destination` with the runs, which lie in the component's decoded length, and adds to `read_bytes` how many
 /// bytes of the blob that took.
-[[nodiscard]] inline result<void> read_runs(const opened_file& file, const component_record& component,
-                                            const byte_runs& runs, span<std::byte> destination,
-                                            std::uint64_t& read_bytes) {
+inline result<void> read_runs(const opened_file& file, const component_record& component, const byte_runs& runs,
+                              span<std::byte> destination, std::uint64_t& read_bytes) {
     if (component.encoding == encoding::zstd_seekable) {
         return read_seekable_runs(file, component, runs, destination, read_bytes);
     }
@@ -360,7 +342,7 @@ public:
         : file_(file), component_(component), check_(file, component, use) {}
 
     /// Called once, before fill(). Errors: out_of_memory; those of load_seek_table().
-    [[nodiscard]] result<void> start() {
+    result<void> start() {
         if (is_seekable()) {
             return load_seek_table(file_, component_, table_);
         }
@@ -382,7 +364,7 @@ public:
     [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
 
     /// The next bytes; fewer than `to` holds only at the end. Errors: as decoding does.
-    [[nodiscard]] result<std::size_t> fill(span<std::byte> to) {
+    result<std::size_t> fill(span<std::byte> to) {
         result<std::size_t> made = is_seekable() || is_whole_ ? take_held(to)
                                    : is_streamed()            ? decode(to)
                                                               : read_raw(to);
@@ -392,7 +374,7 @@ public:
 
     /// After the end, or after a failure: reads what is left, where there is a digest. Errors: digest_mismatch, and
     /// what the source says.
-    [[nodiscard]] result<void> finish(span<std::byte> scratch) {
+    result<void> finish(span<std::byte> scratch) {
         while (!is_seekable() && check_.is_wanted() && left() != 0) {
             ZTENSOR_TRY(read(scratch.first(smaller_size(scratch.size(), left()))));
         }
@@ -413,20 +395,20 @@ private:
     [[nodiscard]] std::uint64_t left() const noexcept { return component_.length - read_bytes_; }
 
     /// The next stored bytes, of which there are so many.
-    [[nodiscard]] result<void> read(span<std::byte> to) {
+    result<void> read(span<std::byte> to) {
         result<void> done = read_checked(file_, component_, read_bytes_, to, check_);
         read_bytes_ += done ? to.size() : 0;
         return done;
     }
 
-    [[nodiscard]] result<std::size_t> read_raw(span<std::byte> to) {
+    result<std::size_t> read_raw(span<std::byte> to) {
         const auto size = smaller_size(to.size(), left());
         ZTENSOR_TRY(read(to.first(size)));
         return size;
     }
 
     /// Of zstd frames, as much as there is room for, unless the blob ends before.
-    [[nodiscard]] result<std::size_t> decode(span<std::byte> to) {
+    result<std::size_t> decode(span<std::byte> to) {
         std::size_t made = 0;
         while (made < to.size()) {
             ZTENSOR_TRY(read_input());
@@ -448,7 +430,7 @@ private:
     }
 
     /// Where a window would take more memory than all that it is for. What was given before is not given again.
-    [[nodiscard]] result<std::size_t> decode_at_once(span<std::byte> to) {
+    result<std::size_t> decode_at_once(span<std::byte> to) {
         ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file_, component_, content_));
         is_whole_ = true;
         held_ = whole.subspan(smaller_size(position_, whole.size()));
@@ -456,7 +438,7 @@ private:
     }
 
     /// More stored bytes, where few are left of those before.
-    [[nodiscard]] result<void> read_input() {
+    result<void> read_input() {
         if (rest_.size() >= zstd_stream::least_stored_bytes || left() == 0) {
             return {};
         }
@@ -470,7 +452,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
+    result<void> check_size(std::uint64_t decoded_bytes, bool is_at_end) const {
         const std::optional<std::uint64_t> declared = component_.decoded_length();
         if (!declared && decoded_bytes > file_.options.max_decoded_bytes_) {
             return fail(errc::limit_exceeded,
@@ -488,7 +470,7 @@ private:
     }
 
     /// Of what is decoded as a whole, or frame after frame: straight to where there is room for all of one.
-    [[nodiscard]] result<std::size_t> take_held(span<std::byte> to) {
+    result<std::size_t> take_held(span<std::byte> to) {
         std::size_t made = 0;
         while (made < to.size()) {
             if (!held_.empty()) {

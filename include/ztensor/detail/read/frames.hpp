@@ -5,16 +5,8 @@
 #ifndef ZTENSOR_DETAIL_READ_FRAMES_HPP
 #define ZTENSOR_DETAIL_READ_FRAMES_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/zstd.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -32,8 +24,8 @@ namespace detail {
 
 /// A frame that is known, into `destination`, which has the size of its content. Errors: decode_failed, decode_size,
 /// limit_exceeded, out_of_memory, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> decode_frame(const opened_file& file, const component_record& component,
-                                                            const zstd_frame& frame, span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> decode_frame(const opened_file& file, const component_record& component,
+                                              const zstd_frame& frame, span<std::byte> destination) {
     const std::uint64_t offset = component.offset + frame.begin;
     thread_memory memory;
     ZTENSOR_TRY_ASSIGN(const bytes_view stored,
@@ -50,8 +42,8 @@ namespace detail {
 
 /// The table at the end of the component's blob, which one without frames has, too. Errors: decode_failed, decode_size,
 /// limit_exceeded, out_of_memory, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> load_seek_table(const opened_file& file,
-                                                               const component_record& component, seek_table& table) {
+ZTENSOR_COLD inline result<void> load_seek_table(const opened_file& file, const component_record& component,
+                                                 seek_table& table) {
     const std::uint64_t least_bytes = seek_head_bytes + seek_footer_bytes;
     if (component.length < least_bytes) {
         return fail(errc::decode_failed, "a blob of {} bytes is too small for the seek table of seekable zstd",
@@ -79,8 +71,8 @@ namespace detail {
 
 /// All frames into `destination`, which has exactly the component's decoded length, on as many threads as the caller
 /// allows. Errors: as decode_frame() and load_seek_table(); digest_mismatch.
-[[nodiscard]] ZTENSOR_COLD inline result<void>
-decode_seekable(const opened_file& file, const component_record& component, span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> decode_seekable(const opened_file& file, const component_record& component,
+                                                 span<std::byte> destination) {
     constexpr std::uint64_t smallest_bytes_for_threads = std::uint64_t{512} << 10;
     seek_table table;
     ZTENSOR_TRY(load_seek_table(file, component, table));
@@ -168,7 +160,7 @@ public:
 
     /// When no thread takes a turn any more. Errors: digest_mismatch before all others; decode_failed, decode_size,
     /// limit_exceeded, and what the source says.
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() {
+    ZTENSOR_COLD result<void> finish() {
         if (!failure_ && check_.is_wanted() && !source_failed_) {
             take_rest_in();
         }
@@ -195,7 +187,7 @@ private:
 
     /// Makes `held` bytes from the first frame that is not decoded on `wanted`, or all that there are: in `memory`, or
     /// where they lie.
-    [[nodiscard]] ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
+    ZTENSOR_COLD result<void> read_on(thread_memory& memory, std::size_t& held, std::uint64_t wanted) {
         const std::uint64_t more = (std::min)(wanted - (std::min<std::uint64_t>)(wanted, held), left_to_read());
         if (held + more > most_frame_bytes_) {
             return fail(errc::limit_exceeded,
@@ -226,7 +218,7 @@ private:
     }
 
     /// What the turn before left over, at the start of `memory`.
-    [[nodiscard]] result<void> begin_turn(thread_memory& memory) {
+    result<void> begin_turn(thread_memory& memory) {
         if (stable_) {
             result<void> unchanged = file_.source->check_unchanged();
             source_failed_ = !unchanged;
@@ -240,7 +232,7 @@ private:
     }
 
     /// One whole frame or more. Frames of a blob tend to be of a size, so that much is asked for, and a little more.
-    [[nodiscard]] ZTENSOR_COLD result<frames> next_frames(thread_memory& memory) {
+    ZTENSOR_COLD result<frames> next_frames(thread_memory& memory) {
         ZTENSOR_TRY(begin_turn(memory));
         std::size_t held = carried_bytes_;
         const std::uint64_t begin = read_bytes_ - held; // of the first frame that is held
@@ -270,8 +262,8 @@ private:
 
     /// Goes on from head to head through what is held of the blob from `begin` on, to the `end` of the last frame that
     /// is whole, or until one does not say what it holds. Gives how many bytes would lead to the next.
-    [[nodiscard]] ZTENSOR_COLD result<std::uint64_t> walk(bytes_view held, std::uint64_t begin, std::uint64_t& end,
-                                                          std::uint64_t& content_bytes) {
+    ZTENSOR_COLD result<std::uint64_t> walk(bytes_view held, std::uint64_t begin, std::uint64_t& end,
+                                            std::uint64_t& content_bytes) {
         for (;;) {
             if (has_known_frame_) {
                 const zstd_frame& known = walker_.frame();
@@ -300,8 +292,7 @@ private:
     }
 
     /// The first `whole` bytes are frames, and the others go to the next turn.
-    [[nodiscard]] ZTENSOR_COLD result<frames> carry_rest(bytes_view held, std::size_t whole,
-                                                         std::uint64_t content_bytes) {
+    ZTENSOR_COLD result<frames> carry_rest(bytes_view held, std::size_t whole, std::uint64_t content_bytes) {
         if (whole == 0) { // a frame must have been found, or found broken
             return fail(errc::decode_failed, "the zstd blob is cut off");
         }
@@ -357,8 +348,8 @@ private:
 };
 
 /// Decodes all of a large zstd blob into `destination`, on as many threads as the caller allows.
-[[nodiscard]] ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
-                                                             span<std::byte> destination) {
+ZTENSOR_COLD inline result<void> decode_frames(const opened_file& file, const component_record& component,
+                                               span<std::byte> destination) {
     ZTENSOR_TRY(check_blob_limit(component.length, file.options));
     // The heads of frames are looked at before they are decoded, and both is done where they lie: 2 to 5 % less time.
     ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,

@@ -5,17 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 #define ZTENSOR_DETAIL_READ_INDEX_AUDIT_HPP
 
-#include <ztensor/attributes.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/findings.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,29 +20,26 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// Who is told: false ends the search.
-struct audit_listener {
-    void* context;
-    bool (*hear)(void* context, lint_finding found);
-};
-
+/// Fills `found`, of which strict reading wants but the first: what breaks a rule ends its search.
 class index_audit {
 public:
-    index_audit(const opened_file& file, audit_listener listener) noexcept : file_(file), listener_(listener) {}
+    index_audit(const opened_file& file, std::vector<lint_finding>& found, bool wants_all) noexcept
+        : file_(file), found_(found), wants_all_(wants_all) {}
 
     /// Everything that strict reading refuses. Errors: what the source says.
-    [[nodiscard]] ZTENSOR_COLD result<void> run() {
+    ZTENSOR_COLD result<void> run() {
         look_at_encoding();
-        if (is_wanted_ && file_.index.generation != generation::v2) { // whose order is checked when it is opened
+        if (is_wanted() && file_.index.generation != generation::v2) { // whose order is checked when it is opened
             look_at_order();
         }
-        return is_wanted_ ? look_between_blobs() : result<void>();
+        return is_wanted() ? look_between_blobs() : result<void>();
     }
 
 private:
+    [[nodiscard]] bool is_wanted() const noexcept { return wants_all_ || found_.empty(); }
+
     void tell(lint_kind kind, std::string_view object, std::string_view component, std::string sentence) {
-        is_wanted_ =
-            listener_.hear(listener_.context, {kind, std::string(object), std::string(component), std::move(sentence)});
+        found_.push_back({kind, std::string(object), std::string(component), std::move(sentence)});
     }
 
     // -- heads
@@ -198,14 +185,14 @@ private:
         return role_name(file_.index, file_.index.components_of(file_.index.objects[of.object])[of.component]);
     }
 
-    [[nodiscard]] result<void> look_between_blobs() {
+    result<void> look_between_blobs() {
         if (file_.index.is_data_shard) { // of which only its root says what is in it
             return {};
         }
         const std::uint64_t blobs_end = file_.index_offset;
         std::uint64_t end = 8; // behind the magic
         const std::vector<blob> all = blobs_in_order();
-        for (std::size_t i = 0; i < all.size() && is_wanted_; ++i) {
+        for (std::size_t i = 0; i < all.size() && is_wanted(); ++i) {
             if (i != 0 && all[i].offset == all[i - 1].offset) {
                 tell(lint_kind::shared_blob, name_of(all[i]), role_of(all[i]),
                      sentence("its bytes are those of the object {}, component {}",
@@ -219,10 +206,10 @@ private:
         // A file without blobs may have the first place of one before its index, which in version 2 is a blob itself.
         const bool is_blob = file_.index.generation == generation::v2;
         const std::uint64_t alignment = is_blob ? blobs_end & (~blobs_end + 1) : blob_alignment;
-        return is_wanted_ ? look_at_gap(end, blobs_end, alignment) : result<void>();
+        return is_wanted() ? look_at_gap(end, blobs_end, alignment) : result<void>();
     }
 
-    [[nodiscard]] result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
+    result<void> look_at_gap(std::uint64_t begin, std::uint64_t end, std::uint64_t alignment) {
         if (begin >= end) {
             return {};
         }
@@ -248,8 +235,8 @@ private:
     }
 
     const opened_file& file_;
-    audit_listener listener_;
-    bool is_wanted_ = true;
+    std::vector<lint_finding>& found_;
+    bool wants_all_;
 };
 
 [[nodiscard]] inline errc strict_code(lint_kind kind) noexcept {
@@ -267,17 +254,16 @@ private:
 
 /// What read_options::strict() asks of the file that is being opened. Errors: strict_encoding, strict_order,
 /// strict_gap, strict_alias; what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
-    result<void> verdict;
-    const audit_listener first_only = {&verdict, [](void* context, lint_finding found) {
-                                           *static_cast<result<void>*>(context) =
-                                               error(strict_code(found.kind), std::move(found.sentence))
-                                                   .in_object(found.object)
-                                                   .in_component(found.component);
-                                           return false;
-                                       }};
-    result<void> looked = index_audit(file, first_only).run();
-    return looked ? verdict : looked;
+ZTENSOR_COLD inline result<void> check_strictly(const opened_file& file) {
+    std::vector<lint_finding> found;
+    ZTENSOR_TRY(index_audit(file, found, false).run());
+    if (found.empty()) {
+        return {};
+    }
+    lint_finding& first = found.front();
+    return error(strict_code(first.kind), std::move(first.sentence))
+        .in_object(first.object)
+        .in_component(first.component);
 }
 
 } // namespace detail

@@ -4,11 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_LINT_DEFINITIONS_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/lint.hpp>
 #include <ztensor/reader.hpp>
 
@@ -170,7 +166,7 @@ inline void look_at_digests(const manifest& index, std::vector<lint_finding>& fo
 }
 
 /// An end record may have a comment of 64 KiB behind it, which hides all of a small index.
-[[nodiscard]] inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
+inline result<void> look_for_zip(const byte_source& source, std::vector<lint_finding>& found) {
     constexpr std::size_t record_bytes = 22;
     const std::uint64_t size = source.size();
     const auto looked_at = static_cast<std::size_t>((std::min<std::uint64_t>)(size, 0xffff + record_bytes));
@@ -211,12 +207,7 @@ ZTENSOR_INLINE result<std::vector<lint_finding>> lint(const reader& file) {
                 .in_file(opened.path);
         }
         std::vector<lint_finding> found;
-        const detail::audit_listener all = {&found, [](void* context, lint_finding each) {
-                                                static_cast<std::vector<lint_finding>*>(context)->push_back(
-                                                    std::move(each));
-                                                return true;
-                                            }};
-        result<void> looked = detail::index_audit(opened, all).run();
+        result<void> looked = detail::index_audit(opened, found, true).run();
         if (looked) {
             looked = detail::look_for_zip(*opened.source, found);
         }

@@ -6,22 +6,11 @@
 #define ZTENSOR_DETAIL_READ_LOAD_PLAN_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/os/tasks.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/frames.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/load_plan.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -63,7 +52,7 @@ struct load_target {
 };
 
 /// The ranges of a part in every dimension, checked.
-[[nodiscard]] inline result<std::vector<index_range>> ranges_of(const wanted_tensor& wanted, const shape& dimensions) {
+inline result<std::vector<index_range>> ranges_of(const wanted_tensor& wanted, const shape& dimensions) {
     std::vector<index_range> ranges = wanted.ranges;
     if (wanted.part == wanted_tensor::part_kind::rows) {
         if (dimensions.empty()) {
@@ -80,21 +69,21 @@ struct load_target {
 }
 
 /// Where the wanted part lies in what the component decodes to, which is known.
-[[nodiscard]] inline result<element_part> find_part(const opened_file& file, const load_target& target) {
+inline result<element_part> find_part(const opened_file& file, const load_target& target) {
     const shape dimensions = file.index.shape_of(*target.object);
     const std::uint64_t decoded_bytes = target.component->decoded_length().value_or(0);
     return part_finder(dimensions, target.ranges)(decoded_bytes, target.wanted->request.size_bytes);
 }
 
-[[nodiscard]] inline result<void> check_room(std::uint64_t elements, const load_target& target) {
+inline result<void> check_room(std::uint64_t elements, const load_target& target) {
     const wanted_tensor& wanted = *target.wanted;
     const std::size_t element_bytes = wanted.number_bytes != 0 ? wanted.number_bytes : wanted.request.size_bytes;
-    const std::size_t room = wanted.destination.size() / element_bytes;
-    return elements == room ? result<void>() : wrong_destination(room, elements);
+    ZTENSOR_TRY(make_room(memory_of(wanted.destination), elements, element_bytes));
+    return {};
 }
 
 /// Of weights in groups: every part is understood, and all of them fit. Fills in the target.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_groups(const opened_file& file, load_target& target) {
+ZTENSOR_COLD inline result<void> check_groups(const opened_file& file, load_target& target) {
     for (const component_record& part : file.index.components_of(*target.object)) {
         ZTENSOR_TRY(part.logical_type == unknown_type ? unknown_numbers(file, part) : result<void>());
         const element_request stored = {*part.dtype, {}, width_bytes(*part.dtype), 1, false};
@@ -105,7 +94,7 @@ struct load_target {
 }
 
 /// What is found of the tensor is of the right type and size. Fills in the target.
-[[nodiscard]] inline result<void> check_target(const opened_file& file, load_target& target) {
+inline result<void> check_target(const opened_file& file, load_target& target) {
     const component_record& component = *target.component;
     const wanted_tensor& wanted = *target.wanted;
     target.offset = component.offset;
@@ -150,7 +139,7 @@ struct load_target {
 }
 
 /// The component that holds the elements, or the blocks or codes of weights that are to be converted.
-[[nodiscard]] inline result<component_view> find_elements(const object_view& object, const load_target& target) {
+inline result<component_view> find_elements(const object_view& object, const load_target& target) {
     if (!target.is_grouped && target.wanted->number_bytes != 0 && target.object->format != format::dense) {
         const result<weight_blocks> blocks = find_weight_blocks(object_access::file_of(object).index, *target.object);
         return blocks ? object.component("data") : object_access::located(object, blocks.error());
@@ -158,7 +147,7 @@ struct load_target {
     return target.is_grouped ? object.component("data") : object.data();
 }
 
-[[nodiscard]] inline result<load_target> find_target(const reader& from, const wanted_tensor& wanted) {
+inline result<load_target> find_target(const reader& from, const wanted_tensor& wanted) {
     ZTENSOR_TRY_ASSIGN(const object_view object, from.find(wanted.name));
     const opened_file& file = object_access::file_of(object);
     load_target target;
@@ -190,8 +179,7 @@ struct load_target {
 }
 
 /// Everything that a plan wants, or all that is wrong with it.
-[[nodiscard]] inline result<std::vector<load_target>> find_targets(const reader& from,
-                                                                   const std::vector<wanted_tensor>& wanted) {
+inline result<std::vector<load_target>> find_targets(const reader& from, const std::vector<wanted_tensor>& wanted) {
     std::vector<load_target> targets;
     std::vector<error> problems;
     targets.reserve(wanted.size());
@@ -229,7 +217,7 @@ public:
     load_run(const opened_file& file, std::vector<load_target> targets, const load_options& options)
         : file_(file), targets_(std::move(targets)), options_(options) {}
 
-    [[nodiscard]] result<load_report> carry_out() {
+    result<load_report> carry_out() {
         for (const load_target& each : targets_) {
             bytes_total_ += each.decoded_bytes;
         }
@@ -369,7 +357,7 @@ private:
         settle(target, std::move(done), is_piece ? each.end - each.begin : target.decoded_bytes);
     }
 
-    [[nodiscard]] result<void> read_piece(const load_target& target, std::uint64_t begin, std::uint64_t end) {
+    result<void> read_piece(const load_target& target, std::uint64_t begin, std::uint64_t end) {
         const std::size_t width = target.stored_element_bytes;
         const std::size_t made_bytes = target.numbers ? target.numbers->converted_bytes() : width;
         const auto first = static_cast<std::size_t>(begin / width) * made_bytes;
@@ -383,7 +371,7 @@ private:
         return to_host(*target.component, target.wanted->request, place);
     }
 
-    [[nodiscard]] result<void> read_single(const load_target& target, std::uint64_t& read_bytes) {
+    result<void> read_single(const load_target& target, std::uint64_t& read_bytes) {
         const wanted_tensor& wanted = *target.wanted;
         const component_record& component = *target.component;
         if (!target.is_whole() && component.decoded_length()) {
@@ -395,13 +383,13 @@ private:
         if (!target.is_whole()) {
             const shape dimensions = file_.index.shape_of(*target.object);
             const part_finder find(dimensions, target.ranges);
-            return read_part_into(file_, component, wanted.request, find, wanted.destination);
+            return read_part(file_, component, wanted.request, find, memory_of(wanted.destination));
         }
         if (target.is_grouped) {
-            return group_weights(file_, *target.object).read(wanted.number_bytes, wanted.destination);
+            return group_weights(file_, *target.object).read(wanted.number_bytes, memory_of(wanted.destination));
         }
-        return target.numbers ? target.numbers->read(wanted.destination)
-                              : read_elements_into(file_, component, wanted.request, wanted.destination);
+        return target.numbers ? target.numbers->read(memory_of(wanted.destination))
+                              : read_elements(file_, component, wanted.request, memory_of(wanted.destination));
     }
 
     void run_batch(const unit& batch) {
@@ -423,7 +411,7 @@ private:
     }
 
     /// Stored bytes in the host's order, to where they are wanted.
-    [[nodiscard]] result<void> hand_over(const load_target& target, span<std::byte> stored) {
+    result<void> hand_over(const load_target& target, span<std::byte> stored) {
         if (target.is_checked) {
             ZTENSOR_TRY(check_digest(file_, *target.component, stored));
         }
@@ -501,9 +489,13 @@ private:
     result<void> failure_;
 };
 
-[[nodiscard]] inline result<load_report> run_plan(const opened_file* file, const reader& from,
-                                                  const std::vector<wanted_tensor>& wanted,
-                                                  const load_options& options) {
+inline result<void> check_added(bool is_out_of_memory) {
+    return is_out_of_memory ? fail(errc::out_of_memory, "memory ran out while tensors were added to the plan")
+                            : result<void>();
+}
+
+inline result<load_report> run_plan(const opened_file* file, const reader& from,
+                                    const std::vector<wanted_tensor>& wanted, const load_options& options) {
     const double begin = steady_seconds();
     ZTENSOR_TRY_ASSIGN(std::vector<load_target> targets, find_targets(from, wanted));
     result<load_report> report = load_run(*file, std::move(targets), options).carry_out();
@@ -529,9 +521,7 @@ ZTENSOR_INLINE load_plan& load_plan::add(std::string_view name, detail::wanted_t
 
 ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
     return detail::guard_memory([&]() -> result<std::uint64_t> {
-        if (is_out_of_memory_) {
-            return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
-        }
+        ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         ZTENSOR_TRY_ASSIGN(const std::vector<detail::load_target> targets, detail::find_targets(file_, wanted_));
         std::uint64_t bytes = 0;
         for (const detail::load_target& each : targets) {
@@ -543,9 +533,7 @@ ZTENSOR_INLINE result<std::uint64_t> load_plan::check() const {
 
 ZTENSOR_INLINE result<load_report> load_plan::run(const load_options& options) const {
     return detail::guard_memory([&]() -> result<load_report> {
-        if (is_out_of_memory_) {
-            return detail::fail(errc::out_of_memory, "memory ran out while tensors were added to the plan");
-        }
+        ZTENSOR_TRY(detail::check_added(is_out_of_memory_));
         return detail::run_plan(file_.file_.get(), file_, wanted_, options);
     });
 }

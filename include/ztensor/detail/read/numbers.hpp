@@ -5,26 +5,10 @@
 #ifndef ZTENSOR_DETAIL_READ_NUMBERS_HPP
 #define ZTENSOR_DETAIL_READ_NUMBERS_HPP
 
-#include <ztensor/attributes.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/ggml_blocks.hpp>
 #include <ztensor/detail/codec/ggml_types.hpp>
-#include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -70,8 +54,8 @@ struct weight_blocks {
 
 /// What the file says of a block is what is known of its type. Errors: attribute_not_found, attribute_type,
 /// size_mismatch.
-[[nodiscard]] inline result<void> check_block_attribute(const attributes_view& attributes, std::string_view key,
-                                                        std::uint64_t expected) {
+inline result<void> check_block_attribute(const attributes_view& attributes, std::string_view key,
+                                          std::uint64_t expected) {
     ZTENSOR_TRY_ASSIGN(const std::uint64_t stated, attributes.unsigned_integer(key));
     return stated == expected
                ? result<void>()
@@ -80,7 +64,7 @@ struct weight_blocks {
 
 /// One component of plain bytes, whose rows are whole blocks. Errors: unsupported_format for any other format;
 /// layout_components, type_mismatch, size_mismatch, attribute_not_found, attribute_type.
-[[nodiscard]] inline result<weight_blocks> find_weight_blocks(const manifest& index, const object_record& object) {
+inline result<weight_blocks> find_weight_blocks(const manifest& index, const object_record& object) {
     const std::string_view format = format_name(index, object);
     const ggml_block_type* const type = object.format ? nullptr : find_ggml_format(format);
     if (type == nullptr) {
@@ -111,29 +95,6 @@ struct weight_blocks {
 // The elements of one component as floats or doubles, converted piece by piece on their way into memory. SPEC.md
 // section 4.5.
 
-/// Where numbers go: into memory that is made to measure, or into the caller's.
-class number_memory {
-public:
-    number_memory(element_memory made) noexcept : made_(made) {}
-    number_memory(span<std::byte> given) noexcept : made_{nullptr, nullptr}, given_(given) {}
-
-    [[nodiscard]] bool is_made() const noexcept { return made_.resize != nullptr; }
-    [[nodiscard]] const element_memory& made() const noexcept { return made_; }
-
-    /// For so many, made or given. Errors: size_mismatch, if the caller's has room for another number of them.
-    [[nodiscard]] result<span<std::byte>> get(std::uint64_t count, std::size_t number_bytes) const {
-        if (is_made()) {
-            return made_.resize(made_.owner, static_cast<std::size_t>(count));
-        }
-        const std::size_t room = given_.size() / number_bytes;
-        return count == room ? result<span<std::byte>>(given_) : wrong_destination(room, count);
-    }
-
-private:
-    element_memory made_;
-    span<std::byte> given_;
-};
-
 /// Numbers of `number_bytes` each, floats or doubles, made from the elements of one component. An element gives one
 /// number, a block of quantized weights as many as it holds, and a byte that elements share several or less than one.
 /// How they are converted is found once, by what makes this.
@@ -141,9 +102,8 @@ class number_source {
 public:
     /// Single elements, or those that share bytes. Errors: unknown_dtype, unsupported_type, type_mismatch,
     /// unsupported_encoding, size_mismatch.
-    [[nodiscard]] static result<number_source> of_elements(const opened_file& file, const object_record& object,
-                                                           const component_record& component,
-                                                           std::size_t number_bytes) {
+    static result<number_source> of_elements(const opened_file& file, const object_record& object,
+                                             const component_record& component, std::size_t number_bytes) {
         if (!component.dtype) {
             return unknown_dtype(file, component);
         }
@@ -165,8 +125,8 @@ public:
 
     /// The weights of an object that is blocks of them. Errors: unsupported_format, layout_components, type_mismatch,
     /// attribute_not_found, attribute_type, size_mismatch, unsupported_encoding.
-    [[nodiscard]] static result<number_source> of_blocks(const opened_file& file, const object_record& object,
-                                                         std::size_t number_bytes) {
+    static result<number_source> of_blocks(const opened_file& file, const object_record& object,
+                                           std::size_t number_bytes) {
         ZTENSOR_TRY_ASSIGN(const weight_blocks blocks, find_weight_blocks(file.index, object));
         number_source made(file, *blocks.data, number_bytes, blocks.type->bytes);
         made.blocks_ = blocks.type;
@@ -205,7 +165,7 @@ public:
     [[nodiscard]] bool is_raw() const noexcept { return component_->encoding == encoding::raw && !are_packed(); }
 
     /// So many bytes hold as many elements as there should be, where that is known. Errors: size_mismatch.
-    [[nodiscard]] result<void> check_stored_bytes(std::uint64_t bytes) const {
+    result<void> check_stored_bytes(std::uint64_t bytes) const {
         if (narrow_ != nullptr) {
             return check_packed_size(*narrow_, bytes, count_in(bytes));
         }
@@ -225,8 +185,8 @@ public:
 
     /// Numbers of raw data, from what the `first` element gives on, as many as `numbers` holds, which is what whole
     /// elements give; `check` takes in what they are made of.
-    [[nodiscard]] result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check,
-                                           number_store store) const {
+    result<void> convert_raw(std::uint64_t first, span<std::byte> numbers, blob_check& check,
+                             number_store store) const {
         ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
                            find_stable_elements(first, numbers.size() / converted_bytes(), check));
         if (!stable) {
@@ -238,7 +198,7 @@ public:
 
     /// All of them from the stored elements, in memory of our own, which are brought into the host's order there. The
     /// elements may be the end of `numbers`, if they are no wider.
-    [[nodiscard]] result<void> convert_stored(span<std::byte> elements, span<std::byte> numbers) const {
+    result<void> convert_stored(span<std::byte> elements, span<std::byte> numbers) const {
         result<void> valid = to_host(elements, 0);
         if (valid) {
             convert(elements, numbers, number_store::cached);
@@ -247,7 +207,7 @@ public:
     }
 
     /// Elements into the host's order, of which `first` is the position of the first in the tensor. Errors: bad_bool.
-    [[nodiscard]] result<void> to_host(span<std::byte> elements, std::uint64_t first) const {
+    result<void> to_host(span<std::byte> elements, std::uint64_t first) const {
         to_host_order(*component_, stored_, elements);
         return holds_bools(*component_) ? normalise_bools(*component_, elements, first) : result<void>();
     }
@@ -262,16 +222,16 @@ public:
     }
 
     /// All of them. Errors: limit_exceeded, size_mismatch, bad_bool, bad_padding; as decoding does.
-    [[nodiscard]] result<void> read(const number_memory& to) const {
+    result<void> read(const element_memory& to) const {
         const std::optional<std::uint64_t> bytes = component_->decoded_length();
         ZTENSOR_TRY(bytes ? check_memory_limit(*bytes, file_->options) : result<void>());
         if (!bytes || are_packed()) {
             return read_at_once(to);
         }
         const std::uint64_t total = count_in(*bytes);
-        if (is_raw() && to.is_made() && to.made().reserve != nullptr) {
+        if (is_raw() && to.reserve != nullptr) {
             ZTENSOR_TRY(check_budget(to, total));
-            return read_growing(to.made(), static_cast<std::size_t>(total));
+            return read_growing(to, static_cast<std::size_t>(total));
         }
         ZTENSOR_TRY_ASSIGN(const span<std::byte> numbers, make(to, total));
         if (is_raw()) {
@@ -296,16 +256,16 @@ private:
         : file_(&file), component_(&component),
           number_bytes_(number_bytes), stored_{*component.dtype, {}, element_bytes, 1, false} {}
 
-    [[nodiscard]] result<void> check_budget(const number_memory& to, std::uint64_t count) const {
-        return to.is_made() ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
+    result<void> check_budget(const element_memory& to, std::uint64_t count) const {
+        return to.resize != nullptr ? call_budget(file_->options).take(count, number_bytes_) : result<void>();
     }
-    [[nodiscard]] result<span<std::byte>> make(const number_memory& to, std::uint64_t count) const {
+    result<span<std::byte>> make(const element_memory& to, std::uint64_t count) const {
         ZTENSOR_TRY(check_budget(to, count));
-        return to.get(count, number_bytes_);
+        return make_room(to, count, number_bytes_);
     }
 
     /// All of them where only decoding tells how many there are, or where elements share bytes.
-    [[nodiscard]] result<void> read_at_once(const number_memory& to) const {
+    result<void> read_at_once(const element_memory& to) const {
         byte_buffer decoded;
         ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(*file_, *component_, decoded));
         const std::uint64_t total = count_in(whole.size());
@@ -318,7 +278,7 @@ private:
 
     /// All of raw data, into memory that grows. Without prefault: where memory is used again and again, as conversions
     /// do, it took from 0.7 to 1.3 of the time, as pages were to be had on the other processor of a virtual machine.
-    [[nodiscard]] result<void> read_growing(const element_memory& to, std::size_t total) const {
+    result<void> read_growing(const element_memory& to, std::size_t total) const {
         reserve_large(to, total, number_bytes_);
         blob_check check(*file_, *component_);
         const std::size_t elements = total / numbers_per_element();
@@ -343,8 +303,8 @@ private:
     /// Stored elements where they lie, if they stay as they are and can be converted there: in the host's order, with
     /// nothing to check. Few of a file are read in less time than it takes to look at a mapping. Errors: what the
     /// source says.
-    [[nodiscard]] result<std::optional<bytes_view>> find_stable_elements(std::uint64_t first, std::size_t elements,
-                                                                         const blob_check& check) const {
+    result<std::optional<bytes_view>> find_stable_elements(std::uint64_t first, std::size_t elements,
+                                                           const blob_check& check) const {
         constexpr std::size_t few_bytes = std::size_t{256} << 10;
         const std::size_t bytes = elements * element_bytes();
         const bool is_swapped = is_foreign_order(*component_) && element_bytes() > 1;
@@ -356,8 +316,8 @@ private:
     }
 
     /// As convert_raw(), read into memory of our own in blocks.
-    [[nodiscard]] result<void> convert_in_blocks(std::uint64_t first, span<std::byte> numbers, blob_check& check,
-                                                 number_store store) const {
+    result<void> convert_in_blocks(std::uint64_t first, span<std::byte> numbers, blob_check& check,
+                                   number_store store) const {
         const std::size_t block_elements = cached_piece_bytes / element_bytes();
         const std::size_t total = numbers.size() / converted_bytes();
         thread_memory memory;
@@ -395,9 +355,9 @@ private:
 };
 
 /// All elements of a component as floats or doubles. Errors: those of number_source.
-[[nodiscard]] inline result<void> read_numbers(const opened_file& file, const object_record& object,
-                                               const component_record& component, std::size_t number_bytes,
-                                               const number_memory& to) {
+inline result<void> read_numbers(const opened_file& file, const object_record& object,
+                                 const component_record& component, std::size_t number_bytes,
+                                 const element_memory& to) {
     const result<number_source> numbers = number_source::of_elements(file, object, component, number_bytes);
     return numbers ? numbers->read(to) : numbers.error();
 }
@@ -437,8 +397,8 @@ void for_each_code(const integers_view& words, unsigned bits, std::uint64_t per_
 }
 
 /// The words of a part in the host's order, in memory of `memory`. Errors: size_mismatch; as decoding does.
-[[nodiscard]] inline result<integers_view> decode_words(const opened_file& file, const component_record& part,
-                                                        dtype word, byte_buffer& memory) {
+inline result<integers_view> decode_words(const opened_file& file, const component_record& part, dtype word,
+                                          byte_buffer& memory) {
     ZTENSOR_TRY_ASSIGN(const span<std::byte> words, decode_whole(file, part, memory));
     ZTENSOR_TRY(check_whole_elements(words.size(), width_bytes(word)));
     to_host_order(part, {word, {}, width_bytes(word), 1, false}, words);
@@ -452,12 +412,12 @@ public:
         : file_(file), object_(object), shape_(file.index.shape_of(object)) {}
 
     /// Floats or doubles. Errors: limit_exceeded, unsupported_type (of a part), and as reading the parts.
-    [[nodiscard]] result<void> read(std::size_t number_bytes, const number_memory& to) {
+    result<void> read(std::size_t number_bytes, const element_memory& to) {
         const std::uint64_t count = file_.index.element_count_of(object_);
         call_budget budget(file_.options);
         ZTENSOR_TRY(budget.take(count, sizeof(float) + number_bytes));
         ZTENSOR_TRY(object_.format == format::mx ? load_mx() : load_quantized());
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, to.get(count, number_bytes));
+        ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make_room(to, count, number_bytes));
         if (number_bytes == sizeof(float)) {
             compute(as_writable_elements<float>(memory));
         } else {
@@ -468,8 +428,7 @@ public:
 
     /// The codes of a quantized object, each given to `take(code)`. Errors: as read().
     template <class Take>
-    [[nodiscard]] result<void> read_codes(const quant_group_layout& layout, std::string_view role, std::uint64_t count,
-                                          Take&& take) {
+    result<void> read_codes(const quant_group_layout& layout, std::string_view role, std::uint64_t count, Take&& take) {
         const component_record& part = *find_component(file_.index, object_, role);
         if (part.logical_type != plain_type || facts(*part.dtype).category == dtype_class::floating ||
             width_bytes(*part.dtype) != width_bytes(layout.word)) {
@@ -485,7 +444,7 @@ public:
     }
 
 private:
-    [[nodiscard]] result<std::vector<float>> numbers_of(std::string_view role) const {
+    result<std::vector<float>> numbers_of(std::string_view role) const {
         const component_record& part = *find_component(file_.index, object_, role);
         std::vector<float> numbers;
         // Of an unknown type the layout says nothing, whatever it may mean elsewhere.
@@ -495,8 +454,7 @@ private:
                                  role));
         return numbers;
     }
-    [[nodiscard]] result<std::vector<float>> codes_of(const quant_group_layout& layout, std::string_view role,
-                                                      std::uint64_t count) {
+    result<std::vector<float>> codes_of(const quant_group_layout& layout, std::string_view role, std::uint64_t count) {
         std::vector<float> codes;
         codes.reserve(static_cast<std::size_t>(count));
         ZTENSOR_TRY(
@@ -504,7 +462,7 @@ private:
         return codes;
     }
 
-    [[nodiscard]] result<void> load_mx() {
+    result<void> load_mx() {
         ZTENSOR_TRY_ASSIGN(const mx_layout layout, read_mx(attributes_of(file_.index, object_), shape_));
         axis_ = static_cast<std::size_t>(layout.axis);
         group_size_ = layout.block_size;
@@ -515,7 +473,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<void> load_quantized() {
+    result<void> load_quantized() {
         ZTENSOR_TRY_ASSIGN(const quant_group_layout layout,
                            read_quant_group(attributes_of(file_.index, object_), shape_));
         axis_ = static_cast<std::size_t>(layout.axis);
@@ -569,8 +527,8 @@ private:
 
 /// The weights of an object that is not dense: in groups, or in blocks. Errors: those of group_weights and
 /// number_source.
-[[nodiscard]] inline result<void> read_weights(const opened_file& file, const object_record& object,
-                                               std::size_t number_bytes, const number_memory& to) {
+inline result<void> read_weights(const opened_file& file, const object_record& object, std::size_t number_bytes,
+                                 const element_memory& to) {
     if (has_group_weights(file.index, object)) {
         return group_weights(file, object).read(number_bytes, to);
     }

@@ -5,9 +5,7 @@
 #define ZTENSOR_DETAIL_READ_OBJECT_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
 #include <ztensor/object_view.hpp>
 
@@ -33,17 +31,6 @@ ZTENSOR_INLINE error object_access::located(const object_view& object, error why
                                       ? ": 0.1 keeps a sparse tensor in one blob, of which csr_view and coo_view make "
                                         "the parts"
                                       : ""});
-}
-
-/// The dense object's elements, and where the slice lies in them, given to `read(component, finder) -> result<void>`.
-template <class Read>
-[[nodiscard]] result<void> read_slice_of(const object_view& object, const slice& wanted, Read&& read) {
-    ZTENSOR_TRY_ASSIGN(const component_view elements, object.data());
-    return component_access::guard(elements, [&]() -> result<void> {
-        const shape dimensions = object.shape();
-        ZTENSOR_TRY(check_slice(dimensions, wanted));
-        return read(component_access::record_of(elements), part_finder(dimensions, wanted.ranges()));
-    });
 }
 
 } // namespace detail
@@ -139,11 +126,6 @@ ZTENSOR_INLINE result<void> object_view::read_weights(std::size_t number_bytes, 
                                         [&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
 }
 
-ZTENSOR_INLINE result<void> object_view::read_weights_into(std::size_t number_bytes, span<std::byte> weights) const {
-    return detail::object_access::guard(*this,
-                                        [&] { return detail::read_weights(*file_, *record_, number_bytes, weights); });
-}
-
 ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first, std::uint64_t last) const {
     return detail::object_access::guard(*this, [&]() -> result<std::uint64_t> {
         const ztensor::shape dimensions = shape();
@@ -159,16 +141,12 @@ ZTENSOR_INLINE result<std::uint64_t> object_view::check_rows(std::uint64_t first
 ZTENSOR_INLINE result<void> object_view::read_elements_of_slice(const detail::element_request& request,
                                                                 const slice& ranges,
                                                                 detail::element_memory elements) const {
-    return detail::read_slice_of(*this, ranges, [&](const detail::component_record& component, const auto& find) {
-        return detail::read_part(*file_, component, request, find, elements);
-    });
-}
-
-ZTENSOR_INLINE result<void> object_view::read_elements_of_slice_into(const detail::element_request& request,
-                                                                     const slice& ranges,
-                                                                     span<std::byte> destination) const {
-    return detail::read_slice_of(*this, ranges, [&](const detail::component_record& component, const auto& find) {
-        return detail::read_part_into(*file_, component, request, find, destination);
+    ZTENSOR_TRY_ASSIGN(const component_view stored, data());
+    return detail::component_access::guard(stored, [&]() -> result<void> {
+        const ztensor::shape dimensions = shape();
+        ZTENSOR_TRY(detail::check_slice(dimensions, ranges));
+        return detail::read_part(*file_, detail::component_access::record_of(stored), request,
+                                 detail::part_finder(dimensions, ranges.ranges()), elements);
     });
 }
 

@@ -64,7 +64,7 @@ struct opened_file {
 };
 
 /// Whether an object is of the format that a view of it needs. SPEC.md section 5. Errors: unsupported_format.
-[[nodiscard]] inline result<void> check_format(const opened_file& file, const object_record& object, format expected) {
+inline result<void> check_format(const opened_file& file, const object_record& object, format expected) {
     if (object.format == expected) {
         return {};
     }
@@ -85,7 +85,7 @@ struct component_access {
     /// Adds to an error where it happened.
     [[nodiscard]] static error located(const component_view& component, error why) noexcept;
     template <class T>
-    [[nodiscard]] static result<T> located(const component_view& component, result<T> done) {
+    static result<T> located(const component_view& component, result<T> done) {
         return done ? std::move(done) : located(component, std::move(done).error());
     }
     /// Calls `call() -> result<T>`; says where it happened, too, that memory runs out there.
@@ -102,7 +102,7 @@ struct object_access {
     /// As those of component_access.
     [[nodiscard]] static error located(const object_view& object, error why) noexcept;
     template <class T>
-    [[nodiscard]] static result<T> located(const object_view& object, result<T> done) {
+    static result<T> located(const object_view& object, result<T> done) {
         return done ? std::move(done) : located(object, std::move(done).error());
     }
     template <class Call>
@@ -121,8 +121,8 @@ struct object_access {
 // -- opening
 
 /// Both ends of the file -> where its manifest is.
-[[nodiscard]] ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,
-                                                                          std::uint64_t max_manifest_bytes) {
+ZTENSOR_COLD inline result<manifest_location> find_manifest(const byte_source& source,
+                                                            std::uint64_t max_manifest_bytes) {
     constexpr std::uint64_t manifest_bytes_ceiling = std::uint64_t{1} << 30;
     const std::uint64_t size = source.size();
     std::byte head[head_bytes];
@@ -136,8 +136,7 @@ struct object_access {
 }
 
 /// The manifest's bytes in memory of our own: a file changed underneath can't change what was validated.
-[[nodiscard]] ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at,
-                                                          manifest& index) {
+ZTENSOR_COLD inline result<void> copy_index(const byte_source& source, const manifest_location& at, manifest& index) {
     if (!index.index.allocate(static_cast<std::size_t>(at.length), scan_reach_bytes)) {
         return fail(errc::out_of_memory, "no memory for a manifest of {} bytes", {at.length});
     }
@@ -146,7 +145,7 @@ struct object_access {
 }
 
 /// The manifest is the one that the footer of version 2 digested. Errors: manifest_damaged, unsupported_digest.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at, bytes_view index) {
+ZTENSOR_COLD inline result<void> check_manifest_hash(const manifest_location& at, bytes_view index) {
     ZTENSOR_TRY(require_xxh3());
     if (xxh3_of(index) == at.hash) {
         return {};
@@ -155,7 +154,7 @@ struct object_access {
 }
 
 /// Fills `opened` from its source: both ends, the manifest, every rule that needs no data. No byte of a blob is read.
-[[nodiscard]] ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
+ZTENSOR_COLD inline result<void> open_container(opened_file& opened) {
     const byte_source& source = *opened.source;
     ZTENSOR_TRY_ASSIGN(const manifest_location at, find_manifest(source, opened.options.max_manifest_bytes_));
     if (at.is_data_shard) { // there is nothing in it that it knows of
@@ -172,9 +171,9 @@ struct object_access {
     return rulebook(opened.index).check();
 }
 
-/// The same of a file of another format: `opened` has its source, what kind it is, and the index that was made of its
-/// header, as 1.2 would have it. Ranges are those of the source. What strict() refuses, an importer does.
-[[nodiscard]] ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened, model_draft draft) {
+/// The same of a file of another format: `opened` has its source and what kind it is, and `draft` is what its header
+/// says. Ranges are those of the source. What strict() refuses, an importer does.
+ZTENSOR_COLD inline result<void> open_foreign(opened_file& opened, model_draft draft) {
     opened.index.alignment_bytes = 1;
     opened.index.blobs_end = opened.source->size();
     ZTENSOR_TRY(take_draft(opened.index, std::move(draft), opened.options));

@@ -4,17 +4,7 @@
 #ifndef ZTENSOR_DETAIL_READ_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_PARTS_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -32,15 +22,15 @@ namespace detail {
 // All elements of one component in typed memory. SPEC.md section 4.
 
 /// The elements are as the caller wants them: in the host's byte order, and bools that are 0 or 1.
-[[nodiscard]] inline result<void> to_host(const component_record& component, const element_request& request,
-                                          span<std::byte> decoded) {
+inline result<void> to_host(const component_record& component, const element_request& request,
+                            span<std::byte> decoded) {
     to_host_order(component, request, decoded);
     return request.is_bool ? normalise_bools(component, decoded) : result<void>();
 }
 
 /// All bytes of raw data, into memory that grows with what is read.
-[[nodiscard]] inline result<span<std::byte>> read_growing(const opened_file& file, const component_record& component,
-                                                          const element_request& request, element_memory elements) {
+inline result<span<std::byte>> read_growing(const opened_file& file, const component_record& component,
+                                            const element_request& request, element_memory elements) {
     const auto total = static_cast<std::size_t>(component.length / request.size_bytes);
     const std::size_t piece = (std::max<std::size_t>)(cached_piece_bytes / request.size_bytes, 1);
     const prefault ahead(reserve_large(elements, total, request.size_bytes), threads_for_pages(file));
@@ -60,51 +50,45 @@ namespace detail {
     return intact ? result<span<std::byte>>(memory) : std::move(intact).error();
 }
 
-/// All elements, into memory that is made when their number is known.
-[[nodiscard]] inline result<void> read_elements(const opened_file& file, const component_record& component,
-                                                const element_request& request, element_memory elements) {
-    ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
-    span<std::byte> memory;
-    if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> read, read_growing(file, component, request, elements));
-        memory = read;
-    } else if (count) {
-        memory = elements.resize(elements.owner, static_cast<std::size_t>(*count));
-        ZTENSOR_TRY(decode(file, component, memory));
-    } else { // only decoding tells
-        byte_buffer decoded;
-        ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
-        ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
-        memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
-        if (!memory.empty()) {
-            std::memcpy(memory.data(), whole.data(), memory.size());
-        }
-    }
-    return to_host(component, request, memory);
-}
-
 /// Of a failure, which is passed on: no byte but 0 and 1 must stay behind in bools.
-[[nodiscard]] inline result<void> leave_bools(result<void> done, const element_request& request,
-                                              span<std::byte> destination) {
+inline result<void> leave_bools(result<void> done, const element_request& request, span<std::byte> destination) {
     if (!done && request.is_bool && !destination.empty()) {
         std::memset(destination.data(), 0, destination.size());
     }
     return done;
 }
 
-/// All elements, into the caller's memory.
-[[nodiscard]] inline result<void> read_elements_into(const opened_file& file, const component_record& component,
-                                                     const element_request& request, span<std::byte> destination) {
+/// All elements of a blob of which only decoding tells how many there are, into memory that is made then.
+inline result<span<std::byte>> read_uncounted(const opened_file& file, const component_record& component,
+                                              const element_request& request, const element_memory& elements) {
+    byte_buffer decoded;
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> whole, decode_whole(file, component, decoded));
+    ZTENSOR_TRY(check_whole_elements(whole.size(), request.size_bytes));
+    const span<std::byte> memory = elements.resize(elements.owner, whole.size() / request.size_bytes);
+    if (!memory.empty()) {
+        std::memcpy(memory.data(), whole.data(), memory.size());
+    }
+    return memory;
+}
+
+/// All elements.
+inline result<void> read_elements(const opened_file& file, const component_record& component,
+                                  const element_request& request, const element_memory& elements) {
     ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_loadable_elements(file, component, request));
-    const std::size_t room = destination.size() / request.size_bytes;
-    if (count && *count != room) {
-        return wrong_destination(room, *count);
+    span<std::byte> memory = elements.given;
+    result<void> done;
+    if (count && component.encoding == encoding::raw && elements.reserve != nullptr) {
+        ZTENSOR_TRY_ASSIGN(memory, read_growing(file, component, request, elements));
+    } else if (!count && elements.resize != nullptr) {
+        ZTENSOR_TRY_ASSIGN(memory, read_uncounted(file, component, request, elements));
+    } else {
+        ZTENSOR_TRY_ASSIGN(memory, count ? make_room(elements, *count, request.size_bytes) : memory);
+        done = decode(file, component, memory);
     }
-    result<void> done = decode(file, component, destination);
     if (done) {
-        done = to_host(component, request, destination);
+        done = to_host(component, request, memory);
     }
-    return leave_bools(std::move(done), request, destination);
+    return leave_bools(std::move(done), request, memory);
 }
 
 // -- parts
@@ -112,7 +96,7 @@ namespace detail {
 // Some elements of one component in typed memory: rows, and ranges in every dimension. SPEC.md section 4.
 
 /// Every range lies in its dimension. Errors: invalid_argument, out_of_bounds.
-[[nodiscard]] inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
+inline result<void> check_slice(const shape& dimensions, const slice& wanted) {
     const span<const index_range> ranges = wanted.ranges();
     if (ranges.size() != dimensions.rank()) {
         return fail(errc::invalid_argument, "{} ranges were given for the {} dimensions of shape {}",
@@ -145,7 +129,7 @@ public:
         : dimensions_(&dimensions), ranges_(ranges) {}
 
     /// Errors: out_of_bounds; size_mismatch where elements would be cut.
-    [[nodiscard]] result<element_part> operator()(std::uint64_t decoded_bytes, std::size_t element_bytes) const {
+    result<element_part> operator()(std::uint64_t decoded_bytes, std::size_t element_bytes) const {
         if (dimensions_ == nullptr) {
             ZTENSOR_TRY_ASSIGN(const element_range part, part_of(decoded_bytes / element_bytes, first_, last_, parts_));
             const std::uint64_t count = part.end - part.begin;
@@ -173,11 +157,9 @@ private:
     span<const index_range> ranges_;
 };
 
-/// Some elements, into the memory that `make(count) -> result<span<std::byte>>` gives; of raw data and of several zstd
-/// frames reading no others.
-template <class Make>
-[[nodiscard]] result<void> read_part_to(const opened_file& file, const component_record& component,
-                                        const element_request& request, const part_finder& find, Make&& make) {
+/// Some elements; of raw data and of several zstd frames reading no others.
+inline result<void> read_part(const opened_file& file, const component_record& component,
+                              const element_request& request, const part_finder& find, const element_memory& elements) {
     ZTENSOR_TRY_ASSIGN(const std::optional<std::uint64_t> count, count_elements(file, component, request));
     byte_buffer decoded;
     span<std::byte> whole;
@@ -189,7 +171,7 @@ template <class Make>
     ZTENSOR_TRY_ASSIGN(const element_part part,
                        find(count ? *count * request.size_bytes : whole.size(), request.size_bytes));
     ZTENSOR_TRY(check_memory_limit(part.count * request.size_bytes, file.options));
-    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make(part.count));
+    ZTENSOR_TRY_ASSIGN(const span<std::byte> memory, make_room(elements, part.count, request.size_bytes));
     result<void> done;
     if (count) {
         std::uint64_t read_bytes = 0;
@@ -203,23 +185,6 @@ template <class Make>
         done = to_host(component, request, memory);
     }
     return leave_bools(std::move(done), request, memory);
-}
-
-[[nodiscard]] inline result<void> read_part(const opened_file& file, const component_record& component,
-                                            const element_request& request, const part_finder& find,
-                                            element_memory elements) {
-    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
-        return elements.resize(elements.owner, static_cast<std::size_t>(count));
-    });
-}
-
-[[nodiscard]] inline result<void> read_part_into(const opened_file& file, const component_record& component,
-                                                 const element_request& request, const part_finder& find,
-                                                 span<std::byte> destination) {
-    return read_part_to(file, component, request, find, [&](std::uint64_t count) -> result<span<std::byte>> {
-        const std::size_t room = destination.size() / request.size_bytes;
-        return count == room ? result<span<std::byte>>(destination) : wrong_destination(room, count);
-    });
 }
 
 } // namespace detail

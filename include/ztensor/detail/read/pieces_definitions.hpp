@@ -6,22 +6,9 @@
 #define ZTENSOR_DETAIL_READ_PIECES_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/read/convert.hpp>
-#include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/float_types.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/pieces.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -51,7 +38,7 @@ public:
     [[nodiscard]] const component_view& component() const noexcept { return view_; }
 
     /// Called once, before next(). `are_blocks` says that the component holds blocks of weights.
-    [[nodiscard]] result<void> start(bool are_blocks) {
+    result<void> start(bool are_blocks) {
         ZTENSOR_TRY(converts_ ? start_converting(are_blocks) : check_bytes());
         const std::size_t size = !numbers_                ? piece_bytes
                                  : numbers_->are_packed() ? narrow_piece_bytes
@@ -62,7 +49,7 @@ public:
         return stream_.start();
     }
 
-    [[nodiscard]] result<bytes_view> next() {
+    result<bytes_view> next() {
         if (!failure_) {
             return failure_.error();
         }
@@ -76,7 +63,7 @@ public:
 private:
     /// Bytes are given as they are, of which a blob need not hold whole elements, as in 0.1 it may hold indices, too;
     /// unless they have to be swapped.
-    [[nodiscard]] result<void> check_bytes() {
+    result<void> check_bytes() {
         ZTENSOR_TRY(check_encoding(file_, component_));
         if (!component_.is_big_endian) {
             return {};
@@ -90,7 +77,7 @@ private:
     }
 
     /// By way of floats, where these hold every element exactly, else of doubles.
-    [[nodiscard]] result<void> start_converting(bool are_blocks) {
+    result<void> start_converting(bool are_blocks) {
         ZTENSOR_TRY(check_encoding(file_, component_));
         if (!component_.dtype) {
             return unknown_dtype(file_, component_);
@@ -114,7 +101,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<bytes_view> make_next() {
+    result<bytes_view> make_next() {
         const span<std::byte> memory = decoded_.writable_bytes();
         const std::uint64_t begin = stream_.position();
         const result<std::size_t> made = next_elements(memory);
@@ -141,7 +128,7 @@ private:
         return piece;
     }
 
-    [[nodiscard]] result<std::size_t> next_elements(span<std::byte> memory) {
+    result<std::size_t> next_elements(span<std::byte> memory) {
         ZTENSOR_TRY_ASSIGN(const std::size_t made, stream_.fill(memory));
         if (made < memory.size()) {
             ZTENSOR_TRY(at_offset(check_whole_elements(stream_.position(), width_), component_.offset));
@@ -149,7 +136,7 @@ private:
         return made;
     }
 
-    [[nodiscard]] result<bytes_view> convert(span<std::byte> piece) {
+    result<bytes_view> convert(span<std::byte> piece) {
         if (is_shortened_) {
             shorten_for_double(piece, is_signed_);
         }

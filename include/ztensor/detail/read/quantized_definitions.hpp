@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Quantized weights looked at, unpacked and computed. Defines what quantized.hpp declares. SPEC.md section 5.4.
+// Quantized weights looked at, unpacked and computed, and packed elements where they lie. Defines what quantized.hpp
+// declares. SPEC.md section 5.4, section 13.5.
 #ifndef ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_QUANTIZED_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/read/decode.hpp>
 #include <ztensor/detail/read/numbers.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/stored.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/quantized.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,20 +23,9 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-/// A part has as many elements as it must, where its size is known before decoding; else reading checks it.
-[[nodiscard]] inline result<void> check_known_count(const opened_file& file, const object_record& object,
-                                                    std::string_view role, std::uint64_t expected) {
-    const component_record& part = *find_component(file.index, object, role); // present: checked at open
-    const std::optional<std::uint64_t> bytes = part.decoded_length();
-    if (!bytes || !part.dtype) {
-        return {};
-    }
-    return check_part_count(*bytes / width_bytes(*part.dtype), expected, role);
-}
-
 /// The words that hold the integers, in memory of `memory`. Errors: size_mismatch; as reading does.
-[[nodiscard]] inline result<integers_view> load_words(const object_view& object, const packing& packed,
-                                                      byte_buffer& memory, call_budget& budget) {
+inline result<integers_view> load_words(const object_view& object, const packing& packed, byte_buffer& memory,
+                                        call_budget& budget) {
     constexpr std::string_view role = "packed_weight";
     const opened_file& file = object_access::file_of(object);
     const component_record& component = *find_component(file.index, object_access::record_of(object), role);
@@ -89,7 +65,7 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
     const detail::object_record& record = detail::object_access::record_of(object);
     ZTENSOR_TRY(detail::check_format(file, record, format::quantized_group));
     if (file.index.generation == generation::v2) {
-        return load_2(object);
+        return load_group(object);
     }
     ZTENSOR_TRY_ASSIGN(quantization parameters, detail::read_quantization(object.attributes()));
     // The three roles are there: opening the file checked that.
@@ -100,14 +76,18 @@ ZTENSOR_INLINE result<quantized_view> quantized_view::load(const object_view& ob
                        detail::count_quantized_parts(parameters, object.shape(), packed.dtype()));
     if (counts.are_known) {
         for (const std::string_view role : facts(format::quantized_group).required_roles) {
+            const component_view part = *object.component(role);
             const std::uint64_t expected = role == "packed_weight" ? counts.words : counts.groups;
-            ZTENSOR_TRY(detail::check_known_count(file, record, role, expected));
+            if (part.decoded_bytes() && part.dtype()) { // else reading checks it
+                const std::uint64_t found = *part.decoded_bytes() / width_bytes(*part.dtype());
+                ZTENSOR_TRY(detail::check_part_count(found, expected, role));
+            }
         }
     }
     return quantized_view(object, std::move(parameters), packed, scales, zeros);
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const object_view& object) {
+ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_group(const object_view& object) {
     ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
                        detail::read_quant_group(object.attributes(), object.shape()));
     quantization parameters;
@@ -125,9 +105,9 @@ ZTENSOR_COLD ZTENSOR_INLINE result<quantized_view> quantized_view::load_2(const 
     return view;
 }
 
-/// Version 2, whose packings have more to say than a name.
-ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_into_2(detail::element_memory weights,
-                                                                       std::size_t weight_bytes) const {
+/// Of zt.quant_group/1, whose packings have more to say than a name.
+ZTENSOR_COLD ZTENSOR_INLINE result<void> quantized_view::unpack_group(detail::element_memory weights,
+                                                                      std::size_t weight_bytes) const {
     ZTENSOR_TRY_ASSIGN(const detail::quant_group_layout layout,
                        detail::read_quant_group(object_.attributes(), object_.shape()));
     const detail::opened_file& file = detail::object_access::file_of(object_);
@@ -168,7 +148,7 @@ ZTENSOR_INLINE result<void> quantized_view::unpack_into(detail::element_memory w
                                                         std::size_t weight_bytes) const {
     return detail::object_access::guard(object_, [&]() -> result<void> {
         if (detail::object_access::file_of(object_).index.generation == generation::v2) {
-            return unpack_into_2(weights, weight_bytes);
+            return unpack_group(weights, weight_bytes);
         }
         const std::optional<ztensor::packing> packed = packing();
         if (!packed) {
@@ -247,6 +227,27 @@ ZTENSOR_INLINE result<std::vector<float>> quantized_view::group_numbers(const co
     const std::uint64_t groups = object_.element_count() / group_size();
     ZTENSOR_TRY(detail::check_part_count(numbers->size(), groups, part.role()));
     return numbers;
+}
+
+// -- packed elements
+
+ZTENSOR_INLINE result<packed_view> packed_view::from(const component_view& component) {
+    const detail::component_record& record = detail::component_access::record_of(component);
+    const detail::opened_file& file = detail::component_access::file_of(component);
+    const narrow_type_facts* const type = detail::find_narrow_type(file.index, record);
+    if (type == nullptr || type->bits != 4 || type->category != dtype_class::floating) {
+        return detail::component_access::located(
+            component, detail::fail(errc::unsupported_type, "its elements are no floats of four bits"));
+    }
+    ZTENSOR_TRY_ASSIGN(const span<const std::byte> packed, component.view<std::byte>());
+    const std::uint64_t count = detail::count_packed(file.index, detail::component_access::object_record_of(component),
+                                                     record, *type, packed.size());
+    ZTENSOR_TRY(detail::component_access::located(component, detail::check_packed(record, *type, packed, count)));
+    return packed_view(packed, count);
+}
+
+ZTENSOR_INLINE float packed_view::value(std::uint64_t position) const noexcept {
+    return detail::all_narrow_values[0][(*this)[position]];
 }
 
 } // namespace ZTENSOR_MODE

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening, looking up, verifying. Defines what reader.hpp declares. SPEC.md section 9.
+// Opening, looking up, verifying, and the digest of all content. Defines what reader.hpp declares. SPEC.md section 9,
+// section 13.
 #ifndef ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_READER_DEFINITIONS_HPP
 
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/fail.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/read/index_audit.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/siblings.hpp>
-#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/reader.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
@@ -191,48 +197,113 @@ ZTENSOR_INLINE bool reader::contains(std::string_view name) const noexcept {
 
 ZTENSOR_INLINE result<verification> reader::verify(unsigned threads) const& {
     return detail::guard_memory([&]() -> result<verification> {
-        if (file_->index.generation == ztensor::generation::v2) {
-            return verify_2(threads);
+        result<detail::verified_parts> found = file_->index.generation == ztensor::generation::v2
+                                                   ? detail::verify_all_decoded(*file_, threads)
+                                                   : detail::verify_stored(*file_, threads);
+        if (!found) {
+            return std::move(found).error().in_file(file_->path);
         }
-        detail::digest_checks checks(*file_);
-        for (const object_view object : *this) {
-            for (const component_view component : object) {
-                checks.add(detail::component_access::record_of(component));
-            }
-        }
-        checks.run(threads);
         verification answer;
         std::size_t position = 0;
         for (const object_view object : *this) {
             for (const component_view component : object) {
-                result<digest_state> state = checks.state_of(position++);
-                if (!state) {
-                    return detail::object_access::located(object,
-                                                          std::move(state).error().in_component(component.role()));
-                }
-                detail::count_state(answer, component, *state);
+                detail::count_state(answer, component, found->states[position++]);
             }
+        }
+        if (!found->broken_rule && answer.mismatches.empty()) {
+            return std::move(found->broken_rule).error().in_file(file_->path);
         }
         return answer;
     });
 }
 
-ZTENSOR_COLD ZTENSOR_INLINE result<verification> reader::verify_2(unsigned threads) const {
-    if (result<void> shards = detail::verify_shards(*file_); !shards) {
-        return std::move(shards).error().in_file(file_->path);
+// -- content digest
+//
+// The manifest without its places -> one digest. SPEC.md section 13.
+
+namespace detail {
+
+inline void encode_content_of(cbor_encoder& out, const component_view& part) {
+    out.begin_map(part.has_type() ? 3 : 2);
+    if (part.has_type()) {
+        out.text("type");
+        out.text(part.type());
     }
-    detail::verified_parts found = detail::verify_parts_2(*file_, threads);
-    verification answer;
-    std::size_t position = 0;
-    for (const object_view object : *this) {
-        for (const component_view component : object) {
-            detail::count_state(answer, component, found.states[position++]);
+    out.text("dtype");
+    out.text(part.dtype_name());
+    out.text("digest");
+    out.text(part.digest());
+}
+
+/// Errors: not_expressible.
+inline result<void> encode_content_of(cbor_encoder& out, const object_view& object) {
+    const std::vector<component_view> parts(object.begin(), object.end());
+    for (const component_view& part : parts) {
+        if (!part.has_digest()) {
+            return fail(errc::not_expressible, "it has no digest, so that the file has no content digest")
+                .in_object(object.name())
+                .in_component(part.role());
         }
     }
-    if (!found.broken_rule && answer.mismatches.empty()) {
-        return std::move(found.broken_rule).error().in_file(file_->path);
+    out.text(object.name());
+    out.begin_map(object.has_attributes() ? 4 : 3);
+    out.text("parts");
+    out.begin_map(parts.size());
+    for_each_in_order_2(
+        parts.size(), [&](std::uint32_t i) { return parts[i].role(); },
+        [&](std::uint32_t i) {
+            out.text(parts[i].role());
+            encode_content_of(out, parts[i]);
+        });
+    const shape dimensions = object.shape();
+    out.text("shape");
+    out.begin_array(dimensions.rank());
+    for (const std::uint64_t dimension : dimensions) {
+        out.unsigned_integer(dimension);
     }
-    return answer;
+    out.text("layout");
+    out.text(object.format());
+    if (object.has_attributes()) {
+        out.text("attributes");
+        encode_attributes_2(out, attributes(object.attributes()));
+    }
+    return {};
+}
+
+} // namespace detail
+
+ZTENSOR_COLD ZTENSOR_INLINE result<std::string> content_digest(const reader& of, digest algorithm) {
+    return detail::guard_memory([&]() -> result<std::string> {
+        if (algorithm != digest::xxh3 && algorithm != digest::sha256) {
+            return detail::fail(errc::invalid_argument, "a content digest is one of xxh3 or sha256");
+        }
+        if (!can_compute(algorithm)) {
+            return detail::require_xxh3().error();
+        }
+        if (of.generation() != generation::v2) {
+            return detail::fail(errc::not_expressible,
+                                "only files of version 2 have a content digest: copy() this one to version 2");
+        }
+        if (of.is_data_shard()) {
+            return detail::fail(errc::not_expressible, "a data shard does not say what it holds: its root does");
+        }
+        const std::vector<object_view> objects(of.begin(), of.end());
+        digester hash(algorithm);
+        detail::cbor_encoder text;
+        text.begin_array(2);
+        text.text("zt.content/1");
+        text.begin_map(objects.size());
+        result<void> encoded;
+        detail::for_each_in_order_2(
+            objects.size(), [&](std::uint32_t i) { return objects[i].name(); },
+            [&](std::uint32_t i) {
+                encoded = encoded ? detail::encode_content_of(text, objects[i]) : std::move(encoded);
+                hash.update(text.bytes());
+                text.clear();
+            });
+        hash.update(text.bytes()); // of a file without objects
+        return encoded ? result<std::string>(hash.text()) : std::move(encoded).error();
+    });
 }
 
 } // namespace ZTENSOR_MODE

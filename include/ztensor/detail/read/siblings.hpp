@@ -4,26 +4,8 @@
 #ifndef ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 #define ZTENSOR_DETAIL_READ_SIBLINGS_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/frame.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/file.hpp>
-#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/output_file.hpp>
-#include <ztensor/detail/os/system.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/stored.hpp>
-#include <ztensor/digest.hpp>
-#include <ztensor/file_path.hpp>
-#include <ztensor/options.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +41,7 @@ struct reopenable {
                found.modified_nanoseconds == status.modified_nanoseconds;
     }
     /// Errors: file_changed if the path no longer leads to the same file as it was; what the system says.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
+    ZTENSOR_COLD result<std::shared_ptr<const file>> open() const {
         result<file> opened = file::open(path, *os);
         if (!opened) {
             const bool is_gone = opened.error().code() == errc::file_not_found;
@@ -88,7 +70,7 @@ public:
 
     /// The open file, which stays open as long as somebody holds it. Where the process has no handles left, those that
     /// nobody uses are closed first.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
+    ZTENSOR_COLD result<std::shared_ptr<const file>> find(const reopenable& wanted) {
         if (!is_ours()) {
             return wanted.open();
         }
@@ -164,71 +146,33 @@ private:
     std::vector<entry> entries_; ///< from the one used last on
 };
 
-/// As file_source, of a file that is opened when it is needed.
-class reopened_source final : public byte_source {
+/// A file that is opened when it is needed.
+class reopened_source final : public path_source {
 public:
     /// `text` is the path for messages.
-    reopened_source(reopenable file, const read_options& options, std::string text)
-        : file_(std::move(file)), path_(std::move(text)), is_stable_(options.stable_file_),
-          mapped_(*file_.os, file_.status.size_bytes, options.mode_ != io_mode::positional) {}
+    reopened_source(const reopenable& file, const read_options& options, std::string text)
+        : path_source(*file.os, file.status.size_bytes, options, std::move(text)), file_(file) {}
     ~reopened_source() override { handle_cache::get().forget(file_); }
 
     /// The file is open already.
     void keep(file opened) { handle_cache::get().keep(file_, std::make_shared<const file>(std::move(opened))); }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return file_.status.size_bytes; }
-
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> read = check_range(offset, destination.size(), size());
-        if (read) {
-            const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-            read = opened ? (*opened)->read_at(offset, destination) : opened.error();
-        }
-        return read ? read : std::move(read).error().in_file(path_);
-    }
-
-    [[nodiscard]] bytes_view mapped() const noexcept override {
-        return mapped_.get([&] { return map_now(); });
-    }
-    /// As file_source::map().
-    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
-        return mapped_.map([&] { return map_now(); });
-    }
-
     /// Of a mapped file; others are looked at whenever they are read. Another file may have the path by now, and the
     /// mapped one may have been cut off: so the open file is asked, or the one that proves to be the same.
-    [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
-        if (mapped_.known().empty()) {
-            return {};
-        }
-        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-        result<void> same = opened ? (*opened)->check_size() : opened.error();
-        return same ? same : std::move(same).error().in_file(path_);
-    }
-
-    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
-            forget_pages(mapped, offset, length);
-        }
+    ZTENSOR_COLD result<void> check_unchanged() const override {
+        return mapped_before().empty() ? result<void>() : path_source::check_unchanged();
     }
 
 private:
-    [[nodiscard]] result<mapping> map_now() const {
-        const result<std::shared_ptr<const file>> opened = handle_cache::get().find(file_);
-        return opened ? (*opened)->map() : opened.error();
-    }
+    result<std::shared_ptr<const file>> held() const override { return handle_cache::get().find(file_); }
     [[nodiscard]] bool identify(std::uint64_t& device, std::uint64_t& file_id) const noexcept override {
         device = file_.status.device;
         file_id = file_.status.file_id;
         return true;
     }
     [[nodiscard]] bool reads_files() const noexcept override { return true; }
-    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     reopenable file_;
-    std::string path_;
-    bool is_stable_; ///< read_options::stable_file()
-    lazy_mapping mapped_;
 };
 
 // -- siblings
@@ -236,9 +180,9 @@ private:
 // Files beside an open file, as sources of bytes. os/file.hpp says which ones may be opened.
 
 /// The folder of a file that was opened as `source`, by the path that the caller gave.
-[[nodiscard]] ZTENSOR_COLD inline result<beneath_folder>
-folder_beside(const byte_source& source, const native_path& path, const read_options& options,
-              os_reading& os = operating_system_for_reading()) {
+ZTENSOR_COLD inline result<beneath_folder> folder_beside(const byte_source& source, const native_path& path,
+                                                         const read_options& options,
+                                                         os_reading& os = operating_system_for_reading()) {
     file_status status;
     if (const file* const opened = source_access::file_of(source)) {
         const os_answer<file_status> found = opened->os().status(opened->handle());
@@ -271,7 +215,7 @@ private:
 
 /// One of several files that are open, by the path that leads to it: held open if there are few, else opened again when
 /// it is read, as errc::file_changed if it is another one by then. Errors: unmappable; what the system says.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 source_of_sibling(file content, const read_options& options, const native_path& path) {
     if (const auto held = std::make_shared<held_source>(); held->is_held) {
         result<std::shared_ptr<const byte_source>> source = source_of_file(std::move(content), options, path);
@@ -296,7 +240,7 @@ source_of_sibling(file content, const read_options& options, const native_path& 
 }
 
 /// A file in the folder. Errors: those of beneath_folder::open() and source_of_sibling().
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_sibling(const beneath_folder& folder, const native_path& name, const read_options& options) {
     result<file> opened = folder.open(name);
     return opened ? source_of_sibling(*std::move(opened), options, joined_path(folder.path(), name))
@@ -308,8 +252,8 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 // The digests of whole shards. SPEC.md section 13.9.
 
 /// The digest of bytes [begin, begin + length) of a source, as text. Errors: out_of_memory, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
-                                                                      std::uint64_t length, digest algorithm) {
+ZTENSOR_COLD inline result<std::string> digest_of_range(const byte_source& source, std::uint64_t begin,
+                                                        std::uint64_t length, digest algorithm) {
     constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
     byte_buffer piece;
     ZTENSOR_TRY(allocate(piece, (std::min)(length, piece_bytes), "a piece"));
@@ -324,7 +268,7 @@ open_sibling(const beneath_folder& folder, const native_path& name, const read_o
 
 /// Every shard, byte by byte, is the file that the root means, as far as its digest can be computed. Errors:
 /// shard_mismatch, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
+ZTENSOR_COLD inline result<void> verify_shards(const opened_file& file) {
     for (const shard_record& shard : file.index.shards) {
         const digest_parts expected = parse_strict_digest(file.index.text(shard.digest_text));
         if (expected.algorithm == digest::none) {
@@ -351,7 +295,7 @@ public:
     explicit absent_shard(std::uint64_t size_bytes) noexcept : size_bytes_(size_bytes) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
-    [[nodiscard]] ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
+    ZTENSOR_COLD result<void> read_at(std::uint64_t, span<std::byte>) const override {
         return fail(errc::shard_missing, "the bytes lie in a shard, and shards are looked for beside a file that is "
                                          "opened by its path");
     }
@@ -379,7 +323,7 @@ public:
     /// The root and its shards in one row. Errors: shard_missing, which names all that were not found; shard_mismatch,
     /// if others of their names were; name_invalid, if these are links that lead out of the folder; what the system
     /// says.
-    [[nodiscard]] ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
+    ZTENSOR_COLD result<std::shared_ptr<const byte_source>> assemble() {
         auto all = std::make_shared<assembled_source>(file_.source, file_.options.max_decoded_bytes_);
         if (!root_.empty() && file_.options.shards_ != shard_lookup::none) {
             ZTENSOR_TRY_ASSIGN(beneath_folder folder, folder_beside(*file_.source, root_, file_.options, os_));
@@ -450,12 +394,11 @@ private:
         return *std::move(opened);
     }
 
-    /// Files of the folder of one size, of which some are hashed by one algorithm.
+    /// Files of the folder of one size, of which those before `next` are hashed by one algorithm.
     struct candidates {
-        std::vector<native_path> names; ///< in their order
-        std::size_t next = 0;           ///< of those that are not hashed yet
-        /// By the digits of their digests: those that some shard has, as they were opened to be hashed. Another file
-        /// may have the name by now.
+        std::size_t next; ///< in files_
+        std::size_t end;
+        /// By the digits of their digests, as they were opened to be hashed. Another file may have the name by now.
         std::map<std::string, std::shared_ptr<const byte_source>> known;
     };
 
@@ -464,9 +407,9 @@ private:
                                                                      const digest_parts& digest) {
         candidates& those = candidates_of(shard.size_bytes, digest.algorithm);
         const std::string wanted(digest.digits);
-        for (; those.known.count(wanted) == 0 && those.next != those.names.size(); ++those.next) {
+        for (; those.known.count(wanted) == 0 && those.next != those.end; ++those.next) {
             std::string ignored;
-            std::shared_ptr<const byte_source> source = open(those.names[those.next], shard, ignored);
+            std::shared_ptr<const byte_source> source = open(files_[those.next].name, shard, ignored);
             if (source == nullptr) {
                 continue;
             }
@@ -479,29 +422,24 @@ private:
         return found != those.known.end() ? found->second : nullptr;
     }
 
+    /// Files that no shard has the digest of are let go at once: there may be many.
     [[nodiscard]] bool is_of_some_shard(std::string_view digest_text) {
         if (digests_.empty()) {
             for (const shard_record& each : file_.index.shards) {
-                const digest_parts digest = parse_strict_digest(file_.index.text(each.digest_text));
-                digests_.emplace(digest.algorithm, digest.digits);
+                digests_.emplace(file_.index.text(each.digest_text));
             }
         }
-        const digest_parts digest = parse_strict_digest(digest_text);
-        return digests_.count({digest.algorithm, digest.digits}) != 0;
+        return digests_.count(digest_text) != 0;
     }
 
     [[nodiscard]] candidates& candidates_of(std::uint64_t size_bytes, digest algorithm) {
         list_folder();
-        candidates& those = candidates_[{size_bytes, algorithm}];
-        if (those.names.empty()) {
-            const auto same =
-                std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
-                                 [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
-            for (auto each = same.first; each != same.second; ++each) {
-                those.names.push_back(each->name);
-            }
-        }
-        return those;
+        const auto same = std::equal_range(files_.begin(), files_.end(), listed_file{size_bytes, {}},
+                                           [](const auto& a, const auto& b) { return a.size_bytes < b.size_bytes; });
+        const auto place_of = [this](auto each) { return static_cast<std::size_t>(each - files_.begin()); };
+        return candidates_
+            .emplace(std::pair(size_bytes, algorithm), candidates{place_of(same.first), place_of(same.second), {}})
+            .first->second;
     }
 
     /// Each name in the folder is looked at once.
@@ -558,7 +496,7 @@ private:
     std::optional<beneath_folder> folder_;
     std::vector<listed_file> files_; ///< of the folder, by their size and name
     std::map<std::pair<std::uint64_t, digest>, candidates> candidates_;
-    std::set<std::pair<digest, std::string_view>> digests_; ///< of all shards, once one is looked for by it
+    std::set<std::string_view> digests_; ///< of all shards, once one is looked for by it
     bool is_listed_ = false;
     bool has_others_ = false; ///< files of the right name that are not the shards
     bool leads_out_ = false;  ///< among them links that are not followed
@@ -567,7 +505,7 @@ private:
 };
 
 /// Puts the shards of a root, if it has any, behind it. Errors: shard_missing, shard_mismatch, what the system says.
-[[nodiscard]] ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
+ZTENSOR_COLD inline result<void> take_shards(opened_file& opened, const native_path& root) {
     if (opened.index.shards.empty()) {
         return {};
     }

@@ -38,61 +38,6 @@ namespace detail {
     return static_cast<std::size_t>(a < b ? a : b);
 }
 
-// -- lazy mapping
-//
-// The mapping of a file that is made when it is first asked for: mapping and unmapping a file takes longer than opening
-// one of 300 tensors.
-
-/// Every member may be called from many threads at once.
-class lazy_mapping {
-public:
-    /// Of a file of `size` bytes. Without `may_map` it stays unmapped.
-    lazy_mapping(os_reading& os, std::uint64_t size, bool may_map) noexcept
-        : os_(&os), size_(size), first_(may_map ? nullptr : &nothing) {}
-    lazy_mapping(const lazy_mapping&) = delete;
-    lazy_mapping& operator=(const lazy_mapping&) = delete;
-    ~lazy_mapping() {
-        if (const bytes_view all = known(); !all.empty()) {
-            const mapping unmapped(*os_, all);
-        }
-    }
-
-    /// What is mapped so far: empty before get(), and where the file can't be mapped.
-    [[nodiscard]] bytes_view known() const noexcept {
-        const std::byte* const first = first_.load(std::memory_order_acquire);
-        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_))
-                                                     : bytes_view();
-    }
-
-    /// The whole file, mapped by `make() -> result<mapping>` if it is not yet; empty where that is impossible.
-    template <class Make>
-    [[nodiscard]] bytes_view get(Make&& make) const noexcept {
-        if (first_.load(std::memory_order_acquire) == nullptr) {
-            static_cast<void>(map(make));
-        }
-        return known();
-    }
-
-    /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: those of `make`.
-    template <class Make>
-    [[nodiscard]] result<void> map(Make&& make) const noexcept {
-        result<mapping> made = guard_memory([&]() -> result<mapping> { return make(); });
-        const std::byte* before = nullptr;
-        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
-        if (first_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
-            made->release();
-        }
-        return made ? result<void>() : std::move(made).error();
-    }
-
-private:
-    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
-
-    os_reading* os_;
-    std::uint64_t size_;
-    mutable std::atomic<const std::byte*> first_; ///< null before it is asked for
-};
-
 // -- source access
 //
 // Which bytes of a source stay as they are: the one place for the difference between memory that was lent for reading,
@@ -109,8 +54,8 @@ struct source_access {
         return source.range_in_memory(offset, length, true);
     }
     /// The same, if the source says that all of it is still there. Errors: those of byte_source::check_unchanged().
-    [[nodiscard]] static result<std::optional<bytes_view>>
-    find_stable_range(const byte_source& source, std::uint64_t offset, std::uint64_t length) {
+    static result<std::optional<bytes_view>> find_stable_range(const byte_source& source, std::uint64_t offset,
+                                                               std::uint64_t length) {
         const std::optional<bytes_view> range = stable_range(source, offset, length);
         ZTENSOR_TRY(range ? source.check_unchanged() : result<void>());
         return range;
@@ -144,64 +89,124 @@ struct source_access {
 // The library's own sources of bytes: a file, mapped or not, and memory. Know nothing of what the bytes mean.
 
 /// `length` bytes at `offset` of a source of `size` bytes, or errc::out_of_bounds.
-[[nodiscard]] ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length,
-                                                           std::uint64_t size) {
+ZTENSOR_COLD inline result<void> check_range(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
     if (fits(offset, length, size)) {
         return {};
     }
     return fail(errc::out_of_bounds, "{} bytes were asked for, of a source that holds {}", {length, size}).at(offset);
 }
 
-/// A file, mapped or not. read_at() never goes through the mapping, so that it reports errors and truncation where
-/// touching the mapping would end the process.
-class file_source final : public byte_source {
+/// A file, mapped or not, that is open or can be opened again. read_at() never goes through the mapping, so that it
+/// reports errors and truncation where touching the mapping would end the process. The mapping is made when it is first
+/// asked for: mapping and unmapping a file takes longer than opening one of 300 tensors.
+class path_source : public byte_source {
 public:
-    /// `path` is for messages only. Nothing is mapped before somebody asks.
-    file_source(file content, const read_options& options, std::string path)
-        : file_(std::move(content)), path_(std::move(path)), is_stable_(options.stable_file_),
-          mapped_(file_.os(), file_.size_bytes(), options.mode_ != io_mode::positional) {}
+    ~path_source() override {
+        if (const bytes_view all = mapped_before(); !all.empty()) {
+            const mapping unmapped(os_, all);
+        }
+    }
 
-    [[nodiscard]] std::uint64_t size() const noexcept override { return file_.size_bytes(); }
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_bytes_; }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
-        result<void> read = check_range(offset, destination.size(), size());
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+        result<void> read = check_range(offset, destination.size(), size_bytes_);
         if (read) {
-            read = file_.read_at(offset, destination);
+            read = read_file(offset, destination);
         }
         return read ? read : std::move(read).error().in_file(path_);
     }
 
     [[nodiscard]] bytes_view mapped() const noexcept override {
-        return mapped_.get([&] { return file_.map(); });
+        if (mapping_.load(std::memory_order_acquire) == nullptr) {
+            static_cast<void>(map());
+        }
+        return mapped_before();
     }
-    /// Maps the file, if it is not mapped yet.
-    [[nodiscard]] ZTENSOR_COLD result<void> map() const noexcept {
-        return mapped_.map([&] { return file_.map(); });
+    /// Maps the file. Threads that meet here map it each, and all but the first undo that. Errors: unmappable, and
+    /// those of opening it.
+    ZTENSOR_COLD result<void> map() const noexcept {
+        result<mapping> made = guard_memory([&]() -> result<mapping> {
+            const result<std::shared_ptr<const file>> opened = held();
+            return opened ? (*opened)->map() : opened.error();
+        });
+        const std::byte* before = nullptr;
+        const std::byte* const now = made && !made->bytes().empty() ? made->bytes().data() : &nothing;
+        if (mapping_.compare_exchange_strong(before, now, std::memory_order_acq_rel) && now != &nothing) {
+            made->release();
+        }
+        return made ? result<void>() : std::move(made).error();
     }
 
-    [[nodiscard]] ZTENSOR_COLD result<void> check_unchanged() const override {
-        result<void> same = file_.check_size();
+    ZTENSOR_COLD result<void> check_unchanged() const override {
+        const result<std::shared_ptr<const file>> opened = held();
+        result<void> same = opened ? (*opened)->check_size() : opened.error();
         return same ? same : std::move(same).error().in_file(path_);
     }
+
+    ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
+        if (const bytes_view all = mapped_before(); !all.empty()) {
+            forget_pages(all, offset, length);
+        }
+    }
+
+protected:
+    /// `path` is for messages only. Nothing is mapped before somebody asks.
+    path_source(os_reading& os, std::uint64_t size_bytes, const read_options& options, std::string path)
+        : os_(os), size_bytes_(size_bytes), path_(std::move(path)), is_stable_(options.stable_file_),
+          mapping_(options.mode_ != io_mode::positional ? nullptr : &nothing) {}
+
+    /// What is mapped so far: empty where the file can't be mapped, too.
+    [[nodiscard]] bytes_view mapped_before() const noexcept {
+        const std::byte* const first = mapping_.load(std::memory_order_acquire);
+        return first != nullptr && first != &nothing ? bytes_view(first, static_cast<std::size_t>(size_bytes_))
+                                                     : bytes_view();
+    }
+
+private:
+    static constexpr std::byte nothing{}; ///< its address stands for a file that can't be mapped, or should not be
+
+    /// The file, which stays open as long as it is held. Errors: file_changed if it is another one by now; what the
+    /// system says.
+    virtual result<std::shared_ptr<const file>> held() const = 0;
+    virtual result<void> read_file(std::uint64_t offset, span<std::byte> destination) const {
+        const result<std::shared_ptr<const file>> opened = held();
+        return opened ? (*opened)->read_at(offset, destination) : opened.error();
+    }
+
+    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
+
+    os_reading& os_;
+    std::uint64_t size_bytes_;
+    std::string path_;
+    bool is_stable_;                                ///< read_options::stable_file()
+    mutable std::atomic<const std::byte*> mapping_; ///< its first byte; null before it is asked for
+};
+
+/// A file that is open as long as this.
+class file_source final : public path_source {
+public:
+    file_source(file content, const read_options& options, std::string path)
+        : path_source(content.os(), content.size_bytes(), options, std::move(path)), file_(std::move(content)) {}
 
     ZTENSOR_COLD void prefetch(std::uint64_t offset, std::uint64_t length) const noexcept override {
         file_.advise(offset, length, true);
     }
     ZTENSOR_COLD void evict(std::uint64_t offset, std::uint64_t length) const noexcept override {
-        if (const bytes_view mapped = mapped_.known(); !mapped.empty()) {
-            forget_pages(mapped, offset, length);
-        }
+        path_source::evict(offset, length);
         file_.advise(offset, length, false);
     }
 
 private:
+    result<std::shared_ptr<const file>> held() const override {
+        return std::shared_ptr<const file>(std::shared_ptr<void>(), &file_);
+    }
+    result<void> read_file(std::uint64_t offset, span<std::byte> destination) const override {
+        return file_.read_at(offset, destination);
+    }
     [[nodiscard]] const file* as_file() const noexcept override { return &file_; }
-    [[nodiscard]] bool is_stable() const noexcept override { return is_stable_; }
 
     file file_;
-    std::string path_;
-    bool is_stable_; ///< read_options::stable_file()
-    lazy_mapping mapped_;
 };
 
 /// A container in memory: the caller's, which must outlive the source, or its own.
@@ -212,7 +217,7 @@ public:
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size()));
         const bytes_view asked = bytes_.subspan(static_cast<std::size_t>(offset), destination.size());
         std::copy(asked.begin(), asked.end(), destination.begin());
@@ -227,19 +232,13 @@ private:
 };
 
 /// An open file, reached as mode() and stable_file() of the options say. Errors: unmappable.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-source_of_file(file content, const read_options& options, const native_path& path) {
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>> source_of_file(file content, const read_options& options,
+                                                                              const native_path& path) {
     auto source = std::make_shared<file_source>(std::move(content), options, path_text(path));
     if (options.mode_ == io_mode::mapped) {
         ZTENSOR_TRY(source->map());
     }
     return source;
-}
-
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
-open_file_source(const native_path& path, const read_options& options, os_reading& os) {
-    result<file> opened = file::open(path, os);
-    return opened ? source_of_file(*std::move(opened), options, path) : std::move(opened).error();
 }
 
 /// The file at `path`, reached as mode() and stable_file() of the options say. io_mode::automatic falls back to
@@ -248,10 +247,12 @@ open_file_source(const native_path& path, const read_options& options, os_readin
 ///
 /// Fails with errc::file_not_found, errc::not_regular_file, errc::io_error, or errc::unmappable where
 /// io_mode::mapped can't be had.
-[[nodiscard]] ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
+ZTENSOR_COLD inline result<std::shared_ptr<const byte_source>>
 open_source(const file_path& path, const read_options& options, os_reading& os = operating_system_for_reading()) {
     const native_path native = path.native();
-    result<std::shared_ptr<const byte_source>> source = open_file_source(native, options, os);
+    result<file> opened = file::open(native, os);
+    result<std::shared_ptr<const byte_source>> source =
+        opened ? source_of_file(*std::move(opened), options, native) : std::move(opened).error();
     return source ? std::move(source) : std::move(source).error().in_file(path_text(native));
 }
 
@@ -265,7 +266,7 @@ public:
         : whole_(std::move(whole)), begin_(begin), size_(size) {}
 
     [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         result<void> inside = check_range(offset, destination.size(), size_);
         return inside ? whole_->read_at(begin_ + offset, destination) : inside;
     }
@@ -290,7 +291,7 @@ public:
 
     /// Fills all of `destination`, which has exactly as many bytes as were announced, or fails. What it needs besides
     /// it bounds itself.
-    [[nodiscard]] virtual result<void> make(span<std::byte> destination) const = 0;
+    virtual result<void> make(span<std::byte> destination) const = 0;
 };
 
 /// Ranges of other sources in one row of offsets. The first file keeps its own, so that what is said of it is said of
@@ -310,8 +311,7 @@ public:
 
     /// A further range of one of the sources that are here already, or of another; gives its offset. Errors:
     /// out_of_bounds if it does not lie in that, or if 64 bits can't count all.
-    [[nodiscard]] result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset,
-                                            std::uint64_t length) {
+    result<std::uint64_t> add(std::shared_ptr<const byte_source> source, std::uint64_t offset, std::uint64_t length) {
         ZTENSOR_TRY(check_range(offset, length, source->size()));
         const result<std::uint64_t> at = add({0, length, offset, source.get(), nullptr});
         if (at && source != sources_.front() && source != sources_.back()) { // else it is held already
@@ -322,7 +322,7 @@ public:
 
     /// A range of `length` bytes that is made; gives its offset. A length that is more than max_made_bytes is no error
     /// before somebody reads it. Errors: out_of_bounds, if 64 bits can't count all.
-    [[nodiscard]] result<std::uint64_t> add(std::unique_ptr<const made_bytes> made, std::uint64_t length) {
+    result<std::uint64_t> add(std::unique_ptr<const made_bytes> made, std::uint64_t length) {
         const result<std::uint64_t> at = add({0, length, 0, nullptr, made.get()});
         if (at) {
             made_.push_back(std::move(made));
@@ -342,8 +342,8 @@ public:
     /// A range that is made, in memory that whoever asks next for some of the same part gets, too: many views of one
     /// storage make it once. Nothing where the range is not made. Errors: limit_exceeded, if the whole part takes more
     /// than `most_bytes`; out_of_memory; those of making it.
-    [[nodiscard]] ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
-                                                                      std::uint64_t most_bytes) const {
+    ZTENSOR_COLD result<std::optional<lent_bytes>> lend(std::uint64_t offset, std::uint64_t length,
+                                                        std::uint64_t most_bytes) const {
         const part* const from = part_of(offset, length);
         if (from == nullptr || from->source != nullptr) {
             return std::optional<lent_bytes>();
@@ -354,7 +354,7 @@ public:
         return std::optional<lent_bytes>(lent_bytes{std::move(whole), bytes});
     }
 
-    [[nodiscard]] result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
+    result<void> read_at(std::uint64_t offset, span<std::byte> destination) const override {
         ZTENSOR_TRY(check_range(offset, destination.size(), size_));
         for (std::size_t i = part_at(offset); !destination.empty(); ++i) {
             const part& from = parts_[i];
@@ -373,7 +373,7 @@ public:
         return {};
     }
 
-    [[nodiscard]] result<void> check_unchanged() const override {
+    result<void> check_unchanged() const override {
         for (const std::shared_ptr<const byte_source>& each : sources_) {
             ZTENSOR_TRY(each->check_unchanged());
         }
@@ -410,7 +410,7 @@ private:
     };
     static constexpr std::uint64_t most_kept_bytes = std::uint64_t{64} << 20; ///< besides, one range that is larger
 
-    [[nodiscard]] result<std::uint64_t> add(part added) {
+    result<std::uint64_t> add(part added) {
         const std::optional<std::uint64_t> begin = checked_align(size_, shard_alignment);
         const std::optional<std::uint64_t> end = begin ? checked_add(*begin, added.length) : std::nullopt;
         if (!end) {
@@ -435,7 +435,7 @@ private:
         return fits(offset - found.begin, length, found.length) ? &found : nullptr;
     }
 
-    [[nodiscard]] result<void> read_part(const part& from, std::uint64_t at, span<std::byte> destination) const {
+    result<void> read_part(const part& from, std::uint64_t at, span<std::byte> destination) const {
         if (from.source != nullptr) {
             return from.source->read_at(from.offset + at, destination);
         }
@@ -448,7 +448,7 @@ private:
     }
 
     /// All of a part. Threads that meet here make it each.
-    [[nodiscard]] result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
+    result<std::shared_ptr<const byte_buffer>> make(const part& from, std::uint64_t most_bytes) const {
         if (from.length > most_bytes) {
             return fail(errc::limit_exceeded,
                         "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",

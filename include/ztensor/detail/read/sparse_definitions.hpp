@@ -5,23 +5,8 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_DEFINITIONS_HPP
 
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/cbor/cursor.hpp>
-#include <ztensor/detail/index/layouts.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +28,7 @@ public:
         : file_(object_access::file_of(object)), object_(object_access::record_of(object)), layout_(layout),
           how_(value.is_bool ? of_checked(file_, how) : how), value_(value), index_(index), budget_(budget) {}
 
-    [[nodiscard]] result<sparse_parts> load() const {
+    result<sparse_parts> load() const {
         ZTENSOR_TRY(check_format(file_, object_, layout_));
         ZTENSOR_TRY(check_values_apart());
         const component_record* const values = find_component(file_.index, object_, "values");
@@ -52,7 +37,7 @@ public:
                                          : load_coo(*values));
     }
 
-    [[nodiscard]] result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
+    result<sparse_parts> load_rows(std::uint64_t first, std::uint64_t last) const {
         ZTENSOR_TRY(check_format(file_, object_, layout_));
         const std::uint64_t rows = file_.index.shape_of(object_)[0];
         if (first > last || last > rows) {
@@ -78,7 +63,7 @@ private:
     }
 
     /// Values that share bytes have no place of their own. Errors: unsupported_type.
-    [[nodiscard]] result<void> check_values_apart() const {
+    result<void> check_values_apart() const {
         const component_record* const values = find_component(file_.index, object_, "values");
         if (values == nullptr || packed_elements(*values) == 1) {
             return {};
@@ -90,7 +75,7 @@ private:
 
     /// Bools of C++ must stay 0 or 1 once they were looked at, so they are never borrowed. Errors: bad_bool,
     /// limit_exceeded.
-    [[nodiscard]] result<void> take_bools(shared_bytes& values) const {
+    result<void> take_bools(shared_bytes& values) const {
         ZTENSOR_TRY(budget_.take(values.bytes.size(), 1));
         const shared_memory bools(values.bytes.size(), 1);
         std::copy(values.bytes.begin(), values.bytes.end(), bools.bytes().begin());
@@ -102,7 +87,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] result<sparse_parts> checked(result<sparse_parts> parts) const {
+    result<sparse_parts> checked(result<sparse_parts> parts) const {
         if (!parts) {
             return parts;
         }
@@ -116,29 +101,26 @@ private:
 
     // -- parts in components of their own
 
-    [[nodiscard]] result<sparse_parts> load_csr(const component_record& values) const {
-        result<shared_bytes> indptr = load_indices(file_, part("indptr"), index_, how_, budget_);
-        if (!indptr) {
-            return of_row_pointers(std::move(indptr).error());
-        }
-        const integers_view pointers(indptr->bytes, index_);
+    result<sparse_parts> load_csr(const component_record& values) const {
+        ZTENSOR_TRY_ASSIGN(shared_bytes indptr,
+                           of_row_pointers(load_indices(file_, part("indptr"), index_, how_, budget_)));
+        const integers_view pointers(indptr.bytes, index_);
         const std::uint64_t entries = pointers.size() == 0 ? 0 : pointers[pointers.size() - 1];
         ZTENSOR_TRY_ASSIGN(const component_record columns, find_entries(file_, object_, "indices", entries));
         ZTENSOR_TRY_ASSIGN(shared_bytes indices, load_indices(file_, columns, index_, how_, budget_));
         ZTENSOR_TRY_ASSIGN(const component_record elements, find_entries(file_, object_, "values", entries));
         ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, elements, value_, how_, budget_));
-        return assembled(values, std::move(loaded), std::move(indices), *std::move(indptr), 1);
+        return assembled(values, std::move(loaded), std::move(indices), std::move(indptr), 1);
     }
 
-    [[nodiscard]] result<sparse_parts> load_coo(const component_record& values) const {
+    result<sparse_parts> load_coo(const component_record& values) const {
         ZTENSOR_TRY_ASSIGN(shared_bytes loaded, load_elements(file_, values, value_, how_, budget_));
         ZTENSOR_TRY_ASSIGN(shared_bytes coords, load_indices(file_, part("coords"), index_, how_, budget_));
         return assembled(values, std::move(loaded), std::move(coords), {}, file_.index.shape_of(object_).rank());
     }
 
-    [[nodiscard]] result<sparse_parts> assembled(const component_record& component, shared_bytes values,
-                                                 shared_bytes indices, shared_bytes indptr,
-                                                 std::size_t indices_per_entry) const {
+    result<sparse_parts> assembled(const component_record& component, shared_bytes values, shared_bytes indices,
+                                   shared_bytes indptr, std::size_t indices_per_entry) const {
         const std::size_t entries = indices.bytes.size() / width_bytes(index_) / indices_per_entry;
         ZTENSOR_TRY_ASSIGN(const std::size_t value_bytes,
                            value_bytes_of(file_, component, value_, values.bytes.size(), entries));
@@ -147,8 +129,8 @@ private:
     }
 
     /// The component of the values is one of which the type and the size are known.
-    [[nodiscard]] result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
-                                                          std::uint64_t last) const {
+    result<sparse_parts> load_range_of_rows(const component_record& values, std::uint64_t first,
+                                            std::uint64_t last) const {
         // Else their number is a guess.
         ZTENSOR_TRY(in_component(check_element_type(file_, values, value_), "values"));
         sparse_parts parts;
@@ -157,12 +139,9 @@ private:
         parts.value_bytes = *known_value_bytes(values, value_);
         const std::uint64_t entries = *values.decoded_length() / parts.value_bytes;
         const part_finder of_rows(first, last + 1, whole[0] + 1);
-        const result<shared_bytes> stored =
-            load_indices(file_, part("indptr"), dtype::u64, loading::reads, budget_, &of_rows);
-        if (!stored) {
-            return of_row_pointers(stored.error());
-        }
-        const integers_view pointers(stored->bytes, dtype::u64);
+        ZTENSOR_TRY_ASSIGN(const shared_bytes stored, of_row_pointers(load_indices(file_, part("indptr"), dtype::u64,
+                                                                                   loading::reads, budget_, &of_rows)));
+        const integers_view pointers(stored.bytes, dtype::u64);
         const std::uint64_t count = last - first + 1;
         if (pointers.size() != count) {
             return wrong_count(pointers.size(), count, "row pointers");
@@ -183,7 +162,7 @@ private:
 
     /// Rows [first, last) of a matrix that was checked, with indices as u64. Values are shared with it, and columns if
     /// they are asked for as such.
-    [[nodiscard]] result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
+    result<sparse_parts> cut(const sparse_parts& all, std::size_t first, std::size_t last) const {
         constexpr std::size_t width = sizeof(std::uint64_t);
         const integers_view pointers(all.indptr.bytes, dtype::u64);
         const auto begin = static_cast<std::size_t>(pointers[first]);
@@ -203,7 +182,7 @@ private:
     }
 
     /// Row pointers in u64, of which the first becomes 0, as they are asked for. Errors: sparse_indptr, limit_exceeded.
-    [[nodiscard]] result<shared_bytes> counted_from_first(const integers_view& pointers) const {
+    result<shared_bytes> counted_from_first(const integers_view& pointers) const {
         const std::size_t width = width_bytes(index_);
         const std::uint64_t largest = integers_view({}, index_).largest();
         const std::uint64_t first = pointers[0];
@@ -232,7 +211,7 @@ private:
 
     /// Errors: needs_byteswap, unknown_dtype (also for std::byte, if only the width of a value tells where the parts
     /// are), type_mismatch, sparse_size, sparse_index, sparse_indptr; as reading does.
-    [[nodiscard]] result<sparse_parts> load_joined() const {
+    result<sparse_parts> load_joined() const {
         const component_record& blob = file_.index.components_of(object_).data()[0];
         if (blob.is_big_endian) { // of std::byte, too
             return fail(errc::needs_byteswap, "what big-endian means is only defined for dense data")
@@ -245,7 +224,7 @@ private:
         return blob.holds_indices ? load_one_blob(blob) : load_values_and_arrays(blob);
     }
 
-    [[nodiscard]] result<sparse_parts> load_values_and_arrays(const component_record& blob) const {
+    result<sparse_parts> load_values_and_arrays(const component_record& blob) const {
         sparse_parts parts;
         parts.shape = file_.index.shape_of(object_);
         ZTENSOR_TRY_ASSIGN(parts.values, load_elements(file_, blob, value_, how_, budget_));
@@ -259,7 +238,7 @@ private:
     }
 
     /// The numbers of an index array in the manifest, as u64 in host byte order. Errors: limit_exceeded.
-    [[nodiscard]] result<shared_bytes> load_array(std::string_view field) const {
+    result<shared_bytes> load_array(std::string_view field) const {
         cbor_cursor array = index_array_0_1(file_.index, object_, field);
         const std::uint64_t count = count_numbers(array).value_or(0); // which is an array: checked at open
         ZTENSOR_TRY(budget_.take(count, index_bytes));
@@ -273,7 +252,7 @@ private:
         return numbers.share();
     }
 
-    [[nodiscard]] result<sparse_parts> load_one_blob(const component_record& blob_record) const {
+    result<sparse_parts> load_one_blob(const component_record& blob_record) const {
         ZTENSOR_TRY_ASSIGN(const shared_bytes blob,
                            load_elements(file_, blob_record, element_request(), of_checked(file_, how_), budget_));
         sparse_parts parts;
@@ -287,7 +266,7 @@ private:
     }
 
     /// The blob is indptr u64[rows + 1], indices u64[entries], then the values.
-    [[nodiscard]] result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+    result<void> cut_csr(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t indices_at = (static_cast<std::size_t>(parts.shape[0]) + 1) * index_bytes;
         const std::size_t values_at = indices_at + entries * index_bytes;
         const element_request u64s = request_of(dtype::u64, index_bytes);
@@ -297,7 +276,7 @@ private:
     }
 
     /// The blob is entries of (one u64 for each dimension, one value).
-    [[nodiscard]] result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
+    result<void> sort_coo(const shared_bytes& blob, std::size_t entries, sparse_parts& parts) const {
         const std::size_t rank = parts.shape.rank();
         ZTENSOR_TRY(budget_.take(entries, rank * index_bytes + parts.value_bytes));
         const shared_memory coords(entries * rank, index_bytes);
@@ -337,21 +316,15 @@ private:
     }
 
     /// Both from u64 in host byte order. Errors: sparse_index, sparse_indptr.
-    [[nodiscard]] result<void> set_indices(sparse_parts& parts, const shared_bytes& indices,
-                                           const shared_bytes& indptr) const {
+    result<void> set_indices(sparse_parts& parts, const shared_bytes& indices, const shared_bytes& indptr) const {
         ZTENSOR_TRY_ASSIGN(parts.indices, as_index(indices));
-        if (!is_csr()) {
-            return {};
+        if (is_csr()) {
+            ZTENSOR_TRY_ASSIGN(parts.indptr, of_row_pointers(as_index(indptr)));
         }
-        result<shared_bytes> pointers = as_index(indptr);
-        if (!pointers) {
-            return of_row_pointers(std::move(pointers).error());
-        }
-        parts.indptr = *std::move(pointers);
         return {};
     }
 
-    [[nodiscard]] result<shared_bytes> as_index(const shared_bytes& u64s) const {
+    result<shared_bytes> as_index(const shared_bytes& u64s) const {
         return index_ == dtype::u64 ? u64s : convert_indices(u64s.bytes, dtype::u64, index_, budget_);
     }
 

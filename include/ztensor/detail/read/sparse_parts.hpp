@@ -5,22 +5,7 @@
 #ifndef ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 #define ZTENSOR_DETAIL_READ_SPARSE_PARTS_HPP
 
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/parts.hpp>
-#include <ztensor/detail/read/sources.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/shape.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -72,9 +57,9 @@ private:
 }
 
 /// The elements of a component: all, or those of `part` alone.
-[[nodiscard]] inline result<shared_bytes> load_elements(const opened_file& file, const component_record& component,
-                                                        const element_request& request, loading how,
-                                                        call_budget& budget, const part_finder* part = nullptr) {
+inline result<shared_bytes> load_elements(const opened_file& file, const component_record& component,
+                                          const element_request& request, loading how, call_budget& budget,
+                                          const part_finder* part = nullptr) {
     if (how == loading::borrows && part == nullptr) {
         if (const result<bytes_view> borrowed = view_elements(file, component, request)) {
             return shared_bytes{*borrowed, nullptr};
@@ -94,8 +79,7 @@ private:
 
 /// Integers in host byte order as those of another integer type. Errors: sparse_dtype for a `storage` that is none;
 /// sparse_index for what is negative or more than the other type can hold; limit_exceeded.
-[[nodiscard]] inline result<shared_bytes> convert_indices(bytes_view stored, dtype storage, dtype index,
-                                                          call_budget& budget) {
+inline result<shared_bytes> convert_indices(bytes_view stored, dtype storage, dtype index, call_budget& budget) {
     const dtype_class category = facts(storage).category;
     if (category != dtype_class::unsigned_integer && category != dtype_class::signed_integer) {
         return fail(errc::sparse_dtype, "indices are stored as {}, which is no integer type", {name(storage)});
@@ -122,12 +106,12 @@ private:
     return converted.share();
 }
 
-/// The same error, of row pointers.
-[[nodiscard]] ZTENSOR_COLD inline error of_row_pointers(error why) {
-    if (why.code() != errc::sparse_index) {
-        return why;
+/// The same; what is wrong with an index is said of a row pointer.
+ZTENSOR_COLD inline result<shared_bytes> of_row_pointers(result<shared_bytes> indices) {
+    if (indices || indices.error().code() != errc::sparse_index) {
+        return indices;
     }
-    return error(errc::sparse_indptr, why.sentence()).in_component(why.component());
+    return error(errc::sparse_indptr, indices.error().sentence()).in_component(indices.error().component());
 }
 
 /// What is checked is borrowed only where nobody can change it afterwards, or take it away meanwhile: never from a
@@ -138,9 +122,8 @@ private:
 
 /// The indices of a component as `index`, all or those of `part`: borrowed if they are stored so. Errors:
 /// unknown_dtype, unsupported_type, sparse_dtype, sparse_index, limit_exceeded.
-[[nodiscard]] inline result<shared_bytes> load_indices(const opened_file& file, const component_record& component,
-                                                       dtype index, loading how, call_budget& budget,
-                                                       const part_finder* part = nullptr) {
+inline result<shared_bytes> load_indices(const opened_file& file, const component_record& component, dtype index,
+                                         loading how, call_budget& budget, const part_finder* part = nullptr) {
     const std::string_view role = role_name(file.index, component);
     if (component.logical_type == unknown_type) {
         return fail(errc::unsupported_type, "indices of the logical type {} are no integers that this library knows",
@@ -159,8 +142,8 @@ private:
 /// The component of that role, of which the row pointers say that it has `entries` elements: where the file does not
 /// state its size (1.0, 1.1), it is decoded to exactly that. Errors: sparse_indptr for more than its blob can decode
 /// to.
-[[nodiscard]] inline result<component_record> find_entries(const opened_file& file, const object_record& object,
-                                                           std::string_view role, std::uint64_t entries) {
+inline result<component_record> find_entries(const opened_file& file, const object_record& object,
+                                             std::string_view role, std::uint64_t entries) {
     component_record component = *find_component(file.index, object, role); // present: checked at open
     if (component.encoding != encoding::zstd || component.knows_uncompressed_length || !component.dtype ||
         component.logical_type == unknown_type) {
@@ -180,8 +163,7 @@ private:
 }
 
 /// What stands behind check_sparse(), also where that is not defined.
-[[nodiscard]] inline result<void> check_parts(const sparse_parts& parts, format layout, std::uint64_t value_count,
-                                              dtype index) {
+inline result<void> check_parts(const sparse_parts& parts, format layout, std::uint64_t value_count, dtype index) {
     if (!parts.shape.is_valid()) {
         return fail(errc::sparse_shape, words_of(shape_access::flaw_of(parts.shape)));
     }
@@ -192,8 +174,8 @@ private:
 
 /// What the indices of `values` entries have to be, in every version and in version 2; and how they are sorted, if that
 /// is asked for. Errors: those of check_parts(); sparse_order; strict_order.
-[[nodiscard]] inline result<void> check_indices_of(const opened_file& file, const sparse_parts& parts, format layout,
-                                                   std::uint64_t values, dtype index, bool is_strict) {
+inline result<void> check_indices_of(const opened_file& file, const sparse_parts& parts, format layout,
+                                     std::uint64_t values, dtype index, bool is_strict) {
     const bool is_csr = layout == format::sparse_csr;
     const bytes_view indices = parts.indices.bytes;
     ZTENSOR_TRY(check_parts(parts, layout, values, index));
@@ -223,9 +205,8 @@ private:
 
 /// The same of `bytes` that belong to `entries`, which tell the width of a value of an unknown type if they divide
 /// them. Errors: unknown_dtype, unsupported_type if they don't: several values may share a byte.
-[[nodiscard]] inline result<std::size_t> value_bytes_of(const opened_file& file, const component_record& values,
-                                                        const element_request& request, std::size_t bytes,
-                                                        std::size_t entries) {
+inline result<std::size_t> value_bytes_of(const opened_file& file, const component_record& values,
+                                          const element_request& request, std::size_t bytes, std::size_t entries) {
     if (const std::optional<std::size_t> known = known_value_bytes(values, request)) {
         return *known;
     }
@@ -307,7 +288,7 @@ inline void copy_value(std::byte* to, const std::byte* from, std::size_t size) n
     }
 }
 
-[[nodiscard]] inline result<sparse_parts> as_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
+inline result<sparse_parts> as_csr(const sparse_parts& coo, dtype index, std::uint64_t max_bytes) {
     constexpr std::size_t width = sizeof(std::uint64_t);
     ZTENSOR_TRY(check_csr_shape(coo.shape));
     if (coo.shape[0] >= max_bytes / width || !fits_address_space((coo.shape[0] + 1) * width)) {

@@ -5,23 +5,10 @@
 #ifndef ZTENSOR_DETAIL_READ_STORED_HPP
 #define ZTENSOR_DETAIL_READ_STORED_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/elements.hpp>
-#include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/text.hpp>
-#include <ztensor/detail/codec/digests.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/memory.hpp>
-#include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/digest.hpp>
-#include <ztensor/dtype.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,8 +32,7 @@ namespace detail {
 }
 
 /// `size` bytes of new memory for what the words say. Errors: out_of_memory.
-[[nodiscard]] ZTENSOR_COLD inline result<span<std::byte>> allocate(byte_buffer& memory, std::uint64_t size,
-                                                                   const char* what) {
+ZTENSOR_COLD inline result<span<std::byte>> allocate(byte_buffer& memory, std::uint64_t size, const char* what) {
     if (!fits_address_space(size) || !memory.allocate(static_cast<std::size_t>(size))) {
         return no_memory(what, size);
     }
@@ -69,8 +55,7 @@ public:
     }
 
     /// `size` bytes for what the words say, of which the first `used` are kept. Errors: out_of_memory.
-    [[nodiscard]] ZTENSOR_COLD result<span<std::byte>> reserve(std::size_t size, const char* what,
-                                                               std::size_t used = 0) {
+    ZTENSOR_COLD result<span<std::byte>> reserve(std::size_t size, const char* what, std::size_t used = 0) {
         if (size <= bytes_.size()) {
             return first(size);
         }
@@ -108,8 +93,8 @@ private:
 inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 
 /// A range of a file where it lies, if it is much and stays as it is; else nothing. Errors: what the source says.
-[[nodiscard]] inline result<std::optional<bytes_view>> find_stable_bulk(const byte_source& source, std::uint64_t offset,
-                                                                        std::size_t size) {
+inline result<std::optional<bytes_view>> find_stable_bulk(const byte_source& source, std::uint64_t offset,
+                                                          std::size_t size) {
     if (size < bulk_bytes || !source_access::is_file(source)) {
         return std::optional<bytes_view>();
     }
@@ -118,8 +103,7 @@ inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 
 /// As byte_source::read_at(), for bytes that are not looked at soon. What stays as it is in a mapped file is copied
 /// from there. What has to be read takes 0.85 of the time where the pages of new memory come beforehand.
-[[nodiscard]] inline result<void> read_bulk(const byte_source& source, std::uint64_t offset,
-                                            span<std::byte> destination) {
+inline result<void> read_bulk(const byte_source& source, std::uint64_t offset, span<std::byte> destination) {
     ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable, find_stable_bulk(source, offset, destination.size()));
     if (stable) {
         copy_much(*stable, destination, destination.size() >= past_cache_bytes);
@@ -139,7 +123,7 @@ inline constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 
 /// The same; an error says at which byte of the file it happened.
 template <class T>
-[[nodiscard]] result<T> at_offset(result<T> done, std::uint64_t offset) {
+result<T> at_offset(result<T> done, std::uint64_t offset) {
     return done ? std::move(done) : std::move(done).error().at(offset);
 }
 
@@ -149,7 +133,7 @@ template <class T>
 // section 7.
 
 /// `bytes` may be held in memory: by this host, and by the caller's limit.
-[[nodiscard]] inline result<void> check_memory_limit(std::uint64_t bytes, const read_options& options) {
+inline result<void> check_memory_limit(std::uint64_t bytes, const read_options& options) {
     if (bytes > options.max_decoded_bytes_) {
         return fail(errc::limit_exceeded,
                     "the component takes {} bytes, more than the {} of read_options::max_decoded_bytes",
@@ -169,7 +153,7 @@ template <class T>
 }
 
 /// A blob of `bytes` may be held in memory while it is decoded.
-[[nodiscard]] inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
+inline result<void> check_blob_limit(std::uint64_t bytes, const read_options& options) {
     const std::uint64_t most_growth = options.max_decoded_bytes_ / 128 + 1024; // what zstd can't compress grows
     ZTENSOR_TRY(check_memory_limit(bytes - (std::min)(bytes, most_growth), options));
     if (!fits_address_space(bytes)) {
@@ -180,8 +164,8 @@ template <class T>
 
 /// A range of the file in memory of our own, or where it lies in a file that stays as it is: what is hashed, checked
 /// and decoded there is one state of the bytes, whatever happens to the source meanwhile.
-[[nodiscard]] ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, std::uint64_t offset,
-                                                                std::uint64_t length, thread_memory& memory) {
+ZTENSOR_COLD inline result<bytes_view> load_range(const opened_file& file, std::uint64_t offset, std::uint64_t length,
+                                                  thread_memory& memory) {
     ZTENSOR_TRY(check_blob_limit(length, file.options));
     if (source_access::is_file(*file.source)) {
         ZTENSOR_TRY_ASSIGN(const std::optional<bytes_view> stable,
@@ -220,7 +204,7 @@ template <class T>
 
 /// Of bytes that can't be inflated, or were found to be others than were written, the digest can't match; every other
 /// failure is one.
-[[nodiscard]] ZTENSOR_COLD inline result<digest_state> damaged_or(error why) noexcept {
+ZTENSOR_COLD inline result<digest_state> damaged_or(error why) noexcept {
     const errc code = why.code();
     if (code == errc::digest_mismatch || code == errc::decode_failed || code == errc::decode_size) {
         return digest_state::mismatch;
@@ -251,7 +235,7 @@ public:
     void take(bytes_view next) noexcept { hash_.update(next); }
 
     /// Errors: digest_mismatch.
-    [[nodiscard]] ZTENSOR_COLD result<void> finish() const {
+    ZTENSOR_COLD result<void> finish() const {
         if (!before_) {
             return before_;
         }
@@ -293,8 +277,7 @@ private:
 };
 
 /// The same of a blob in one piece.
-[[nodiscard]] inline result<void> check_digest(const opened_file& file, const component_record& component,
-                                               bytes_view stored) {
+inline result<void> check_digest(const opened_file& file, const component_record& component, bytes_view stored) {
     blob_check check(file, component);
     if (check.is_wanted()) {
         check.take(stored);
@@ -311,8 +294,8 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 }
 
 /// Fills `destination` with stored bytes from position `from` of the blob on, and `check` with them.
-[[nodiscard]] inline result<void> read_checked(const opened_file& file, const component_record& component,
-                                               std::uint64_t from, span<std::byte> destination, blob_check& check) {
+inline result<void> read_checked(const opened_file& file, const component_record& component, std::uint64_t from,
+                                 span<std::byte> destination, blob_check& check) {
     const bool goes_past_cache = destination.size() >= past_cache_bytes && !is_untouched(destination);
     const prefault ahead(destination, threads_for_pages(file));
     const std::uint64_t begin = component.offset + from;
@@ -335,7 +318,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
     return {};
 }
 
-[[nodiscard]] inline result<void> check_encoding(const opened_file& file, const component_record& component) {
+inline result<void> check_encoding(const opened_file& file, const component_record& component) {
     if (component.encoding) {
         return {};
     }
@@ -360,7 +343,7 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 
 /// This library knows what numbers the elements are: those of the file's version, and of f8_e8m0 and what shares bytes
 /// in every one. Errors: unsupported_type.
-[[nodiscard]] inline result<void> check_known_numbers(const opened_file& file, const component_record& component) {
+inline result<void> check_known_numbers(const opened_file& file, const component_record& component) {
     const std::string_view type = type_name(file.index, component);
     const bool is_known =
         component.logical_type != unknown_type ||
@@ -373,13 +356,22 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
         .by_caller();
 }
 
+/// Memory for so many elements. Errors: size_mismatch, if the caller's has room for another number of them.
+inline result<span<std::byte>> make_room(const element_memory& memory, std::uint64_t count, std::size_t element_bytes) {
+    if (memory.resize != nullptr) {
+        return memory.resize(memory.owner, static_cast<std::size_t>(count));
+    }
+    const std::size_t room = memory.given.size() / element_bytes;
+    return count == room ? result<span<std::byte>>(memory.given) : wrong_destination(room, count);
+}
+
 [[nodiscard]] ZTENSOR_COLD inline error misaligned_for(std::size_t alignment) {
     return fail(errc::misaligned_memory,
                 "the bytes do not lie at a multiple of {}, as these elements need: read them into memory of their own",
                 {alignment});
 }
 
-[[nodiscard]] inline result<void> check_whole_elements(std::uint64_t bytes, std::size_t element_bytes) {
+inline result<void> check_whole_elements(std::uint64_t bytes, std::size_t element_bytes) {
     if (bytes % element_bytes == 0) {
         return {};
     }
@@ -387,8 +379,8 @@ inline constexpr std::size_t cached_piece_bytes = std::size_t{256} << 10;
 }
 
 /// What is stored is of the requested type. Errors: unknown_dtype, type_mismatch.
-[[nodiscard]] ZTENSOR_COLD inline result<void>
-check_stored_type(const opened_file& file, const component_record& component, const element_request& request) {
+ZTENSOR_COLD inline result<void> check_stored_type(const opened_file& file, const component_record& component,
+                                                   const element_request& request) {
     if (!request.storage) {
         return {};
     }
@@ -418,8 +410,8 @@ check_stored_type(const opened_file& file, const component_record& component, co
 }
 
 /// The component is an array of the requested elements. Errors: unknown_dtype, type_mismatch.
-[[nodiscard]] inline result<void> check_element_type(const opened_file& file, const component_record& component,
-                                                     const element_request& request) {
+inline result<void> check_element_type(const opened_file& file, const component_record& component,
+                                       const element_request& request) {
     if (request.storage && component.has_no_byte_order) {
         return fail(errc::needs_byteswap, "what big-endian means is only defined for dense data");
     }
@@ -432,8 +424,8 @@ check_stored_type(const opened_file& file, const component_record& component, co
 
 /// How many requested elements the component holds; nothing if only decoding tells. Errors: as check_element_type;
 /// unsupported_encoding, size_mismatch.
-[[nodiscard]] inline result<std::optional<std::uint64_t>>
-count_elements(const opened_file& file, const component_record& component, const element_request& request) {
+inline result<std::optional<std::uint64_t>> count_elements(const opened_file& file, const component_record& component,
+                                                           const element_request& request) {
     ZTENSOR_TRY(check_element_type(file, component, request));
     ZTENSOR_TRY(check_encoding(file, component));
     const std::optional<std::uint64_t> bytes = component.decoded_length();
@@ -445,7 +437,7 @@ count_elements(const opened_file& file, const component_record& component, const
 }
 
 /// The same, if all of them may be held in memory. Errors: as count_elements; limit_exceeded, too_large_for_host.
-[[nodiscard]] inline result<std::optional<std::uint64_t>>
+inline result<std::optional<std::uint64_t>>
 count_loadable_elements(const opened_file& file, const component_record& component, const element_request& request) {
     result<std::optional<std::uint64_t>> count = count_elements(file, component, request);
     if (!count || !*count) {
@@ -461,8 +453,8 @@ struct element_range {
 };
 
 /// The elements of parts [first, last) of `parts` equal ones. Errors: out_of_bounds.
-[[nodiscard]] inline result<element_range> part_of(std::uint64_t elements, std::uint64_t first, std::uint64_t last,
-                                                   std::uint64_t parts) {
+inline result<element_range> part_of(std::uint64_t elements, std::uint64_t first, std::uint64_t last,
+                                     std::uint64_t parts) {
     if (first > last || last > parts || (parts != 0 && elements % parts != 0)) {
         return fail(errc::out_of_bounds, "parts {} to {} of {} were asked for, of {} elements",
                     {first, last, parts, elements})
@@ -479,8 +471,8 @@ struct element_range {
 
 /// The blob where it lies, if it is memory of such elements. Errors: as count_elements; not_viewable, needs_byteswap,
 /// misaligned_memory.
-[[nodiscard]] ZTENSOR_COLD inline result<bytes_view>
-view_elements(const opened_file& file, const component_record& component, const element_request& request) {
+ZTENSOR_COLD inline result<bytes_view> view_elements(const opened_file& file, const component_record& component,
+                                                     const element_request& request) {
     ZTENSOR_TRY(check_element_type(file, component, request));
     if (component.encoding != encoding::raw) {
         result<void> known = check_encoding(file, component);
@@ -520,8 +512,7 @@ inline void to_host_order(const component_record& component, const element_reque
 
 /// Bool bytes become 0 and 1, where the file's generation lets any other byte stand for true; else those are refused.
 /// SPEC.md section 4.4. `first` is the position of the first of them in the tensor. Errors: bad_bool.
-[[nodiscard]] inline result<void> normalise_bools(const component_record& component, span<std::byte> bools,
-                                                  std::uint64_t first = 0) {
+inline result<void> normalise_bools(const component_record& component, span<std::byte> bools, std::uint64_t first = 0) {
     for (std::size_t position = 0; position < bools.size(); ++position) {
         if (bools[position] > std::byte{1}) {
             if (!component.any_nonzero_is_true) {

@@ -4,28 +4,11 @@
 #ifndef ZTENSOR_DETAIL_READ_VERIFY_HPP
 #define ZTENSOR_DETAIL_READ_VERIFY_HPP
 
-#include <ztensor/byte_source.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
-#include <ztensor/detail/codec/digests.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/index/part_rules.hpp>
-#include <ztensor/detail/index/rules.hpp>
-#include <ztensor/detail/os/cpu.hpp>
-#include <ztensor/detail/os/tasks.hpp>
 #include <ztensor/detail/read/convert.hpp>
-#include <ztensor/detail/read/decode.hpp>
-#include <ztensor/detail/read/opened_file.hpp>
-#include <ztensor/detail/read/sources.hpp>
+#include <ztensor/detail/read/siblings.hpp>
 #include <ztensor/detail/read/sparse_parts.hpp>
-#include <ztensor/detail/read/stored.hpp>
-#include <ztensor/digest.hpp>
-#include <ztensor/result.hpp>
-#include <ztensor/span.hpp>
-#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,15 +22,20 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- verify part 2
+/// What was found of all parts of a file.
+struct verified_parts {
+    std::vector<digest_state> states; ///< in the order of the parts
+    result<void> broken_rule;         ///< the first in that order, which only decoding shows
+};
+
+// -- decoded
 //
-// All that only its data shows of one part of version 2: the digest of what it decodes to, and the rules of its
-// encoding and type. SPEC.md section 13.8.
+// All that only its data shows of a part whose digest covers what it decodes to: that digest, and the rules of its
+// encoding and type; and of a whole file of such parts, with the rules of layouts. SPEC.md section 13.8.
 
 /// What a logical type demands of bytes that follow `begin` others, the part's last being number `end`.
-[[nodiscard]] inline result<void> check_type_rules(const opened_file& file, const object_record& object,
-                                                   const component_record& part, span<std::byte> piece,
-                                                   std::uint64_t begin) {
+inline result<void> check_type_rules(const opened_file& file, const object_record& object, const component_record& part,
+                                     span<std::byte> piece, std::uint64_t begin) {
     if (has_logical_type(part, "bool")) {
         return normalise_bools(part, piece, begin); // which changes none, and refuses all but 0 and 1
     }
@@ -62,8 +50,8 @@ namespace detail {
 
 /// Decodes the part: its digest, and every rule of its encoding and its type. What is encoded in an unknown way can't
 /// be checked. Errors: decode_failed, decode_size, bad_bool, bad_padding, limit_exceeded, and what the source says.
-[[nodiscard]] ZTENSOR_COLD inline result<digest_state>
-verify_part_2(const opened_file& file, const object_record& object, const component_record& part) {
+ZTENSOR_COLD inline result<digest_state> verify_decoded(const opened_file& file, const object_record& object,
+                                                        const component_record& part) {
     const bool has_digest = part.digest_text.is_present();
     const digest_state unchecked = has_digest ? digest_state::unsupported : digest_state::absent;
     if (!part.encoding) {
@@ -88,13 +76,8 @@ verify_part_2(const opened_file& file, const object_record& object, const compon
     return has_digest && known_digest(file, part).algorithm != digest::none ? digest_state::match : unchecked;
 }
 
-// -- verify 2
-//
-// Everything about a file of version 2 that only its data shows: its parts one by one, and the rules of layouts.
-// SPEC.md section 13.8.
-
 /// The rules of a sparse object's indices. Errors: sparse_indptr, sparse_index, sparse_order, and as reading does.
-[[nodiscard]] ZTENSOR_COLD inline result<void> verify_indices_2(const opened_file& file, const object_record& object) {
+ZTENSOR_COLD inline result<void> verify_indices(const opened_file& file, const object_record& object) {
     const bool is_csr = object.format == format::sparse_csr;
     const component_record& indices = *find_component(file.index, object, is_csr ? "indices" : "coords");
     const component_record* const indptr = is_csr ? find_component(file.index, object, "indptr") : nullptr;
@@ -113,14 +96,10 @@ verify_part_2(const opened_file& file, const object_record& object, const compon
                             false);
 }
 
-/// What was found of all parts of a file.
-struct verified_parts {
-    std::vector<digest_state> states; ///< in the order of the parts
-    result<void> broken_rule;         ///< the first in that order
-};
-
-/// On as many threads as for_each_in_parallel makes of `threads`.
-[[nodiscard]] ZTENSOR_COLD inline verified_parts verify_parts_2(const opened_file& file, unsigned threads) {
+/// All shards and all parts, on as many threads as for_each_in_parallel makes of `threads`. Errors: shard_mismatch, and
+/// what the source says of shards.
+ZTENSOR_COLD inline result<verified_parts> verify_all_decoded(const opened_file& file, unsigned threads) {
+    ZTENSOR_TRY(verify_shards(file));
     const manifest& index = file.index;
     std::vector<result<digest_state>> found(index.components.address_end(), digest_state::absent);
     std::vector<result<void>> rules(index.objects.size());
@@ -128,10 +107,10 @@ struct verified_parts {
         const object_record& object = index.objects[i];
         for (std::size_t k = 0; k < object.component_count; ++k) {
             const std::size_t at = object.first_component + k;
-            found[at] = guard_memory([&] { return verify_part_2(file, object, index.components[at]); });
+            found[at] = guard_memory([&] { return verify_decoded(file, object, index.components[at]); });
         }
         if (is_sparse(object)) {
-            rules[i] = guard_memory([&] { return verify_indices_2(file, object); });
+            rules[i] = guard_memory([&] { return verify_indices(file, object); });
         }
     });
     verified_parts all;
@@ -290,7 +269,7 @@ private:
     }
 
     /// The bytes of a range: all of them where they lie in memory, else as many as the buffer holds.
-    [[nodiscard]] result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
+    result<bytes_view> load(std::uint64_t offset, std::uint64_t length, span<std::byte> buffer) const {
         return guard_memory([&]() -> result<bytes_view> {
             const auto stable = source_access::find_stable_range(source_, offset, length);
             if (!stable || *stable) {
@@ -307,7 +286,7 @@ private:
     }
 
     /// What is made when it is read is made once, not anew for each piece.
-    [[nodiscard]] result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc32(hash_task& task, span<std::byte> buffer) const {
         task.crc = crc32_start;
         byte_buffer whole;
         if (source_access::is_made(source_, task.offset, task.length)) {
@@ -316,7 +295,7 @@ private:
         return hash_crc(task, buffer);
     }
 
-    [[nodiscard]] result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
+    result<void> hash_crc(hash_task& task, span<std::byte> buffer) const {
         const bool is_crc32c = task.algorithm == digest::crc32c;
         for (std::uint64_t done = 0; done < task.length;) {
             ZTENSOR_TRY_ASSIGN(const bytes_view part, load(task.offset + done, task.length - done, buffer));
@@ -448,7 +427,7 @@ public:
     }
 
     /// Of the component that was added as number `position`, after run(). Errors: what the source says.
-    [[nodiscard]] result<digest_state> state_of(std::size_t position) const {
+    result<digest_state> state_of(std::size_t position) const {
         const check& asked = checks_[position];
         if (asked.algorithm == digest::none) {
             return asked.component->digest_text.is_present() ? digest_state::unsupported : digest_state::absent;
@@ -524,11 +503,38 @@ private:
 };
 
 /// Computes the digest of one blob as stored, and compares. Errors: what the source says.
-[[nodiscard]] inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
+inline result<digest_state> verify_digest(const opened_file& file, const component_record& component) {
     digest_checks only(file);
     only.add(component);
     only.run(1);
     return only.state_of(0);
+}
+
+/// All of a file, on as many threads as for_each_in_parallel makes of `threads`. Errors: what the source says.
+inline result<verified_parts> verify_stored(const opened_file& file, unsigned threads) {
+    const manifest& index = file.index;
+    digest_checks checks(file);
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            checks.add(component);
+        }
+    }
+    checks.run(threads);
+    verified_parts all;
+    all.states.reserve(index.components.size());
+    for (const object_record& object : index.objects) {
+        for (const component_record& component : index.components_of(object)) {
+            result<digest_state> state = checks.state_of(all.states.size());
+            if (!state) {
+                return std::move(state)
+                    .error()
+                    .in_object(index.text(object.name))
+                    .in_component(role_name(index, component));
+            }
+            all.states.push_back(*state);
+        }
+    }
+    return all;
 }
 
 } // namespace detail

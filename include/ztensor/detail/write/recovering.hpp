@@ -331,7 +331,7 @@ ZTENSOR_COLD inline result<bool> remove_if_abandoned(const directory& in, const 
 /// remove_abandoned() by these calls.
 ZTENSOR_COLD inline result<std::size_t> remove_abandoned_by(const file_path& path, std::uint64_t least_age_seconds,
                                                             os_calls& os) {
-    ZTENSOR_TRY(check_path(path.native()));
+    ZTENSOR_TRY(check_names_file(path.native()));
     ZTENSOR_TRY_ASSIGN(const directory in, directory::open(path.native(), false, os));
     const auto [names, failure] = os.list(in.place());
     if (failure) {

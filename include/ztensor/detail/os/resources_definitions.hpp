@@ -1,20 +1,46 @@
 // SPDX-License-Identifier: MIT
 //
-// The library's own pool of threads. Defines what executor.hpp declares.
-#ifndef ZTENSOR_DETAIL_OS_EXECUTOR_DEFINITIONS_HPP
-#define ZTENSOR_DETAIL_OS_EXECUTOR_DEFINITIONS_HPP
+// What the library takes of the process: memory for much data at once, and its own pool of threads. Defines what
+// array.hpp and executor.hpp declare.
+#ifndef ZTENSOR_DETAIL_OS_RESOURCES_DEFINITIONS_HPP
+#define ZTENSOR_DETAIL_OS_RESOURCES_DEFINITIONS_HPP
 
-#include <ztensor/detail/os/system.hpp>
+#include <ztensor/array.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/executor.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- memory
+
+/// Half of the last huge page is wasted on average; from here on that is at most a quarter.
+inline constexpr std::size_t huge_allocation_bytes = 2 * huge_page_bytes;
+
+[[nodiscard]] constexpr std::align_val_t page_alignment(std::size_t size_bytes) noexcept {
+    return std::align_val_t{size_bytes >= huge_allocation_bytes ? huge_page_bytes : std::size_t{64}};
+}
+
+ZTENSOR_INLINE void* allocate_pages(std::size_t size_bytes) noexcept {
+    void* const memory = ::operator new(size_bytes, page_alignment(size_bytes), std::nothrow);
+    if (memory != nullptr && size_bytes >= huge_allocation_bytes) {
+        advise_huge_pages(memory, size_bytes);
+    }
+    return memory;
+}
+
+ZTENSOR_INLINE void free_pages(void* memory, std::size_t size_bytes) noexcept {
+    ::operator delete(memory, page_alignment(size_bytes));
+}
+
+// -- threads
 
 /// Threads that sleep until there is something to do, started one by one as tasks find none asleep.
 class thread_pool final : public executor {
