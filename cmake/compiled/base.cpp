@@ -15,8 +15,6 @@ ZTENSOR_EXPORT_BEGIN
 ZTENSOR_EXPORT_END
 
 #include <ztensor/detail/base/error_definitions.hpp>
-#include <ztensor/detail/base/exception_definitions.hpp>
-#include <ztensor/detail/base/shape_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
 #include <ztensor/detail/os/file_path_definitions.hpp>

@@ -10,6 +10,5 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/writer.hpp>
 ZTENSOR_EXPORT_END
 
-#include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

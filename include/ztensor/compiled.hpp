@@ -10,8 +10,6 @@
 #endif
 
 #include <ztensor/detail/base/error_definitions.hpp>
-#include <ztensor/detail/base/exception_definitions.hpp>
-#include <ztensor/detail/base/shape_definitions.hpp>
 #include <ztensor/detail/cbor/attributes_definitions.hpp>
 #include <ztensor/detail/codec/digest_definitions.hpp>
 #include <ztensor/detail/import/archives_definitions.hpp>
@@ -30,7 +28,6 @@
 #include <ztensor/detail/read/sparse_definitions.hpp>
 #include <ztensor/detail/transfer/copy_definitions.hpp>
 #include <ztensor/detail/transfer/export_definitions.hpp>
-#include <ztensor/detail/write/draft_definitions.hpp>
 #include <ztensor/detail/write/edit_definitions.hpp>
 #include <ztensor/detail/write/store_definitions.hpp>
 #include <ztensor/detail/write/writer_definitions.hpp>

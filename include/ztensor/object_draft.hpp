@@ -169,11 +169,39 @@ struct draft_access {
 
 } // namespace detail
 
+ZTENSOR_COLD inline object_draft& object_draft::component_bytes(std::string_view role, dtype storage, bytes_view bytes,
+                                                                const store& how) {
+    detail::component_source& added = components_.emplace_back();
+    added.role = role;
+    added.storage = storage;
+    if (how.has_type_) {
+        added.type = how.type_;
+    }
+    added.bytes = bytes;
+    added.how = how;
+    return *this;
+}
+
+ZTENSOR_COLD inline object_draft& object_draft::add_elements(std::string_view role, const detail::typed_bytes& elements,
+                                                             const store& how) {
+    const store typed = how.has_type_ ? how : store(how).type(elements.type);
+    component_bytes(role, elements.storage, elements.bytes, typed);
+    components_.back().swap_width = width_bytes(elements.storage);
+    return *this;
+}
+
+ZTENSOR_COLD inline object_draft& object_draft::add_stored(std::string_view role, detail::stored_component stored,
+                                                           std::optional<std::uint64_t> decoded_bytes) {
+    if (decoded_bytes) {
+        stored.decoded_bytes = decoded_bytes;
+    }
+    detail::component_source& added = components_.emplace_back();
+    added.role = role;
+    added.stored = stored;
+    return *this;
+}
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-#if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/write/draft_definitions.hpp>
-#endif
 
 #endif

@@ -8,10 +8,10 @@
 #include <ztensor/component_view.hpp>
 #include <ztensor/detail/base/elements.hpp>
 #include <ztensor/object_view.hpp>
-#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,6 +4,8 @@
 #ifndef ZTENSOR_RESULT_HPP
 #define ZTENSOR_RESULT_HPP
 
+#include <cstdio>
+#include <cstdlib>
 #include <ztensor/detail/base/result_steps.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/version.hpp>
@@ -33,11 +35,26 @@ private:
 namespace detail {
 
 /// Throws exception(why), or says why and ends the program where exceptions are off.
-[[noreturn]] void raise(const error& why);
+[[noreturn]] ZTENSOR_COLD inline void raise(const error& why) {
+#if ZTENSOR_HAS_EXCEPTIONS
+    throw exception(why);
+#else
+    std::fprintf(stderr, "ztensor: %s\n", why.what().c_str());
+    std::abort();
+#endif
+}
 
 /// Says that a result was asked for what it does not hold, which is a value where it holds `held`, and ends the
 /// program.
-[[noreturn]] void result_misused(const error* held) noexcept;
+[[noreturn]] ZTENSOR_COLD inline void result_misused(const error* held) noexcept {
+    if (held != nullptr) {
+        std::fprintf(stderr, "ztensor: the value of a result was taken, and it holds an error: %s\n",
+                     held->what().c_str());
+    } else {
+        std::fputs("ztensor: the error of a result was taken, and it holds none\n", stderr);
+    }
+    std::abort();
+}
 
 inline void expect([[maybe_unused]] bool is_there, [[maybe_unused]] const error* held) noexcept {
 #if !defined(NDEBUG)
@@ -424,9 +441,5 @@ private:
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-#if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/base/exception_definitions.hpp>
-#endif
 
 #endif

@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -232,11 +233,44 @@ private:
     span<const index_range> ranges_;
 };
 
+ZTENSOR_COLD inline void shape::push_far(std::uint64_t dimension) noexcept {
+    if (rank_ == max_rank) {
+        flaw_ = detail::shape_flaw::too_long;
+        return;
+    }
+    if (rank_ == near_rank) {
+        auto* const room = new (std::nothrow) std::uint64_t[max_rank];
+        if (room == nullptr) {
+            flaw_ = detail::shape_flaw::no_memory;
+            return;
+        }
+        std::memcpy(room, near_, sizeof near_);
+        far_ = room;
+    }
+    far_[rank_++] = dimension;
+}
+
+/// Of a copy, which points to what another shape owns.
+ZTENSOR_COLD inline void shape::own_far() noexcept {
+    auto* const room = new (std::nothrow) std::uint64_t[max_rank];
+    if (room == nullptr) {
+        rank_ = 0;
+        flaw_ = detail::shape_flaw::no_memory;
+        return;
+    }
+    std::memcpy(room, far_, rank_ * sizeof *room);
+    far_ = room;
+}
+
+ZTENSOR_COLD inline std::string to_string(const shape& dimensions) {
+    std::string out = "[";
+    for (const std::uint64_t dimension : dimensions) {
+        out += (out.size() > 1 ? ", " : "") + std::to_string(dimension);
+    }
+    return out + "]";
+}
+
 } // namespace ZTENSOR_MODE
 } // namespace ztensor
-
-#if !defined(ZTENSOR_COMPILED)
-#include <ztensor/detail/base/shape_definitions.hpp>
-#endif
 
 #endif

@@ -5,12 +5,14 @@
 #ifndef ZTENSOR_VOCABULARY_HPP
 #define ZTENSOR_VOCABULARY_HPP
 
+#include <ztensor/dtype.hpp>
 #include <ztensor/version.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace ztensor {
@@ -151,6 +153,19 @@ inline constexpr std::uint64_t max_zstd_ratio = 32768;
 inline constexpr std::size_t max_name_bytes = 4096;
 /// The same in version 2 (SPEC.md section 13.4).
 inline constexpr std::size_t max_name_bytes_2 = 1024;
+
+/// How integers of a few bits share words: "8_per_i32" is eight to each i32, the first in the lowest bits.
+struct packing {
+    std::uint64_t per_word = 1;
+    dtype word = dtype::u8;
+};
+
+/// The attributes of a quantized_group object.
+struct quantization {
+    unsigned bits = 0;            ///< of one quantized weight, 1 to 64
+    std::uint64_t group_size = 0; ///< weights that share a scale and a zero point, at least 1
+    std::string packing_name;     ///< as the file spells it
+};
 
 } // namespace ZTENSOR_MODE
 } // namespace ztensor

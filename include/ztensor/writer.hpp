@@ -14,11 +14,11 @@
 #include <ztensor/float_types.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/store.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>

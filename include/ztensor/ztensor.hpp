@@ -31,7 +31,6 @@
 #include <ztensor/byte_sink.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/digest.hpp>
-#include <ztensor/quantization.hpp>
 
 #include <ztensor/component_view.hpp>
 #include <ztensor/object_draft.hpp>

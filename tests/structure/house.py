@@ -13,7 +13,7 @@ import sys
 RANKS = {
     0: "version span fwd",
     1: "findings error result dtype vocabulary shape float_types options store file_path array executor",
-    2: "digest attributes byte_source byte_sink quantization",
+    2: "digest attributes byte_source byte_sink",
     5: "component_view object_view object_draft",
     6: "sparse quantized reader writer",
     7: "load_plan copy edit lint json pieces export foreign reader_set",

@@ -10,9 +10,9 @@
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/cursor.hpp>
 #include <ztensor/dtype.hpp>
-#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>

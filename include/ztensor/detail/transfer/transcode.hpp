@@ -20,10 +20,10 @@
 #include <ztensor/object_draft.hpp>
 #include <ztensor/object_view.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/sparse.hpp>
 #include <ztensor/store.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -16,10 +16,10 @@
 #include <ztensor/dtype.hpp>
 #include <ztensor/object_draft.hpp>
 #include <ztensor/options.hpp>
-#include <ztensor/quantization.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 #include <ztensor/span.hpp>
+#include <ztensor/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
