@@ -93,11 +93,7 @@ inline result<void> check_npz(const reader& from, const std::vector<exported_ten
 inline result<void> write_npz(const std::vector<exported_tensor>& tensors, const export_options& options,
                               byte_sink& sink) {
     zip_writer zip(sink);
-    export_meter meter(tensors, options);
-    for (const exported_tensor& each : tensors) {
-        ZTENSOR_TRY(write_npy_entry(zip, each));
-        ZTENSOR_TRY(meter.finished(each));
-    }
+    ZTENSOR_TRY(write_each(tensors, options, [&](const exported_tensor& each) { return write_npy_entry(zip, each); }));
     return zip.finish();
 }
 
@@ -109,12 +105,9 @@ struct export_content {
 
 inline result<void> write_tensors(const export_content& content, const export_options& options, byte_sink& sink) {
     ZTENSOR_TRY(sink.write(as_bytes(content.header)));
-    export_meter meter(content.tensors, options);
-    for (const exported_tensor& each : content.tensors) {
-        ZTENSOR_TRY(for_each_piece(each, [&](bytes_view piece) { return sink.write(piece); }));
-        ZTENSOR_TRY(meter.finished(each));
-    }
-    return {};
+    return write_each(content.tensors, options, [&](const exported_tensor& each) {
+        return for_each_piece(each, [&](bytes_view piece) { return sink.write(piece); });
+    });
 }
 
 inline result<export_content> prepare_safetensors(const reader& from, const export_options& options) {

@@ -196,30 +196,26 @@ result<void> for_each_piece(const exported_tensor& tensor, const Take& take) {
     }
 }
 
-/// How far an export has come.
-class export_meter {
-public:
-    export_meter(const std::vector<exported_tensor>& tensors, const export_options& options) : options_(options) {
-        for (const exported_tensor& each : tensors) {
-            progress_.total_bytes += each.bytes;
+/// Calls `write(tensor) -> result<void>` for all of them, and tells after each how far the export has come.
+/// Errors: cancelled.
+template <class Write>
+result<void> write_each(const std::vector<exported_tensor>& tensors, const export_options& options,
+                        const Write& write) {
+    copy_progress progress;
+    for (const exported_tensor& each : tensors) {
+        progress.total_bytes += each.bytes;
+    }
+    for (const exported_tensor& each : tensors) {
+        ZTENSOR_TRY(write(each));
+        progress.object = each.name;
+        progress.done_bytes += each.bytes;
+        if (options.progress_ && !options.progress_(progress)) {
+            return fail(errc::cancelled, "the export was stopped after {} of {} bytes",
+                        {progress.done_bytes, progress.total_bytes});
         }
     }
-
-    /// Errors: cancelled.
-    result<void> finished(const exported_tensor& tensor) {
-        progress_.object = tensor.name;
-        progress_.done_bytes += tensor.bytes;
-        if (!options_.progress_ || options_.progress_(progress_)) {
-            return {};
-        }
-        return fail(errc::cancelled, "the export was stopped after {} of {} bytes",
-                    {progress_.done_bytes, progress_.total_bytes});
-    }
-
-private:
-    const export_options& options_;
-    copy_progress progress_;
-};
+    return {};
+}
 
 // -- exported types
 

@@ -493,8 +493,8 @@ private:
         ZTENSOR_TRY_ASSIGN(const sparse_parts all, read_sparse(object_)); // values are bytes of a file already
         std::vector<std::byte> blob =
             object_.known_format() == format::sparse_csr
-                ? pack_csr_0_1(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
-                : pack_coo_0_1(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
+                ? csr_in_one_blob(all.indptr.bytes, all.indices.bytes, all.values.bytes, 1)
+                : coo_in_one_blob(object_.shape().rank(), all.indices.bytes, all.values.bytes, 1);
         add_memory("data", storage_of(values), std::move(blob), store_like(values, version_));
         return {};
     }

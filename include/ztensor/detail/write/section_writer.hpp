@@ -436,15 +436,21 @@ private:
 
     // -- raw blobs of version 2, of which a file has each once
 
+    /// Calls `look(bytes)` for elements as the file holds them.
+    template <class Look>
+    static result<void> for_bytes_in_file(const blob_content& content, const Look& look) {
+        return in_order_of_file(content, false, [&](bytes_view bytes, bool) {
+            look(bytes);
+            return result<void>();
+        });
+    }
+
     /// Version 2: a blob that the file has already is not written again. What it has is known by its XXH3, and
     /// compared.
     ZTENSOR_COLD result<void> encode_or_share(const blob_content& content, const store& how, component_entry& entry) {
         digest_memory xxh3;
         xxh3_start(xxh3);
-        ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
-            xxh3_update(xxh3, bytes);
-            return result<void>();
-        }));
+        ZTENSOR_TRY(for_bytes_in_file(content, [&](bytes_view bytes) { xxh3_update(xxh3, bytes); }));
         const blob_identity identity = {xxh3_value(xxh3), content.bytes.size()};
         const auto known = written_.find(identity);
         if (known == written_.end() || !holds(known->second, content)) {
@@ -452,10 +458,7 @@ private:
             written_.emplace(identity, position_of(entry));
         } else {
             digester sum(how.digest_);
-            ZTENSOR_TRY(in_order_of_file(content, false, [&](bytes_view bytes, bool) {
-                sum.update(bytes);
-                return result<void>();
-            }));
+            ZTENSOR_TRY(for_bytes_in_file(content, [&](bytes_view bytes) { sum.update(bytes); }));
             set_position(entry, known->second);
             entry.own_digest = sum.text();
         }
@@ -486,11 +489,8 @@ private:
 
     [[nodiscard]] bool holds(const blob_position& position, const blob_content& content) {
         compared_bytes compared(sink_of(position.shard), position.offset);
-        const result<void> looked_at = in_order_of_file(content, false, [&](bytes_view bytes, bool) {
-            static_cast<void>(compared.add(bytes));
-            return result<void>();
-        });
-        return looked_at && compared.is_same();
+        const auto compare = [&](bytes_view bytes) { static_cast<void>(compared.add(bytes)); };
+        return for_bytes_in_file(content, compare) && compared.is_same();
     }
 
     ZTENSOR_COLD result<bool> holds(const blob_position& position, const stored_component& stored) {

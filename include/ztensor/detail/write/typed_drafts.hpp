@@ -33,7 +33,7 @@ namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
 
-// -- quantized 2
+// -- groups in words of zt.quant_group/1
 //
 // Weights quantized in groups, of 1.2 in the words of version 2. SPEC.md section 5.4 and section 13.
 
@@ -84,7 +84,7 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
     return set ? into.set_cbor("zero_point", zero_point_map.bytes()) : set;
 }
 
-// -- sparse 0 1
+// -- sparse in one blob
 //
 // Sparse tensors as the reference of 0.1 keeps them: in one blob. Indices and row pointers are u64 in host byte order;
 // the values' width is the one by which a host of the other order swaps them: 1 for bytes of a file already.
@@ -100,8 +100,8 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 }
 
 /// indptr, then indices, then the values.
-[[nodiscard]] inline std::vector<std::byte> pack_csr_0_1(bytes_view indptr, bytes_view indices, bytes_view values,
-                                                         std::size_t value_swap_width) {
+[[nodiscard]] inline std::vector<std::byte> csr_in_one_blob(bytes_view indptr, bytes_view indices, bytes_view values,
+                                                            std::size_t value_swap_width) {
     std::vector<std::byte> blob;
     blob.reserve(indptr.size() + indices.size() + values.size());
     blob.insert(blob.end(), indptr.begin(), indptr.end());
@@ -118,8 +118,8 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 
 /// For each entry its coordinates, then its value. `coords` holds all coordinates of dimension 0, then of dimension 1,
 /// and so on.
-[[nodiscard]] inline std::vector<std::byte> pack_coo_0_1(std::size_t rank, bytes_view coords, bytes_view values,
-                                                         std::size_t value_swap_width) {
+[[nodiscard]] inline std::vector<std::byte> coo_in_one_blob(std::size_t rank, bytes_view coords, bytes_view values,
+                                                            std::size_t value_swap_width) {
     constexpr std::size_t index_bytes = sizeof(std::uint64_t);
     const std::size_t entries = coords.size() / index_bytes / rank;
     const std::size_t value_bytes = entries != 0 ? values.size() / entries : 0;
@@ -148,14 +148,8 @@ ZTENSOR_COLD inline result<void> set_quant_group(const quantization& parameters,
 /// A draft, and the one blob in which 0.1 keeps its parts.
 struct typed_draft {
     object_draft draft;
-    std::vector<std::byte> blob_0_1;
+    std::vector<std::byte> one_blob;
 };
-
-ZTENSOR_COLD inline result<void> check_index_type_2(dtype storage) {
-    const bool is_known = storage == dtype::u32 || storage == dtype::u64;
-    return is_known ? result<void>()
-                    : fail(errc::sparse_dtype, "version 2 keeps indices as u32 or u64, not as {}", {name(storage)});
-}
 
 /// `indptr` is null for sparse_coo, whose `indices` are coordinates. Errors: sparse_shape, sparse_size, sparse_indptr,
 /// sparse_index, sparse_order, sparse_dtype.
@@ -168,7 +162,10 @@ ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, con
     ZTENSOR_TRY(is_csr ? check_csr(dimensions, count, indices.bytes, indptr->bytes, indices.storage)
                        : check_coo(dimensions, count, indices.bytes, indices.storage));
     if (version == format_version::v2) {
-        ZTENSOR_TRY(check_index_type_2(indices.storage));
+        if (indices.storage != dtype::u32 && indices.storage != dtype::u64) {
+            return fail(errc::sparse_dtype, "version 2 keeps indices as u32 or u64, not as {}",
+                        {name(indices.storage)});
+        }
         ZTENSOR_TRY(is_csr ? check_rising_columns(indices.bytes, indptr->bytes, indices.storage, errc::sparse_order)
                            : check_distinct_coords(dimensions, indices.bytes, indices.storage));
     }
@@ -186,9 +183,9 @@ ZTENSOR_COLD inline result<typed_draft> draft_sparse(format_version version, con
         return fail(errc::sparse_dtype, "version 0.1 keeps indices as u64 and nothing else");
     }
     const std::size_t width = width_bytes(values.storage);
-    typed_draft out{std::move(draft), is_csr ? pack_csr_0_1(indptr->bytes, indices.bytes, values.bytes, width)
-                                             : pack_coo_0_1(dimensions.rank(), indices.bytes, values.bytes, width)};
-    out.draft.component_bytes("data", values.storage, out.blob_0_1, how.has_type_ ? how : store(how).type(values.type));
+    typed_draft out{std::move(draft), is_csr ? csr_in_one_blob(indptr->bytes, indices.bytes, values.bytes, width)
+                                             : coo_in_one_blob(dimensions.rank(), indices.bytes, values.bytes, width)};
+    out.draft.component_bytes("data", values.storage, out.one_blob, how.has_type_ ? how : store(how).type(values.type));
     return out;
 }
 

@@ -114,9 +114,10 @@ public:
 
     /// Writes what stands before the first blob.
     result<void> begin() {
-        return file_.write(as_bytes(options_.version_ == format_version::v0_1 ? magic_0_1
-                                    : is_version_2()                          ? magic_2
-                                                                              : magic_1));
+        const format_version version = options_.version_;
+        return file_.write(as_bytes(version == format_version::v0_1 ? magic_0_1
+                                    : version == format_version::v2 ? magic_2
+                                                                    : magic_1));
     }
 
     /// What the manifest will say; a file that goes on with an old one starts there instead of by begin().
@@ -204,8 +205,8 @@ public:
 
     [[nodiscard]] section_writer& file() noexcept { return file_; }
     [[nodiscard]] format_version version() const noexcept { return options_.version_; }
-    /// Null unless that is written.
-    [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
+    /// Whether attributes are kept in one form, of all that say the same, and an empty map of them not at all.
+    [[nodiscard]] bool has_attributes_in_one_form() const noexcept { return options_.version_ == format_version::v2; }
     [[nodiscard]] std::vector<std::byte> take_bytes() noexcept { return std::exchange(bytes_, {}); }
 
     // -- a dense tensor in pieces
@@ -263,7 +264,7 @@ public:
         ZTENSOR_TRY(in_object(check_stream_attributes(object, in_one_form), tensor.name));
         stream_->of_object.reset();
         if (object.attributes != nullptr) {
-            stream_->of_object = std::move(is_version_2() ? in_one_form : values);
+            stream_->of_object = std::move(has_attributes_in_one_form() ? in_one_form : values);
         }
         return {};
     }
@@ -354,7 +355,8 @@ private:
         if (how.is_big_endian_ && how.encoding_ != encoding::raw) {
             return not_expressible(options_.version_, "big-endian data that is compressed");
         }
-        if (how.digest_ == digest::crc32 || how.digest_ == (is_version_2() ? digest::crc32c : digest::xxh3)) {
+        const digest of_other_versions = options_.version_ == format_version::v2 ? digest::crc32c : digest::xxh3;
+        if (how.digest_ == digest::crc32 || how.digest_ == of_other_versions) {
             return not_expressible(options_.version_, sentence("digests of {}", {ztensor::name(how.digest_)}));
         }
         return file_.prepare(how);
@@ -378,7 +380,7 @@ private:
 
     /// The same of any object, which gets the words that the version has for it; `in_one_form` holds its attributes.
     ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object, attributes& in_one_form) {
-        if (is_version_2()) {
+        if (options_.version_ == format_version::v2) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
             ZTENSOR_TRY(say_attributes_in_2(object, in_one_form));
         }
@@ -400,9 +402,9 @@ private:
     }
 
     ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object, attributes& in_one_form) const {
-        ZTENSOR_TRY(is_version_2() ? say_attributes_in_2(object, in_one_form)
-                                   : check_attributes(options_.version_, *object.attributes,
-                                                      depth_around_object_attributes(options_.version_)));
+        ZTENSOR_TRY(has_attributes_in_one_form() ? say_attributes_in_2(object, in_one_form)
+                                                 : check_attributes(options_.version_, *object.attributes,
+                                                                    depth_around_object_attributes(options_.version_)));
         ZTENSOR_TRY(check_expressible(options_.version_, object));
         return manifest_.check_bounds(object, table_bytes());
     }

@@ -135,7 +135,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<void> check_object_attributes(format_version 
 template <class Work>
 result<void> with_attributes_of(const writer_core& core, const object_attributes& about, std::string_view name,
                                 const Work& work) {
-    if (about.get() == nullptr || !core.is_version_2()) {
+    if (about.get() == nullptr || !core.has_attributes_in_one_form()) {
         return work(about);
     }
     ZTENSOR_TRY_ASSIGN(
