@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a file holds, in memory: plain records over a private copy of its index, one model for every version, and what fills
-// it object by object. SPEC.md section 3.
+// What a file holds, in memory: plain records over a private copy of its index, one model for every version, and what
+// fills it object by object. SPEC.md section 3.
 #ifndef ZTENSOR_DETAIL_INDEX_MODEL_HPP
 #define ZTENSOR_DETAIL_INDEX_MODEL_HPP
 

@@ -122,7 +122,7 @@ void for_each_in_order(std::size_t count, const Less& less, const Add& add) {
 }
 /// The same in the order of their keys in version 2, `key_of(item) -> std::string_view`.
 template <class KeyOf, class Add>
-void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add) {
+void for_each_in_key_order(std::size_t count, const KeyOf& key_of, const Add& add) {
     for_each_in_order(
         count, [&](std::uint32_t a, std::uint32_t b) { return is_before_by_length(key_of(a), key_of(b)); }, add);
 }
@@ -131,7 +131,7 @@ void for_each_in_order_2(std::size_t count, const KeyOf& key_of, const Add& add)
 ZTENSOR_COLD inline void encode_attributes_2(cbor_encoder& out, const attributes& source) {
     const auto& values = source.values();
     out.begin_map(values.size());
-    for_each_in_order_2(
+    for_each_in_key_order(
         values.size(), [&](std::uint32_t i) { return std::string_view(values[i].key); },
         [&](std::uint32_t i) {
             out.text(values[i].key);
@@ -174,7 +174,7 @@ ZTENSOR_COLD inline void encode_object_2(cbor_encoder& out, const object_entry& 
     out.begin_map(std::uint64_t{3} + (object.attributes != nullptr));
     out.text("parts");
     out.begin_map(object.components.size());
-    for_each_in_order_2(
+    for_each_in_key_order(
         object.components.size(), [&](std::uint32_t i) { return object.components[i].role; },
         [&](std::uint32_t i) {
             out.text(object.components[i].role);

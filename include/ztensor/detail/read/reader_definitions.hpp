@@ -249,7 +249,7 @@ inline result<void> encode_content_of(cbor_encoder& out, const object_view& obje
     out.begin_map(object.has_attributes() ? 4 : 3);
     out.text("parts");
     out.begin_map(parts.size());
-    for_each_in_order_2(
+    for_each_in_key_order(
         parts.size(), [&](std::uint32_t i) { return parts[i].role(); },
         [&](std::uint32_t i) {
             out.text(parts[i].role());
@@ -294,7 +294,7 @@ ZTENSOR_COLD ZTENSOR_INLINE result<std::string> content_digest(const reader& of,
         text.text("zt.content/1");
         text.begin_map(objects.size());
         result<void> encoded;
-        detail::for_each_in_order_2(
+        detail::for_each_in_key_order(
             objects.size(), [&](std::uint32_t i) { return objects[i].name(); },
             [&](std::uint32_t i) {
                 encoded = encoded ? detail::encode_content_of(text, objects[i]) : std::move(encoded);

@@ -451,19 +451,20 @@ ZTENSOR_COLD inline result<attributes> to_deterministic(const attributes& source
 }
 
 /// Errors: name_invalid, cbor_utf8, cbor_depth, duplicate_key, not_expressible.
-[[nodiscard]] ZTENSOR_COLD inline result<attributes> attributes_in_2(const attributes& values, std::size_t depth) {
+[[nodiscard]] ZTENSOR_COLD inline result<attributes> deterministic_attributes(const attributes& values,
+                                                                              std::size_t depth) {
     ZTENSOR_TRY(check_attributes(format_version::v2, values, depth));
     return to_deterministic(values, depth);
 }
 
 /// Gives an object of version 2 the attributes it will have there, which `into` holds; none instead of an empty set.
-[[nodiscard]] ZTENSOR_COLD inline result<void> say_attributes_in_2(object_entry& object, attributes& into) {
+[[nodiscard]] ZTENSOR_COLD inline result<void> use_deterministic_attributes(object_entry& object, attributes& into) {
     if (object.attributes == nullptr || object.attributes->empty()) {
         object.attributes = nullptr;
         return {};
     }
-    ZTENSOR_TRY_ASSIGN(attributes said,
-                       attributes_in_2(*object.attributes, depth_around_object_attributes(format_version::v2)));
+    ZTENSOR_TRY_ASSIGN(attributes said, deterministic_attributes(*object.attributes,
+                                                                 depth_around_object_attributes(format_version::v2)));
     into = std::move(said);
     object.attributes = &into;
     return {};

@@ -235,7 +235,7 @@ public:
     /// footer gives the place and the XXH3.
     ZTENSOR_COLD result<void> write(section_writer& file) const {
         footer_2 footer;
-        if (is_version_2()) {
+        if (manifest_is_blob()) {
             ZTENSOR_TRY(file.end_shards());
             ZTENSOR_TRY_ASSIGN(footer.manifest_offset, file.begin_aligned());
         }
@@ -260,7 +260,7 @@ public:
                 ZTENSOR_TRY(objects_.hand_over(write));
             }
         }
-        if (is_version_2()) {
+        if (manifest_is_blob()) {
             footer.manifest_hash = xxh3_value(hash);
             const auto end = encode_footer_2(footer);
             return file.write({end.data(), end.size()});
@@ -287,32 +287,32 @@ private:
             encode();
             fields.push_back({{text.bytes().begin(), text.bytes().end()}, key_bytes, key == "objects"});
         };
-        if (!is_version_2() && fields.empty()) {
+        if (!manifest_is_blob() && fields.empty()) {
             add("version", [&] { text.text(text_of(options_.version_)); });
         }
         if (attributes_) {
             add("attributes", [&] {
-                is_version_2() ? encode_attributes_2(text, *attributes_) : encode_attributes(text, *attributes_);
+                manifest_is_blob() ? encode_attributes_2(text, *attributes_) : encode_attributes(text, *attributes_);
             });
         }
         if (shards != nullptr && shards->count() != 0) {
             add("shards", [&] { shards->encode_table(text); });
         }
         add("objects", [&] { text.begin_map(objects_.size()); });
-        if (is_version_2()) {
+        if (manifest_is_blob()) {
             std::sort(fields.begin(), fields.end(),
                       [](const root_field& a, const root_field& b) { return a.key() < b.key(); });
         }
         return fields;
     }
 
-    [[nodiscard]] bool is_version_2() const noexcept { return options_.version_ == format_version::v2; }
-    [[nodiscard]] bool is_canonical() const noexcept { return is_version_2() && !options_.any_order_; }
+    [[nodiscard]] bool manifest_is_blob() const noexcept { return options_.version_ == format_version::v2; }
+    [[nodiscard]] bool is_canonical() const noexcept { return manifest_is_blob() && !options_.any_order_; }
 
     /// Valid, and as the file's version has them: in version 2 in one form.
     ZTENSOR_COLD result<attributes> said_of_file(attributes values) const {
-        if (is_version_2()) {
-            return attributes_in_2(values, depth_around_file_attributes);
+        if (manifest_is_blob()) {
+            return deterministic_attributes(values, depth_around_file_attributes);
         }
         ZTENSOR_TRY(check_attributes(options_.version_, values, depth_around_file_attributes));
         return values;

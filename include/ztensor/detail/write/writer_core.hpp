@@ -382,7 +382,7 @@ private:
     ZTENSOR_COLD result<void> check_object(const object_draft& draft, object_entry& object, attributes& in_one_form) {
         if (options_.version_ == format_version::v2) {
             object.format = draft_access::keeps_word(draft) ? object.format : layout_word(object.format);
-            ZTENSOR_TRY(say_attributes_in_2(object, in_one_form));
+            ZTENSOR_TRY(use_deterministic_attributes(object, in_one_form));
         }
         const bool is_dense = object.format == ztensor::name(format::dense);
         const auto elements = is_dense ? draft.shape().element_count() : std::nullopt;
@@ -402,7 +402,7 @@ private:
     }
 
     ZTENSOR_COLD result<void> check_stream_attributes(object_entry& object, attributes& in_one_form) const {
-        ZTENSOR_TRY(has_attributes_in_one_form() ? say_attributes_in_2(object, in_one_form)
+        ZTENSOR_TRY(has_attributes_in_one_form() ? use_deterministic_attributes(object, in_one_form)
                                                  : check_attributes(options_.version_, *object.attributes,
                                                                     depth_around_object_attributes(options_.version_)));
         ZTENSOR_TRY(check_expressible(options_.version_, object));

@@ -140,7 +140,7 @@ result<void> with_attributes_of(const writer_core& core, const object_attributes
     }
     ZTENSOR_TRY_ASSIGN(
         const attributes said,
-        in_object(attributes_in_2(*about.get(), depth_around_object_attributes(format_version::v2)), name));
+        in_object(deterministic_attributes(*about.get(), depth_around_object_attributes(format_version::v2)), name));
     return work(said.empty() ? object_attributes() : about.with(&said));
 }
 
