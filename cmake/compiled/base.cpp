@@ -10,6 +10,7 @@ ZTENSOR_EXPORT_BEGIN
 #include <ztensor/error.hpp>
 #include <ztensor/executor.hpp>
 #include <ztensor/file_path.hpp>
+#include <ztensor/object_view.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>
 ZTENSOR_EXPORT_END

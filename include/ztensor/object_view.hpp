@@ -6,8 +6,8 @@
 
 #include <ztensor/attributes.hpp>
 #include <ztensor/component_view.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/base/position_iterator.hpp>
 #include <ztensor/fwd.hpp>
 #include <ztensor/result.hpp>
 #include <ztensor/shape.hpp>

@@ -8,7 +8,7 @@
 #include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/component_view.hpp>
-#include <ztensor/detail/base/position_iterator.hpp>
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/findings.hpp>
 #include <ztensor/object_view.hpp>

@@ -2,7 +2,7 @@
 //
 // The innermost loops by size, each beside the library to beat. Options are those of Google Benchmark.
 #include <ztensor/detail/index/names.hpp>
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/digest.hpp>
 
 #include <benchmark/benchmark.h>

@@ -10,7 +10,7 @@
 #include "table.hpp"
 #include "walk.hpp"
 
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/ztensor.hpp>
 
 #include <zstd.h>

@@ -5,10 +5,10 @@
 #include "support/bytes.hpp"
 #include "support/catch.hpp"
 
+#include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/base/array.hpp>
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/span.hpp>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include "faults/power_loss.hpp"
 
 #include <ztensor/detail/write/editor.hpp>
-#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
 

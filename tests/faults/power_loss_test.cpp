@@ -5,7 +5,7 @@
 #include "faults/power_loss.hpp"
 #include "support/catch.hpp"
 
-#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 
 #include <cstddef>
 #include <random>

@@ -11,7 +11,7 @@
 #include "support/watched_source.hpp"
 #include "support/zt_builder.hpp"
 
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/sources.hpp>
 #include <ztensor/detail/read/verify.hpp>
 #include <ztensor/digest.hpp>

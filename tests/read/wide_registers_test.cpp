@@ -7,7 +7,7 @@
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/codec/crc32.hpp>
 #include <ztensor/detail/codec/sha256.hpp>
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/read/convert.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/span.hpp>

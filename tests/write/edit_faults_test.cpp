@@ -10,7 +10,7 @@
 #include "write/gone_on_with.hpp"
 
 #include <ztensor/detail/write/editor.hpp>
-#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/edit.hpp>
 
 #include <algorithm>

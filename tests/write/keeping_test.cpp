@@ -10,7 +10,7 @@
 
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/write/file_writer.hpp>
-#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/writer.hpp>
 

@@ -13,7 +13,7 @@
 
 #include <ztensor/copy.hpp>
 #include <ztensor/detail/write/editor.hpp>
-#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/writer.hpp>

@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_CODEC_CRC32_HPP
 
 #include <ztensor/detail/base/bytes.hpp>
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/span.hpp>
 #include <ztensor/version.hpp>
 

@@ -14,7 +14,6 @@
 #include <ztensor/detail/hdf5/datasets.hpp>
 #include <ztensor/detail/hdf5/library.hpp>
 #include <ztensor/detail/hdf5/values.hpp>
-#include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/shared.hpp>
 #include <ztensor/detail/import/zip.hpp>

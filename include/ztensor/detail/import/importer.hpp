@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// What an importer is given and gives, and the importers that a program holds.
+// What an importer is given and gives: a draft of a model. And the importers that a program holds.
 #ifndef ZTENSOR_DETAIL_IMPORT_IMPORTER_HPP
 #define ZTENSOR_DETAIL_IMPORT_IMPORTER_HPP
 
+#include <ztensor/attributes.hpp>
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/array.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/foreign_index.hpp>
+#include <ztensor/detail/base/text.hpp>
+#include <ztensor/detail/cbor/encoder.hpp>
+#include <ztensor/detail/index/model.hpp>
+#include <ztensor/detail/index/scan.hpp>
+#include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/read/opened_file.hpp>
 #include <ztensor/file_path.hpp>
@@ -15,18 +20,216 @@
 #include <ztensor/options.hpp>
 #include <ztensor/reader.hpp>
 #include <ztensor/result.hpp>
+#include <ztensor/shape.hpp>
+#include <ztensor/span.hpp>
+#include <ztensor/version.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace ztensor {
 inline namespace ZTENSOR_MODE {
 namespace detail {
+
+// -- name hashes
+//
+// Which names were met before, in 8 bytes each. Two names of one hash are taken for one: of a million names two are
+// with a chance of one in forty millions.
+
+class name_hashes {
+public:
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+    /// False if it was met before.
+    [[nodiscard]] bool insert(std::string_view name) {
+        if (4 * (count_ + 1) > 3 * slots_.size()) {
+            grow();
+        }
+        return insert_hash(hash_of(name));
+    }
+
+private:
+    /// FNV-1a, of 64 bits. Never 0, which is an empty slot.
+    [[nodiscard]] static std::uint64_t hash_of(std::string_view name) noexcept {
+        std::uint64_t hash = 0xcbf29ce484222325;
+        for (const char each : name) {
+            hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+        }
+        return hash != 0 ? hash : 1;
+    }
+    [[nodiscard]] bool insert_hash(std::uint64_t hash) noexcept {
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & mask;
+        for (; slots_[at] != 0; at = (at + 1) & mask) {
+            if (slots_[at] == hash) {
+                return false;
+            }
+        }
+        slots_[at] = hash;
+        ++count_;
+        return true;
+    }
+    void grow() {
+        constexpr std::size_t least_slots = 64;
+        const std::vector<std::uint64_t> before =
+            std::exchange(slots_, std::vector<std::uint64_t>(slots_.empty() ? least_slots : 2 * slots_.size()));
+        count_ = 0;
+        for (const std::uint64_t each : before) {
+            if (each != 0) {
+                static_cast<void>(insert_hash(each));
+            }
+        }
+    }
+
+    std::vector<std::uint64_t> slots_; ///< a power of two of them
+    std::size_t count_ = 0;
+};
+
+// -- foreign index
+//
+// What an importer makes of a foreign header: a draft of a model. Whatever it says is checked when it becomes one, as
+// that of a .zt file is. Knows no foreign format.
+
+/// A range of the source, and what its bytes are. Borrows; only for the length of a call.
+struct foreign_component {
+    std::string_view role = "data";
+    std::string_view dtype; ///< in the words of 1.2
+    std::string_view type;  ///< a logical type; "" for none
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    std::string_view digest; ///< "" for none
+    bool is_big_endian = false;
+};
+
+/// Takes in objects and attributes in any order; names and keys that stand twice are found when the index is read.
+class foreign_index {
+public:
+    foreign_index() { items_.null(); } // no item stands at the first byte
+
+    /// A dense object.
+    void add(std::string_view name, span<const std::uint64_t> dimensions, const foreign_component& data) {
+        add(name, dimensions, "dense", {&data, 1}, nullptr);
+    }
+    /// An object of any format; `of_object` may be null.
+    void add(std::string_view name, span<const std::uint64_t> dimensions, std::string_view format,
+             span<const foreign_component> components, const attributes* of_object) {
+        object_record object;
+        object.name = put(name);
+        object.shape = here();
+        items_.begin_array(dimensions.size());
+        for (const std::uint64_t dimension : dimensions) {
+            items_.unsigned_integer(dimension);
+        }
+        object.format_word = put(format);
+        object.has_attributes = of_object != nullptr;
+        if (of_object != nullptr) {
+            object.attributes = here();
+            encode_attributes(items_, *of_object);
+        }
+        object.component_count = static_cast<std::uint32_t>(components.size());
+        objects_.push_back(object);
+        for (const foreign_component& each : components) {
+            component_record part;
+            part.role = put(each.role);
+            part.dtype_word = put(each.dtype);
+            part.type_word = put_unless_empty(each.type);
+            part.digest_text = put_unless_empty(each.digest);
+            part.offset = each.offset;
+            part.length = each.length;
+            part.is_big_endian = each.is_big_endian;
+            components_.push_back(part);
+        }
+    }
+
+    /// An attribute of the file: its key; the caller appends the value, one item, to what this gives.
+    [[nodiscard]] cbor_encoder& attribute(std::string_view key) {
+        ++attribute_count_;
+        attributes_.text(key);
+        return attributes_;
+    }
+    /// The file has attributes, be they none.
+    void has_attributes() noexcept { has_attributes_ = true; }
+
+    /// Something that becomes neither an object nor an attribute, and why: see skipped_item.
+    void skip(std::string_view name, std::string_view where, std::string why) {
+        skipped_.push_back({utf8_of(name), utf8_of(where), std::move(why)});
+    }
+    /// All that was skipped, which goes to imported::skipped.
+    [[nodiscard]] std::vector<skipped_item> take_skipped() noexcept { return std::move(skipped_); }
+
+    /// Where the name of the object that is added next will stand, and one that stands there.
+    [[nodiscard]] std::size_t next_place() const noexcept { return items_.size(); }
+    [[nodiscard]] std::string_view name_at(std::size_t place) const noexcept {
+        return text_at(items_.bytes().data() + place);
+    }
+
+    /// Bytes that the items take so far, for importers whose headers could grow in them.
+    [[nodiscard]] std::size_t bytes() const noexcept { return items_.size() + attributes_.size(); }
+
+    /// All of it. Errors: manifest_too_large, out_of_memory.
+    ZTENSOR_COLD result<model_draft> finish(std::uint64_t max_manifest_bytes) {
+        model_draft draft;
+        if (has_attributes_ || attribute_count_ != 0) {
+            draft.attributes = here();
+            items_.begin_map(attribute_count_);
+            items_.encoded(attributes_.bytes());
+        }
+        constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30; // positions of items have 32 bits
+        const std::uint64_t size = items_.size();
+        if (size > (std::min)(most_bytes, max_manifest_bytes)) {
+            return fail(errc::manifest_too_large, "the index of the file takes {} bytes, more than the {} allowed",
+                        {size, (std::min)(most_bytes, max_manifest_bytes)});
+        }
+        if (!draft.items.allocate(items_.size(), scan_reach_bytes)) {
+            return fail(errc::out_of_memory, "no memory for an index of {} bytes", {size});
+        }
+        std::memcpy(draft.items.data(), items_.bytes().data(), items_.size());
+        draft.objects = std::move(objects_);
+        draft.components = std::move(components_);
+        return draft;
+    }
+
+private:
+    [[nodiscard]] static std::string utf8_of(std::string_view text) {
+        if (is_utf8(text)) {
+            return std::string(text);
+        }
+        constexpr char digits[] = "0123456789abcdef";
+        std::string escaped;
+        for (const char each : text) {
+            const auto byte = static_cast<unsigned char>(each);
+            if (byte < 0x80) {
+                escaped += each;
+            } else {
+                escaped += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+            }
+        }
+        return escaped;
+    }
+
+    [[nodiscard]] index_item here() const noexcept { return {static_cast<std::uint32_t>(items_.size())}; }
+    index_item put(std::string_view word) {
+        const index_item item = here();
+        items_.text(word);
+        return item;
+    }
+    index_item put_unless_empty(std::string_view word) { return word.empty() ? index_item() : put(word); }
+
+    cbor_encoder items_;
+    cbor_encoder attributes_;
+    std::vector<object_record> objects_;
+    std::vector<component_record> components_;
+    std::vector<skipped_item> skipped_;
+    std::uint64_t attribute_count_ = 0;
+    bool has_attributes_ = false;
+};
 
 // -- importer
 //

@@ -7,7 +7,6 @@
 #include <ztensor/byte_source.hpp>
 #include <ztensor/detail/base/bytes.hpp>
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/onnx_tensor.hpp>
 #include <ztensor/detail/import/shared.hpp>

@@ -10,7 +10,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/cbor/encoder.hpp>
-#include <ztensor/detail/import/foreign_index.hpp>
 #include <ztensor/detail/import/importer.hpp>
 #include <ztensor/detail/import/pickle_rebuild.hpp>
 #include <ztensor/detail/import/pickle_values.hpp>

@@ -5,7 +5,7 @@
 #define ZTENSOR_DETAIL_OS_FILE_HPP
 
 #include <ztensor/detail/base/fail.hpp>
-#include <ztensor/detail/os/cpu.hpp>
+#include <ztensor/detail/os/memory.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/error.hpp>
 #include <ztensor/result.hpp>

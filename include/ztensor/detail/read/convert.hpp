@@ -9,7 +9,6 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/base/text.hpp>
 #include <ztensor/detail/index/model.hpp>
-#include <ztensor/detail/os/cpu.hpp>
 #include <ztensor/detail/os/memory.hpp>
 #include <ztensor/dtype.hpp>
 #include <ztensor/float_types.hpp>

@@ -8,7 +8,7 @@
 #include <ztensor/detail/base/fail.hpp>
 #include <ztensor/detail/os/system.hpp>
 #include <ztensor/detail/write/editor.hpp>
-#include <ztensor/detail/write/recovering.hpp>
+#include <ztensor/detail/write/old_file.hpp>
 #include <ztensor/edit.hpp>
 #include <ztensor/file_path.hpp>
 #include <ztensor/object_draft.hpp>

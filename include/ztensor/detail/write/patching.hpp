@@ -14,7 +14,6 @@
 #include <ztensor/detail/index/model.hpp>
 #include <ztensor/detail/index/write.hpp>
 #include <ztensor/detail/write/old_file.hpp>
-#include <ztensor/detail/write/recovering.hpp>
 #include <ztensor/detail/write/undo_log.hpp>
 #include <ztensor/detail/write/writer_core.hpp>
 #include <ztensor/object_draft.hpp>
